@@ -71,6 +71,7 @@ static bool fits(tir_op op, dtype dt)
     case TIR_BITNOT: return is_int || dt == DT_BOOL;
     case TIR_TO_BITS: return dt == DT_F32 || dt == DT_F64;
     case TIR_FROM_BITS: return dt == DT_U32 || dt == DT_U64;
+    case TIR_SCALED: return dt == DT_I64;
     default: return tir_op_is_compare(op) ? is_int || is_float || dt == DT_BOOL : is_float;
     }
 }

@@ -189,6 +189,32 @@ static inline float eval_ldexpf(float x, float n)
     return isnan(n) ? n : ldexpf(x, (int)fminf(fmaxf(floorf(n), -4000.0f), 4000.0f));
 }
 
+/* The upper word of a product, the lower one in *low: as generated C makes it, from products of 32 bits. */
+static inline uint64_t eval_product(uint64_t x, uint64_t k, uint64_t *low)
+{
+    const uint64_t mask = UINT32_MAX, x0 = x & mask, x1 = x >> 32, k0 = k & mask, k1 = k >> 32;
+    const uint64_t first = x0 * k0, middle = x1 * k0 + (first >> 32), cross = x0 * k1 + (middle & mask);
+    *low = cross << 32 | (first & mask);
+    return x1 * k1 + (middle >> 32) + (cross >> 32);
+}
+
+/* x * k * 2^-(s & 255), k and |x| below 2^62, rounded exactly to the nearest, ties to even, beyond 2^30 on the same
+ * side. s >> 8: what is that many |x| * 2^-(s & 255) from a tie at most is one, for a k that is rounded itself. */
+static inline int64_t eval_scaled(int64_t x, int64_t k, int64_t s)
+{
+    const uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x, most = (uint64_t)1 << 24;
+    const uint32_t all = (uint32_t)s & 255, by = all < 32 ? 32 : all > 127 ? 127 : all, down = by < 65 ? 1 : by - 64;
+    const uint64_t n = by < 65 ? (size < most ? size : most) << (65 - by) : size, off = n * ((uint64_t)s >> 8);
+    uint64_t low, high = eval_product(n, (uint64_t)k, &low), y = high >> down;
+    const int64_t part = (int64_t)(high & (((uint64_t)1 << down) - 1)) - ((int64_t)1 << (down - 1));
+    if ((part == 0 && low <= off) || (part == -1 && low != 0 && -low <= off))
+        y += y & 1;
+    else
+        y += part >= 0;
+    y = y < (uint64_t)1 << 30 ? y : (uint64_t)1 << 30;
+    return x < 0 ? -(int64_t)y : (int64_t)y;
+}
+
 /* X(op, f32 form, f64 form) over x[]: the intrinsics that give a float. */
 #define EVAL_FLOAT_CALLS(X)                                                                                            \
     X(TIR_EXP, expf(x[0]), exp(x[0]))                                                                                  \

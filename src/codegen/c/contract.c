@@ -28,7 +28,8 @@ const char *contract_fused(arena *a, const c_need *n, const char *v)
     const uint32_t bytes = needs_vector_bytes(n->dt, n->lanes);
     const char *kind = n->dt == DT_F32 ? "ps" : "pd", *x86 = NULL, *neon = "", *one = n->dt == DT_F32 ? "f" : "";
     if (bytes == 64)
-        x86 = arena_printf(a, "__builtin_ia32_vfmadd%s512_mask(x, y, z, %s, 4)", kind, n->lanes == 16 ? "65535" : "255");
+        x86 = arena_printf(a, "__builtin_ia32_vfmadd%s512_mask(x, y, z, %s, 4)", kind,
+                           n->lanes == 16 ? "65535" : "255");
     else if (bytes == 32 || bytes == 16)
         x86 = arena_printf(a, "__builtin_ia32_vfmadd%s%s(x, y, z)", kind, bytes == 32 ? "256" : "");
     if (bytes == 16)

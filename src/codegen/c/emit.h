@@ -205,6 +205,7 @@ void small_write_setup(writer *w);
 void small_write_rounded(writer *w, dtype to);
 void small_write_scaled(writer *w, dtype to);
 void small_write_two_scaled(writer *w, dtype to);
+void small_write_exact(writer *w);            /* TIR_SCALED */
 void small_write_single(writer *w, bool sum); /* a * b + s, else a * b */
 
 static inline bool expr_is_binary(tir_expr_ref x, tir_op op)

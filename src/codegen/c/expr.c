@@ -451,9 +451,27 @@ static bool single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
+/* A product by 1 is none any more: the sum of two numbers of f32 in f64, as f32, is their sum in f32. */
+static bool single_sum(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    tir_expr_ref sum = x->args[0];
+    const char *of[2] = {NULL, NULL};
+    if (x->type.dt != DT_F32 || sum->type.dt != DT_F64 || !expr_is_binary(sum, TIR_ADD))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        tir_expr_ref from = sum->args[i]->kind == TIR_CAST ? sum->args[i]->args[0] : sum->args[i];
+        of[i] = expr_is_binary(from, TIR_MUL) ? NULL : single_text(e, sum->args[i]);
+    }
+    if (!of[0] || !of[1])
+        return false;
+    *out = (c_text){arena_printf(e->tmp, "(%s) + (%s)", of[0], of[1]), PREC_ADD};
+    return true;
+}
+
 static bool small_cast(c_emit *e, tir_expr_ref x, c_text *out)
 {
-    return x->type.lanes == 1 && is_small(e) && (rounded(e, x, out) || single_rounding(e, x, out));
+    return x->type.lanes == 1 && is_small(e) &&
+           (rounded(e, x, out) || single_rounding(e, x, out) || single_sum(e, x, out));
 }
 
 /* --- the same in lanes of four --- */

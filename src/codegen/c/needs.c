@@ -149,7 +149,9 @@ static void write_bits(writer *w, const c_need *n)
 static void write_scalar(writer *w, const c_need *n)
 {
     const char *ctype = scalar_type(n->dt);
-    if (n->op == TIR_APART) {
+    if (n->op == TIR_SCALED) {
+        small_write_exact(w);
+    } else if (n->op == TIR_APART) {
         contract_write_apart(w, n);
     } else if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS) {
         write_bits(w, n);

@@ -125,3 +125,29 @@ void small_write_single(writer *w, bool sum)
                  "    return p;\n"
                  "#else\n    return (float)((double)a * (double)b);\n#endif\n}\n\n");
 }
+
+/* eval_scaled (tir/eval.h), by products of 32 bits; a function, for it is called once in a thousand times. */
+void small_write_exact(writer *w)
+{
+    w_str(w, "/* x * k * 2^-(s & 255), k below 2^62, rounded exactly, ties to even, within 2^30; what is s >> 8 times\n"
+             " * |x| * 2^-(s & 255) from a tie is one: k may be rounded itself. */\n"
+             "#if defined(__GNUC__)\n__attribute__((noinline, unused))\n#endif\n"
+             "static int64_t lathe_scaled_i64(int64_t x, int64_t k, int64_t s)\n{\n"
+             "    const uint64_t size = x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x, mask = 0xffffffffu;\n"
+             "    const uint64_t most = (uint64_t)1 << 24;\n"
+             "    const uint32_t all = (uint32_t)s & 255u, by = all < 32 ? 32 : all > 127 ? 127 : all;\n"
+             "    const uint32_t down = by < 65 ? 1 : by - 64;\n"
+             "    const uint64_t n = by < 65 ? (size < most ? size : most) << (65 - by) : size;\n"
+             "    const uint64_t off = n * ((uint64_t)s >> 8), k0 = (uint64_t)k & mask, k1 = (uint64_t)k >> 32;\n"
+             "    const uint64_t first = (n & mask) * k0, middle = (n >> 32) * k0 + (first >> 32);\n"
+             "    const uint64_t cross = (n & mask) * k1 + (middle & mask), low = cross << 32 | (first & mask);\n"
+             "    const uint64_t high = (n >> 32) * k1 + (middle >> 32) + (cross >> 32);\n"
+             "    const int64_t part = (int64_t)(high & (((uint64_t)1 << down) - 1)) - ((int64_t)1 << (down - 1));\n"
+             "    uint64_t y = high >> down;\n"
+             "    if ((part == 0 && low <= off) ||\n        (part == -1 && low != 0 && (uint64_t)0 - low <= off))\n"
+             "        y += y & 1u;\n"
+             "    else\n"
+             "        y += part >= 0 ? 1u : 0u;\n"
+             "    y = y < (uint64_t)1 << 30 ? y : (uint64_t)1 << 30;\n"
+             "    return x < 0 ? -(int64_t)y : (int64_t)y;\n}\n\n");
+}

@@ -168,6 +168,10 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
                : dtype_bits(dt) < 32 ? narrowed(a, dt, t)
                                      : t;
     }
+    if (op == TIR_SCALED) {
+        needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
+        return (c_text){arena_printf(a, "lathe_scaled_i64(%s, %s, %s)", args[0].s, args[1].s, args[2].s), PREC_PRIMARY};
+    }
     if (op == TIR_APART) {
         if (is_half(dt)) /* computed in f32 and rounded: a step by itself */
             return args[0];

@@ -248,6 +248,7 @@ static int64_t function_work(const work_prices *p, tir_expr_ref e)
     case TIR_TRUNC:
     case TIR_LDEXP: return is_double ? p->twice : p->convert + 4 * p->order;
     case TIR_APART: return 0;
+    case TIR_SCALED: return 4 * p->wide_multiply + 40 * p->wide; /* products of words, shifts of 64 bits */
     case TIR_FMA: return is_double ? 6 * p->twice : p->fused; /* in software wider, and rounded once */
     default: return is_double ? p->twice_math : p->math;
     }

@@ -6,6 +6,7 @@
 #include "te/op/nn.h"
 #include "te/op/qnn_round.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool is_half_up(const graph_node *n)
@@ -54,9 +55,10 @@ static tir_expr_ref requantized_wide(te_graph *g, const requantize_ctx *v, tir_e
     if (!v->in_integers)
         return slow;
     const double k = one && by ? tensor_get_f64(of, 0) / tensor_get_f64(by, 0) : 0;
+    const bool known = one && by, exact = known ? fma(k, tensor_get_f64(by, 0), -tensor_get_f64(of, 0)) == 0 : !divides;
     if (!quotient)
         quotient = divides ? tir_binary(c, TIR_DIV, xs, ys) : xs;
-    return qnn_scaled_real(g, x, x->type.dt == DT_I64 ? 47 : 31, quotient, one && by ? &k : NULL, slow);
+    return qnn_scaled_real(g, x, x->type.dt == DT_I64 ? 47 : 31, quotient, known ? &k : NULL, exact);
 }
 
 static tir_expr_ref read_scale(te_graph *g, const requantize_ctx *v, const te_tensor *t, tir_expr_ref const *idx)

@@ -241,9 +241,8 @@ static tir_expr_ref average_wide(te_graph *g, const te_pool *p, tir_expr_ref sum
     tir_expr_ref y = tir_mul(c, tir_cast(c, DT_F64, sum), tir_cast(c, DT_F64, v->x_scale));
     y = tir_binary(c, TIR_DIV, y, tir_mul(c, tir_cast(c, DT_F64, v->y_scale), tir_cast(c, DT_F64, count)));
     y = qnn_rounded_real(g, y);
-    if (known)
-        y = qnn_mean_real(g, sum, count, most, (double)xs / (double)ys, y);
-    return qnn_moved(g, DT_I32, y, v->y_zero);
+    tir_expr_ref whole = known ? qnn_mean_real(g, sum, count, most, (double)xs, (double)ys) : NULL;
+    return qnn_moved(g, DT_I32, whole ? whole : y, v->y_zero);
 }
 
 /* As a convolution: the zero point is added behind the rounding, exactly. */

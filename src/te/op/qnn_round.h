@@ -38,13 +38,12 @@ tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, bool up, tir_expr_ref acc
 /* --- to 16 bits (qnn_wide.c): the exact quotient, ties to even --- */
 /* y, of f64, rounded in i32; beyond 2^30 on the same side. */
 tir_expr_ref qnn_rounded_real(te_graph *g, tir_expr_ref y);
-/* x * k rounded in integers, `slow` (the same by f64) near a tie: |x| is at most 2^bits; k: f64; known: what k is, NULL
- * where only the run knows. */
-tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref k, const double *known,
-                             tir_expr_ref slow);
-/* sum * k / count in the same way: a sum of at most `most` numbers less their zero point, count in i32. */
-tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, int64_t most, double k,
-                           tir_expr_ref slow);
+/* x * k rounded in integers: |x| is at most 2^bits; k: f64; known: what k is, NULL where only the run knows; exact: k
+ * is the quotient of the scales, it is not rounded. */
+tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref k, const double *known, bool exact);
+/* sum * xs / (ys * count) in the same way: a sum of at most `most` numbers less their zero point, count in i32. NULL:
+ * not by such scales. */
+tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, int64_t most, double xs, double ys);
 typedef struct qnn_reals {
     tir_expr_ref a_scale, b_scale, y_scale;
     double a, b, y; /* what they are, where they are known */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rounding to 16 bits. A result is the integer nearest to the exact quotient x * a / b of integers and scales, ties to
- * even: in f64, where a product of two scales is exact. Ties are exact there, too: x * a is a half odd number times b
- * then, of 42 bits at most. What is no tie, but nearer to one than 2^-33, may be rounded to the other side; two
- * quotients of such numbers are hardly ever so near. Without vectors the product is made in 64 bits, by 31 bits of the
- * quotient of the scales, or by as many as there is room for; where that is near to a tie, f64 decides. */
+ * even. With vectors in f64, where a product of two scales is exact. Ties are exact there, too: x * a is a half odd
+ * number times b then, of 42 bits at most. What is no tie, but nearer to one than 2^-33, may be rounded to the other
+ * side; two quotients of such numbers are hardly ever so near. Without vectors nothing is a double: the product is made
+ * in 64 bits, by 31 bits of the quotient of the scales, or by as many as there is room for, and rounded. Where that is
+ * near to a tie, 62 bits of the quotient decide (TIR_SCALED), of sums and means the scales themselves: numerator and
+ * denominator are integers, whose difference there is so small that 64 bits have it, whatever they are. */
 #include "te/op/qnn_round.h"
 
 #include <math.h>
@@ -64,6 +66,89 @@ static tir_expr_ref rounded_exact(te_graph *g, tir_expr_ref y, int shift)
     return tir_select(c, tie, tir_binary(c, TIR_BITAND, fast, tir_int(c, DT_I32, -2)), fast);
 }
 
+/* Near the tie of n - 1 and n: n, where D = 2 * numerator - (2 * n - 1) * denominator is above 0, n - 1 below, at 0 the
+ * even one of both. D is modulo 2^64. */
+static tir_expr_ref decided(te_graph *g, tir_expr_ref n, tir_expr_ref twice_numerator, tir_expr_ref denominator)
+{
+    compiler *c = g->c;
+    tir_expr_ref zero = i64(g, 0), one = i64(g, 1);
+    tir_expr_ref odd = tir_sub(c, tir_mul(c, n, i64(g, 2)), one);
+    tir_expr_ref d = tir_sub(c, twice_numerator, tir_mul(c, odd, denominator));
+    tir_expr_ref below = tir_select(c, tir_binary(c, TIR_LT, d, zero), tir_sub(c, n, one),
+                                    tir_binary(c, TIR_BITAND, n, i64(g, -2)));
+    return near_range(g, tir_select(c, tir_binary(c, TIR_GT, d, zero), n, below));
+}
+
+/* n of a y * 2^-shift that is near to a tie. */
+static tir_expr_ref upper_of_tie(te_graph *g, tir_expr_ref y, int shift, int64_t reach)
+{
+    compiler *c = g->c;
+    tir_expr_ref up = tir_add(c, y, i64(g, ((int64_t)1 << (shift - 1)) + reach));
+    return tir_binary(c, TIR_SHR, up, i64(g, shift));
+}
+
+/* A scale as an integer times 2^exponent. */
+typedef struct whole_scale {
+    int64_t number;
+    int exponent;
+} whole_scale;
+
+static whole_scale whole_of(double scale)
+{
+    whole_scale w;
+    w.number = (int64_t)ldexp(frexp(scale, &w.exponent), 53);
+    w.exponent -= 53;
+    while (w.number != 0 && w.number % 2 == 0) {
+        w.number /= 2;
+        w.exponent++;
+    }
+    return w;
+}
+
+/* w * 2^-least, modulo 2^64. */
+static tir_expr_ref from_exponent(te_graph *g, whole_scale w, int least)
+{
+    const int by = w.exponent - least;
+    return i64(g, by > 63 ? 0 : (int64_t)((uint64_t)w.number << by));
+}
+
+static int least_exponent(const whole_scale *w, uint32_t count)
+{
+    int least = w[0].exponent;
+    for (uint32_t i = 1; i < count; i++)
+        least = w[i].exponent < least ? w[i].exponent : least;
+    return least;
+}
+
+#define ROUGH 256 /* half of the last bit of f64, in 62 bits of a factor */
+
+/* x * k, where k is exact or rounded to f64 itself. */
+static tir_expr_ref scaled_exactly(te_graph *g, tir_expr_ref x, double k, bool exact)
+{
+    compiler *c = g->c;
+    int exponent;
+    const double m = frexp(k, &exponent);
+    const int by = 62 - exponent, most = by < 0 ? 0 : by > 255 ? 255 : by;
+    tir_expr_ref args[3] = {tir_cast(c, DT_I64, x), i64(g, (int64_t)ldexp(m, 62)),
+                            i64(g, (exact ? 0 : ROUGH * 256) + most)};
+    return tir_cast(c, DT_I32, tir_call(c, TIR_SCALED, 3, args));
+}
+
+/* The same by a k that is an f64 of the run. */
+static tir_expr_ref scaled_by_f64(te_graph *g, tir_expr_ref x, tir_expr_ref k, bool exact)
+{
+    compiler *c = g->c;
+    tir_expr_ref bits = tir_cast(c, DT_I64, tir_call1(c, TIR_TO_BITS, k)), one = i64(g, (int64_t)1 << 52);
+    tir_expr_ref number = tir_binary(c, TIR_BITAND, bits, i64(g, ((int64_t)1 << 52) - 1));
+    number = tir_binary(c, TIR_SHL, tir_binary(c, TIR_BITOR, number, one), i64(g, 9));
+    tir_expr_ref exponent = tir_binary(c, TIR_SHR, bits, i64(g, 52));
+    tir_expr_ref by = tir_sub(c, i64(g, 62 + 1022), exponent);
+    by = tir_min(c, tir_max(c, by, i64(g, 0)), i64(g, 255));
+    tir_expr_ref args[3] = {tir_cast(c, DT_I64, x), number,
+                            exact ? by : tir_add(c, by, i64(g, ROUGH * 256))};
+    return tir_cast(c, DT_I32, tir_call(c, TIR_SCALED, 3, args));
+}
+
 /* The largest shift by which k becomes an integer below 2^bits. */
 static int room_for(double k, int bits)
 {
@@ -121,10 +206,12 @@ static bool few_bits(double k)
     return m == rint(m);
 }
 
-tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref k, const double *known,
-                             tir_expr_ref slow)
+tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref k, const double *known, bool exact)
 {
     compiler *c = g->c;
+    if (known && !(*known > 0))
+        return tir_int(c, DT_I32, 0);
+    tir_expr_ref slow = known ? scaled_exactly(g, x, *known, exact) : scaled_by_f64(g, x, k, exact);
     if (known && bits <= 31 && *known < 0.25 && *known > 0x1p-63 && !few_bits(*known))
         return qnn_scaled_by(g, x, qnn_known_factor(g, *known), REACH, NULL, slow);
     if (known) {
@@ -148,18 +235,24 @@ tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref
                             : qnn_scaled_by(g, x, factor_of(g, k, MOST_SHIFT), REACH, NULL, slow);
 }
 
-tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, int64_t most, double k,
-                           tir_expr_ref slow)
+tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, int64_t most, double xs, double ys)
 {
     compiler *c = g->c;
-    const int shift = room_for(k, 30);
+    const double k = xs / ys;
+    const whole_scale w[2] = {whole_of(xs), whole_of(ys)};
+    const int shift = room_for(k, 30), least = least_exponent(w, 2);
     const int64_t reach = most * 65536 + ((int64_t)1 << (shift > 20 ? shift - 20 : 0));
-    if (shift < 16 || shift > 60 || reach >= (int64_t)1 << (shift - 2))
-        return slow;
+    if (shift < 16 || shift > 60 || reach >= (int64_t)1 << (shift - 2) ||
+        ldexp(2.0 * (double)reach * (double)most * (double)w[1].number, w[1].exponent - least - shift) > 0x1p62)
+        return NULL;
     tir_expr_ref half = tir_binary(c, TIR_SHR, count, tir_int(c, DT_I32, 1));
     tir_expr_ref factor = tir_add(c, half, tir_int(c, DT_I32, llrint(ldexp(k, shift))));
     factor = tir_binary(c, TIR_DIV, factor, count);
-    tir_expr_ref y = tir_mul(c, tir_cast(c, DT_I64, sum), tir_cast(c, DT_I64, factor));
+    sum = tir_cast(c, DT_I64, sum);
+    tir_expr_ref y = tir_mul(c, sum, tir_cast(c, DT_I64, factor));
+    tir_expr_ref numerator = tir_mul(c, tir_mul(c, sum, i64(g, 2)), from_exponent(g, w[0], least));
+    tir_expr_ref denominator = tir_mul(c, tir_cast(c, DT_I64, count), from_exponent(g, w[1], least));
+    tir_expr_ref slow = decided(g, upper_of_tie(g, y, shift, reach), numerator, denominator);
     return rounded_i64(g, y, i64(g, shift), i64(g, reach), NULL, slow);
 }
 
@@ -171,15 +264,24 @@ tir_expr_ref qnn_sum_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, tir_e
     tir_expr_ref s = tir_add(c, tir_mul(c, tir_cast(c, DT_F64, a), tir_cast(c, DT_F64, v->a_scale)),
                              tir_mul(c, tir_cast(c, DT_F64, b), tir_cast(c, DT_F64, v->b_scale)));
     tir_expr_ref slow = qnn_rounded_real(g, tir_binary(c, TIR_DIV, s, tir_cast(c, DT_F64, v->y_scale)));
-    if (!v->in_integers || !v->known)
-        return slow;
     const double ka = v->a / v->y, kb = v->b / v->y;
     const int shift = room_for(ka > kb ? ka : kb, 61 - 18);
-    if (shift < 24 || shift > 61)
+    if (!v->in_integers || !v->known || shift < 24 || shift > 61)
         return slow;
-    tir_expr_ref y = tir_add(c, tir_mul(c, tir_cast(c, DT_I64, a), i64(g, llrint(ldexp(ka, shift)))),
-                             tir_mul(c, tir_cast(c, DT_I64, b), i64(g, llrint(ldexp(kb, shift)))));
-    return rounded_i64(g, y, i64(g, shift), i64(g, (int64_t)1 << 18), NULL, slow);
+    const int64_t reach = (int64_t)1 << 18;
+    const whole_scale w[3] = {whole_of(v->a), whole_of(v->b), whole_of(v->y)};
+    const int least = least_exponent(w, 3);
+    if (ldexp(2.0 * (double)reach * (double)w[2].number, w[2].exponent - least - shift) > 0x1p62)
+        return slow;
+    a = tir_cast(c, DT_I64, a);
+    b = tir_cast(c, DT_I64, b);
+    tir_expr_ref y = tir_add(c, tir_mul(c, a, i64(g, llrint(ldexp(ka, shift)))),
+                             tir_mul(c, b, i64(g, llrint(ldexp(kb, shift)))));
+    tir_expr_ref numerator = tir_add(c, tir_mul(c, a, from_exponent(g, w[0], least)),
+                                     tir_mul(c, b, from_exponent(g, w[1], least)));
+    slow = decided(g, upper_of_tie(g, y, shift, reach), tir_mul(c, numerator, i64(g, 2)),
+                   from_exponent(g, w[2], least));
+    return rounded_i64(g, y, i64(g, shift), i64(g, reach), NULL, slow);
 }
 
 tir_expr_ref qnn_product_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, tir_expr_ref b)
@@ -189,6 +291,7 @@ tir_expr_ref qnn_product_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, t
     tir_expr_ref p = tir_mul(c, tir_cast(c, DT_F64, v->a_scale), tir_cast(c, DT_F64, v->b_scale));
     tir_expr_ref y = tir_mul(c, tir_cast(c, DT_F64, x), p);
     tir_expr_ref slow = qnn_rounded_real(g, tir_binary(c, TIR_DIV, y, tir_cast(c, DT_F64, v->y_scale)));
-    const double k = v->a * v->b / v->y;
-    return v->in_integers && v->known ? qnn_scaled_real(g, x, 32, NULL, &k, slow) : slow;
+    const double scale = v->a * v->b, k = scale / v->y;
+    const bool exact = fma(k, v->y, -scale) == 0;
+    return v->in_integers && v->known ? qnn_scaled_real(g, x, 32, NULL, &k, exact) : slow;
 }
