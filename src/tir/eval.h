@@ -198,14 +198,17 @@ static inline uint64_t eval_product(uint64_t x, uint64_t k, uint64_t *low)
     return x1 * k1 + (middle >> 32) + (cross >> 32);
 }
 
-/* x * k * 2^-(s & 255), k and |x| below 2^62, rounded exactly to the nearest, ties to even, beyond 2^30 on the same
- * side. s >> 8: what is that many |x| * 2^-(s & 255) from a tie at most is one, for a k that is rounded itself. */
-static inline int64_t eval_scaled(int64_t x, int64_t k, int64_t s)
+/* x * k, |x| below 2^62, k the bits of an f64 above 0, rounded exactly to the nearest, ties to even, beyond 2^30 on
+ * the same side. rough: what is |x| * rough / 2^62 * 2^e from a tie at most is one, 2^e just above k: k is
+ * rounded itself. */
+static inline int64_t eval_scaled(int64_t x, int64_t k, int64_t rough)
 {
-    const uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x, most = (uint64_t)1 << 24;
-    const uint32_t all = (uint32_t)s & 255, by = all < 32 ? 32 : all > 127 ? 127 : all, down = by < 65 ? 1 : by - 64;
-    const uint64_t n = by < 65 ? (size < most ? size : most) << (65 - by) : size, off = n * ((uint64_t)s >> 8);
-    uint64_t low, high = eval_product(n, (uint64_t)k, &low), y = high >> down;
+    const uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x, most = (uint64_t)1 << 24, one = (uint64_t)1 << 52;
+    const uint64_t number = (((uint64_t)k & (one - 1)) | one) << 9;
+    const int64_t all = 62 + 1022 - (k >> 52 & 2047), by = all < 32 ? 32 : all > 127 ? 127 : all;
+    const int64_t down = by < 65 ? 1 : by - 64;
+    const uint64_t n = by < 65 ? (size < most ? size : most) << (65 - by) : size, off = n * (uint64_t)rough;
+    uint64_t low, high = eval_product(n, number, &low), y = high >> down;
     const int64_t part = (int64_t)(high & (((uint64_t)1 << down) - 1)) - ((int64_t)1 << (down - 1));
     if ((part == 0 && low <= off) || (part == -1 && low != 0 && -low <= off))
         y += y & 1;

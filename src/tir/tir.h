@@ -53,7 +53,7 @@
                         X(TIR_LOG1P, "log1p", 1) X(TIR_EXPM1, "expm1", 1) X(TIR_ISNAN, "isnan", 1)               \
                             X(TIR_ISINF, "isinf", 1) X(TIR_BITNOT, "bitnot", 1)                                  \
                                 X(TIR_FMA, "fma", 3) /* a*b+c, rounded once */                                   \
-        X(TIR_SCALED, "rounded_product", 3)          /* x * k * 2^-s of i64, rounded once: eval_scaled */        \
+        X(TIR_SCALED, "rounded_product", 3)          /* of i64 by bits of an f64, rounded once: eval_scaled */   \
         X(TIR_APART, "apart", 1)                     /* x; no compiler makes one step of its product and a sum */ \
         X(TIR_LDEXP, "ldexp", 2)                     /* x * 2^n for a whole n of x's type, rounded once */        \
         X(TIR_TO_BITS, "to_bits", 1)                 /* f32 as u32, f64 as u64: the same bits */                 \

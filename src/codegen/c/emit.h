@@ -12,6 +12,7 @@ typedef enum c_need_kind {
     NEED_PREFETCH, /* LATHE_PREFETCH */
     NEED_ROLLED,   /* LATHE_ROLLED: a loop that is not written out */
     NEED_ROLLED_CLANG, /* LATHE_ROLLED_CLANG: one that clang is not to write out */
+    NEED_RARE,     /* LATHE_RARE: a condition that hardly ever holds */
     NEED_SHARED,   /* LATHE_SHARED: a function that stays one */
     NEED_TWO_SCALED, /* the same for two of them */
     NEED_WIDEN_RUNS, /* widen.c: of bytes (dt) */

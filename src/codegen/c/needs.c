@@ -28,6 +28,11 @@ static const char open_cut_text[] =
     "    return extent / n * k + extent % n * k / n;\n"
     "}\n\n";
 
+static const char rare_text[] =
+    "/* What stands behind such a condition is not computed ahead of it. */\n"
+    "#if defined(__GNUC__)\n#define LATHE_RARE(x) __builtin_expect(!!(x), 0)\n"
+    "#else\n#define LATHE_RARE(x) (x)\n#endif\n\n";
+
 /* gcc would make a copy for the numbers of each call. */
 static const char shared_text[] =
     "/* A function that is not copied into those that call it, nor for them. */\n"
@@ -625,6 +630,7 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_PREFETCH:
     case NEED_ROLLED:
     case NEED_ROLLED_CLANG:
+    case NEED_RARE:
     case NEED_SHARED:
     case NEED_SMALL:
     case NEED_ROUNDED:
@@ -707,6 +713,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_PREFETCH: w_str(w, prefetch_text); break;
         case NEED_ROLLED: w_str(w, rolled_text); break;
         case NEED_ROLLED_CLANG: w_str(w, rolled_clang_text); break;
+        case NEED_RARE: w_str(w, rare_text); break;
         case NEED_SHARED: w_str(w, shared_text); break;
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED:

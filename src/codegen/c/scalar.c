@@ -170,7 +170,8 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
     }
     if (op == TIR_SCALED) {
         needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
-        return (c_text){arena_printf(a, "lathe_scaled_i64(%s, %s, %s)", args[0].s, args[1].s, args[2].s), PREC_PRIMARY};
+        return (c_text){arena_printf(a, "lathe_%s(%s, %s, %s)", tir_op_text(op), args[0].s, args[1].s, args[2].s),
+                        PREC_PRIMARY};
     }
     if (op == TIR_APART) {
         if (is_half(dt)) /* computed in f32 and rounded: a step by itself */

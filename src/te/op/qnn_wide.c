@@ -5,10 +5,11 @@
  * side; two quotients of such numbers are hardly ever so near. Without vectors nothing is a double: the product is made
  * in 64 bits, by 31 bits of the quotient of the scales, or by as many as there is room for, and rounded. Where that is
  * near to a tie, 62 bits of the quotient decide (TIR_SCALED), of sums and means the scales themselves: numerator and
- * denominator are integers, whose difference there is so small that 64 bits have it, whatever they are. */
+ * denominator are integers, whose difference there is so small that 32 or 64 bits have it, whatever they are. */
 #include "te/op/qnn_round.h"
 
 #include <math.h>
+#include <string.h>
 
 #define TO_EVEN 6755399441055744.0 /* 1.5 * 2^52: behind this sum f64 has no fraction */
 #define FAR     1073741824.0       /* 2^30: beyond every type's range and zero point */
@@ -66,17 +67,29 @@ static tir_expr_ref rounded_exact(te_graph *g, tir_expr_ref y, int shift)
     return tir_select(c, tie, tir_binary(c, TIR_BITAND, fast, tir_int(c, DT_I32, -2)), fast);
 }
 
-/* Near the tie of n - 1 and n: n, where D = 2 * numerator - (2 * n - 1) * denominator is above 0, n - 1 below, at 0 the
- * even one of both. D is modulo 2^64. */
-static tir_expr_ref decided(te_graph *g, tir_expr_ref n, tir_expr_ref twice_numerator, tir_expr_ref denominator)
+/* Near the tie of n - 1 and n: n, where d = 2 * numerator - (2 * n - 1) * denominator is above 0, n - 1 below, at 0 the
+ * even one. */
+static tir_expr_ref decided(te_graph *g, tir_expr_ref n, tir_expr_ref d)
 {
     compiler *c = g->c;
-    tir_expr_ref zero = i64(g, 0), one = i64(g, 1);
-    tir_expr_ref odd = tir_sub(c, tir_mul(c, n, i64(g, 2)), one);
-    tir_expr_ref d = tir_sub(c, twice_numerator, tir_mul(c, odd, denominator));
+    tir_expr_ref zero = tir_int(c, d->type.dt, 0), one = tir_int(c, DT_I32, 1);
+    n = near_range(g, n);
     tir_expr_ref below = tir_select(c, tir_binary(c, TIR_LT, d, zero), tir_sub(c, n, one),
-                                    tir_binary(c, TIR_BITAND, n, i64(g, -2)));
-    return near_range(g, tir_select(c, tir_binary(c, TIR_GT, d, zero), n, below));
+                                    tir_binary(c, TIR_BITAND, n, tir_int(c, DT_I32, -2)));
+    return tir_select(c, tir_binary(c, TIR_GT, d, zero), n, below);
+}
+
+/* 2 * n - 1 */
+static tir_expr_ref odd_of(te_graph *g, tir_expr_ref n, dtype dt)
+{
+    compiler *c = g->c;
+    return tir_sub(c, tir_mul(c, tir_cast(c, dt, n), tir_int(c, dt, 2)), tir_int(c, dt, 1));
+}
+
+/* The type of d, which is at most `most`: it wraps on the way. DT_NONE: too large. */
+static dtype type_of_difference(double most)
+{
+    return most <= 0x1p30 ? DT_I32 : most <= 0x1p62 ? DT_I64 : DT_NONE;
 }
 
 /* n of a y * 2^-shift that is near to a tie. */
@@ -105,11 +118,12 @@ static whole_scale whole_of(double scale)
     return w;
 }
 
-/* w * 2^-least, modulo 2^64. */
-static tir_expr_ref from_exponent(te_graph *g, whole_scale w, int least)
+/* w * 2^-least, modulo 2^32 or 2^64. */
+static tir_expr_ref from_exponent(te_graph *g, whole_scale w, int least, dtype dt)
 {
     const int by = w.exponent - least;
-    return i64(g, by > 63 ? 0 : (int64_t)((uint64_t)w.number << by));
+    const uint64_t all = by > 63 ? 0 : (uint64_t)w.number << by;
+    return tir_int(g->c, dt, dt == DT_I32 ? (int64_t)(int32_t)(uint32_t)all : (int64_t)all);
 }
 
 static int least_exponent(const whole_scale *w, uint32_t count)
@@ -123,29 +137,14 @@ static int least_exponent(const whole_scale *w, uint32_t count)
 #define ROUGH 256 /* half of the last bit of f64, in 62 bits of a factor */
 
 /* x * k, where k is exact or rounded to f64 itself. */
-static tir_expr_ref scaled_exactly(te_graph *g, tir_expr_ref x, double k, bool exact)
+static tir_expr_ref scaled_exactly(te_graph *g, tir_expr_ref x, tir_expr_ref k, bool exact)
 {
     compiler *c = g->c;
-    int exponent;
-    const double m = frexp(k, &exponent);
-    const int by = 62 - exponent, most = by < 0 ? 0 : by > 255 ? 255 : by;
-    tir_expr_ref args[3] = {tir_cast(c, DT_I64, x), i64(g, (int64_t)ldexp(m, 62)),
-                            i64(g, (exact ? 0 : ROUGH * 256) + most)};
-    return tir_cast(c, DT_I32, tir_call(c, TIR_SCALED, 3, args));
-}
-
-/* The same by a k that is an f64 of the run. */
-static tir_expr_ref scaled_by_f64(te_graph *g, tir_expr_ref x, tir_expr_ref k, bool exact)
-{
-    compiler *c = g->c;
-    tir_expr_ref bits = tir_cast(c, DT_I64, tir_call1(c, TIR_TO_BITS, k)), one = i64(g, (int64_t)1 << 52);
-    tir_expr_ref number = tir_binary(c, TIR_BITAND, bits, i64(g, ((int64_t)1 << 52) - 1));
-    number = tir_binary(c, TIR_SHL, tir_binary(c, TIR_BITOR, number, one), i64(g, 9));
-    tir_expr_ref exponent = tir_binary(c, TIR_SHR, bits, i64(g, 52));
-    tir_expr_ref by = tir_sub(c, i64(g, 62 + 1022), exponent);
-    by = tir_min(c, tir_max(c, by, i64(g, 0)), i64(g, 255));
-    tir_expr_ref args[3] = {tir_cast(c, DT_I64, x), number,
-                            exact ? by : tir_add(c, by, i64(g, ROUGH * 256))};
+    int64_t bits = 0;
+    if (k->kind == TIR_FLOAT)
+        memcpy(&bits, &k->u.f, sizeof bits);
+    tir_expr_ref args[3] = {tir_cast(c, DT_I64, x), NULL, i64(g, exact ? 0 : ROUGH)};
+    args[1] = k->kind == TIR_FLOAT ? i64(g, bits) : tir_cast(c, DT_I64, tir_call1(c, TIR_TO_BITS, k));
     return tir_cast(c, DT_I32, tir_call(c, TIR_SCALED, 3, args));
 }
 
@@ -211,7 +210,7 @@ tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref
     compiler *c = g->c;
     if (known && !(*known > 0))
         return tir_int(c, DT_I32, 0);
-    tir_expr_ref slow = known ? scaled_exactly(g, x, *known, exact) : scaled_by_f64(g, x, k, exact);
+    tir_expr_ref slow = scaled_exactly(g, x, known ? f64(g, *known) : k, exact);
     if (known && bits <= 31 && *known < 0.25 && *known > 0x1p-63 && !few_bits(*known))
         return qnn_scaled_by(g, x, qnn_known_factor(g, *known), REACH, NULL, slow);
     if (known) {
@@ -242,17 +241,22 @@ tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, in
     const whole_scale w[2] = {whole_of(xs), whole_of(ys)};
     const int shift = room_for(k, 30), least = least_exponent(w, 2);
     const int64_t reach = most * 65536 + ((int64_t)1 << (shift > 20 ? shift - 20 : 0));
-    if (shift < 16 || shift > 60 || reach >= (int64_t)1 << (shift - 2) ||
-        ldexp(2.0 * (double)reach * (double)most * (double)w[1].number, w[1].exponent - least - shift) > 0x1p62)
-        return NULL;
+    const double far = 2.0 * (double)reach * (double)most * (double)w[1].number;
+    const dtype dt = type_of_difference(ldexp(far, w[1].exponent - least - shift));
+    int64_t n;
+    if (shift < 16 || shift > 60 || reach >= (int64_t)1 << (shift - 2) || dt == DT_NONE) {
+        const double each = tir_is_int(count, &n) && n > 0 ? xs / (ys * (double)n) : 0;
+        return each > 0 ? qnn_scaled_real(g, sum, 31, NULL, &each, false) : NULL;
+    }
     tir_expr_ref half = tir_binary(c, TIR_SHR, count, tir_int(c, DT_I32, 1));
     tir_expr_ref factor = tir_add(c, half, tir_int(c, DT_I32, llrint(ldexp(k, shift))));
     factor = tir_binary(c, TIR_DIV, factor, count);
-    sum = tir_cast(c, DT_I64, sum);
-    tir_expr_ref y = tir_mul(c, sum, tir_cast(c, DT_I64, factor));
-    tir_expr_ref numerator = tir_mul(c, tir_mul(c, sum, i64(g, 2)), from_exponent(g, w[0], least));
-    tir_expr_ref denominator = tir_mul(c, tir_cast(c, DT_I64, count), from_exponent(g, w[1], least));
-    tir_expr_ref slow = decided(g, upper_of_tie(g, y, shift, reach), numerator, denominator);
+    tir_expr_ref y = tir_mul(c, tir_cast(c, DT_I64, sum), tir_cast(c, DT_I64, factor));
+    tir_expr_ref above = upper_of_tie(g, y, shift, reach);
+    tir_expr_ref numerator = tir_mul(c, tir_mul(c, tir_cast(c, dt, sum), tir_int(c, dt, 2)),
+                                     from_exponent(g, w[0], least, dt));
+    tir_expr_ref denominator = tir_mul(c, tir_cast(c, dt, count), from_exponent(g, w[1], least, dt));
+    tir_expr_ref slow = decided(g, above, tir_sub(c, numerator, tir_mul(c, odd_of(g, above, dt), denominator)));
     return rounded_i64(g, y, i64(g, shift), i64(g, reach), NULL, slow);
 }
 
@@ -271,16 +275,17 @@ tir_expr_ref qnn_sum_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, tir_e
     const int64_t reach = (int64_t)1 << 18;
     const whole_scale w[3] = {whole_of(v->a), whole_of(v->b), whole_of(v->y)};
     const int least = least_exponent(w, 3);
-    if (ldexp(2.0 * (double)reach * (double)w[2].number, w[2].exponent - least - shift) > 0x1p62)
+    const dtype dt = type_of_difference(ldexp(2.0 * (double)reach * (double)w[2].number,
+                                              w[2].exponent - least - shift));
+    if (dt == DT_NONE)
         return slow;
-    a = tir_cast(c, DT_I64, a);
-    b = tir_cast(c, DT_I64, b);
-    tir_expr_ref y = tir_add(c, tir_mul(c, a, i64(g, llrint(ldexp(ka, shift)))),
-                             tir_mul(c, b, i64(g, llrint(ldexp(kb, shift)))));
-    tir_expr_ref numerator = tir_add(c, tir_mul(c, a, from_exponent(g, w[0], least)),
-                                     tir_mul(c, b, from_exponent(g, w[1], least)));
-    slow = decided(g, upper_of_tie(g, y, shift, reach), tir_mul(c, numerator, i64(g, 2)),
-                   from_exponent(g, w[2], least));
+    tir_expr_ref y = tir_add(c, tir_mul(c, tir_cast(c, DT_I64, a), i64(g, llrint(ldexp(ka, shift)))),
+                             tir_mul(c, tir_cast(c, DT_I64, b), i64(g, llrint(ldexp(kb, shift)))));
+    tir_expr_ref numerator = tir_add(c, tir_mul(c, tir_cast(c, dt, a), from_exponent(g, w[0], least - 1, dt)),
+                                     tir_mul(c, tir_cast(c, dt, b), from_exponent(g, w[1], least - 1, dt)));
+    tir_expr_ref above = upper_of_tie(g, y, shift, reach);
+    tir_expr_ref denominator = from_exponent(g, w[2], least, dt);
+    slow = decided(g, above, tir_sub(c, numerator, tir_mul(c, odd_of(g, above, dt), denominator)));
     return rounded_i64(g, y, i64(g, shift), i64(g, reach), NULL, slow);
 }
 
