@@ -380,6 +380,12 @@ static bool read_widths(const cli *x, compile_options *out)
     return true;
 }
 
+/* What is written as it is before chains are made. */
+static bool is_before_chains(const char *emit)
+{
+    return strcmp(emit, "graph") == 0 || strcmp(emit, "prog") == 0 || strcmp(emit, "schedule") == 0;
+}
+
 /* --ram and --minimize. */
 static bool read_ram(const cli *x, compile_options *out)
 {
@@ -387,10 +393,14 @@ static bool read_ram(const cli *x, compile_options *out)
     const int goal = cli_choice(x, OPT_MINIMIZE, NULL, "time");
     char *end = NULL;
     out->least_ram = goal == 1;
+    if (goal >= 0 && (text || goal == 1) && is_before_chains(out->emit))
+        return cli_usage_error(x, "leave it out, or --emit c or tir",
+                               "--%s is for packages, and --emit %s comes before rows are streamed",
+                               text ? "ram" : "minimize ram", out->emit);
     if (goal < 0 || !text)
         return goal >= 0;
     const unsigned long long n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    const uint64_t unit = n == 0 ? 0 : *end == 'K' ? 1024 : *end == 'M' ? 1024 * 1024 : 1;
+    const uint64_t unit = n == 0 ? 0 : *end == 'K' || *end == 'k' ? 1024 : *end == 'M' || *end == 'm' ? 1024 * 1024 : 1;
     if (n == 0 || end[unit > 1] || n > UINT32_MAX / unit)
         return cli_usage_error(x, "K is 1024 bytes, M 1024 * 1024", "--ram: '%.100s' is no size, as 4096, 128K or 8M",
                                text);
@@ -445,7 +455,7 @@ static bool check_package_options(const cli *x, const compile_options *o)
     static const cli_option of_packages[] = {OPT_PORT, OPT_CONSTANTS, OPT_SHARE_KERNELS, OPT_NAMES};
     for (size_t i = 0; i < sizeof of_packages / sizeof *of_packages && strcmp(o->emit, "module") == 0; i++)
         if (cli_has(x, of_packages[i]))
-            return cli_usage_error(x, "leave it out, or --emit module", "--%s is for packages, and a module is none",
+            return cli_usage_error(x, "leave it out, or --emit c", "--%s is for packages, and a module is none",
                                    cli_option_name(of_packages[i]));
     return true;
 }

@@ -33,13 +33,48 @@ static uint64_t bytes_of(const compile_result *r, const plan_op *op)
     return sum;
 }
 
-/* What passes did not do, where there is something. */
-static void show_left(writer *w, const compile_result *r)
+static const char *name_of(const prog_step *s)
 {
-    const tir_left left = summary_left(r);
-#define X(member, key, help) \
-    if (left.member)         \
-        w_line(w, "%s: %u, " help, key, left.member);
+    return *s->source ? s->source : s->kernel->name;
+}
+
+/* One counter of an operator. */
+typedef uint32_t (*count_fn)(const tir_left *left);
+
+#define X(member, key, help)                          \
+    static uint32_t count_##member(const tir_left *l) \
+    {                                                 \
+        return l->member;                             \
+    }
+TIR_LEFT(X)
+#undef X
+
+/* "guards_left: 8 in 3 nn.conv2d (Conv_0, Conv_4, Conv_9): conditions ...": by what the operators are. */
+static void show_count(writer *w, compiler *c, const compile_result *r, count_fn count, const char *key,
+                       const char *help)
+{
+    const plan_problem *p = r->plan.problem;
+    groups all;
+    groups_begin(&all, c);
+    for (uint32_t i = 0; i < p->ops.len; i++)
+        if (count(&p->ops.data[i].func->left) > 0)
+            groups_add(&all, i, p->ops.data[i].step->kernel->kind, name_of(p->ops.data[i].step));
+    for (uint32_t k = 0; k < all.all.len; k++) {
+        const group *g = &all.all.data[k];
+        const char *kind = p->ops.data[g->first].step->kernel->kind;
+        uint32_t sum = 0;
+        for (uint32_t i = g->first; i < p->ops.len; i++)
+            sum += strcmp(p->ops.data[i].step->kernel->kind, kind) == 0 ? count(&p->ops.data[i].func->left) : 0;
+        w_fmt(w, "%s: %u in %u %s (", key, sum, g->n, kind);
+        groups_write_names(w, g);
+        w_line(w, "): %s", help);
+    }
+}
+
+/* What passes did not do, where there is something. */
+static void show_left(writer *w, compiler *c, const compile_result *r)
+{
+#define X(member, key, help) show_count(w, c, r, count_##member, key, help);
     TIR_LEFT(X)
 #undef X
 }
@@ -55,7 +90,7 @@ static void show_idle(writer *w, compiler *c, const compile_result *r)
         const uint32_t idle = plan_idle_workers(&r->plan, i, &why);
         if (idle > 0)
             groups_add(&all, i, arena_printf(&c->mem, "%s %u %d", s->kernel->kind, idle, (int)why),
-                       *s->source ? s->source : s->kernel->name);
+                       name_of(s));
     }
     for (uint32_t i = 0; i < all.all.len; i++) {
         const group *g = &all.all.data[i];
@@ -162,7 +197,7 @@ static void show_table(writer *w, const compile_result *r)
            (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
            r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
     summary_print_bounds(w, r->bounds);
-    show_left(w, r);
+    show_left(w, r->prog->c, r);
     show_idle(w, r->prog->c, r);
     show_remarks(w, r->prog->c, r);
     if (r->unit.offload)

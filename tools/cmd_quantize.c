@@ -367,7 +367,7 @@ static bool quantize(quantize_run *r, const char *path, const char *out)
         return false;
     if (cli_has(r->x, OPT_JSON))
         show_json(r);
-    else
+    else if (!cli_has(r->x, OPT_QUIET))
         show_text(r);
     return true;
 }

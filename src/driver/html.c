@@ -345,7 +345,10 @@ static void draw_proof(writer *w, compiler *c, const compile_result *r)
 }
 
 static const char head[] =
-    "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n<title>lathe inspect</title>\n<style>\n"
+    "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n<title>";
+
+static const char style[] =
+    ": lathe</title>\n<style>\n"
     "body { font: 14px/1.4 sans-serif; margin: 24px; color: #222; }\nsvg text { font: 11px sans-serif; }\n"
     ".scroll { overflow: auto; max-height: 640px; border: 1px solid #ccc; padding: 4px; }\n"
     ".edge { fill: none; stroke: #888; }\n.task { stroke: #fff; stroke-width: 0.3; }\n.frame { fill: #f6f6f6; stroke: "
@@ -357,6 +360,8 @@ void html_write(compiler *c, writer *w, const compile_result *r, const profile_p
 {
     w->step = 0;
     w_str(w, head);
+    escaped(w, r->unit.model_file);
+    w_str(w, style);
     escaped(w, r->unit.model_file);
     w_fmt(w, "</h1>\n<p>target %s, %u operators in %u layers, constants %llu bytes</p>\n", r->unit.target->name,
           r->plan.problem->ops.len, r->plan.n_layers, (unsigned long long)r->plan.constant_bytes);

@@ -46,6 +46,7 @@ bool stream_program(compiler *c, const compile_options *o, const target *t, comp
     const stream_planner p = {.ctx = &x,
                               .plan = plan_program,
                               .ram = o->ram,
+                              .least = o->least_ram,
                               .bounds_only = !asked,
                               .effort = o->plan_effort,
                               .inputs_inside = o->input_in_workspace};

@@ -411,8 +411,7 @@ static bool try_cut(stream *x, uint64_t limit, found *best, const plan **out_pla
     now.reached = made->workspace_bytes;
     if (ram < best->ram)
         *best = (found){with, now, ram, false};
-    best->met = x->p->ram > 0 ? best->ram <= x->p->ram
-                              : now.reached <= now.streamed + now.streamed / ALIGN_ROOM;
+    best->met = x->p->least ? now.reached <= now.streamed + now.streamed / ALIGN_ROOM : best->ram <= x->p->ram;
     return true;
 }
 
@@ -445,27 +444,32 @@ static bool search_least(stream *x, bool raising, uint32_t tries, found *best)
     return true;
 }
 
+/* The budget is not met by `ram` bytes of workspace and tables. Effort is advised where the cuts leave room for it. */
+static bool is_over(stream *x, uint64_t ram, const stream_bounds *b)
+{
+    const unsigned long long alone = x->ram_alone, cut = x->ram_alone - b->overlapped + b->streamed;
+    diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+               "--ram %llu: the least that was reached is %llu bytes of workspace and tables",
+               (unsigned long long)x->p->ram, (unsigned long long)ram);
+    if (cut > x->p->ram)
+        diag_hint(&x->c->diags, "kernel by kernel they take %llu, in the least cut into chains %llu: a smaller model, "
+                                "or as much RAM as was reached", alone, cut < ram ? cut : (unsigned long long)ram);
+    else
+        diag_hint(&x->c->diags, "kernel by kernel they take %llu, in the least cut into chains %llu, if a plan can "
+                                "have it: a greater --plan-effort tries more", alone, cut);
+    return false;
+}
+
 static bool search(stream *x, uint64_t start, prog_module **out, stream_bounds *b)
 {
     const uint32_t tries = TRIES * (x->p->effort ? x->p->effort : 1);
     found best = {*out, *b, x->ram_alone, false};
-    if ((x->p->ram > 0 && !search_below(x, start, tries, &best)) || !search_least(x, false, tries, &best) ||
+    if ((!x->p->least && !search_below(x, start, tries, &best)) || !search_least(x, false, tries, &best) ||
         !search_least(x, true, tries, &best))
         return false;
     *b = best.bounds;
     *out = best.m;
-    if (x->p->ram == 0 || best.met)
-        return true;
-    diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-               "--ram %llu: the least that was reached is %llu bytes of workspace and tables",
-               (unsigned long long)x->p->ram, (unsigned long long)best.ram);
-    const unsigned long long alone = x->ram_alone, cut = b->streamed;
-    if (cut > x->p->ram)
-        diag_hint(&x->c->diags, "kernel by kernel it takes %llu, the least cut of its chains %llu: a smaller model, or "
-                                "as much RAM as was reached", alone, cut);
-    else
-        diag_hint(&x->c->diags, "kernel by kernel it takes %llu; a greater --plan-effort tries more", alone);
-    return false;
+    return x->p->ram == 0 || best.ram <= x->p->ram || is_over(x, best.ram, b);
 }
 
 static bool run(stream *x, prog_module *m, prog_module **out, stream_bounds *b)
@@ -485,7 +489,7 @@ static bool run(stream *x, prog_module *m, prog_module **out, stream_bounds *b)
     sum_lives(x);
     find_pieces(x, b);
     b->streamed = least_peak(x);
-    if (!b->asked || (x->p->ram > 0 && x->ram_alone <= x->p->ram))
+    if (!b->asked || (!x->p->least && x->ram_alone <= x->p->ram))
         return true;
     const uint64_t other = x->ram_alone - b->overlapped, left = x->p->ram > other ? x->p->ram - other : 0;
     return search(x, left > b->streamed ? left : b->streamed, out, b);

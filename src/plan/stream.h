@@ -20,7 +20,8 @@ typedef struct stream_bounds {
 typedef struct stream_planner {
     void *ctx;
     bool (*plan)(void *ctx, prog_module *m, plan *out, uint64_t *out_ram);
-    uint64_t ram;    /* the budget; 0: as little as can be */
+    uint64_t ram;    /* the budget; 0: none */
+    bool least;      /* as little as can be, whatever the budget leaves */
     bool bounds_only; /* nothing is planned: one_by_one and streamed are found */
     uint32_t effort; /* as for plans */
     bool inputs_inside; /* as for plan_problem_of */

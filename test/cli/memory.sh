@@ -100,10 +100,21 @@ wrong '# a\n\nr ram 8K -\n' 'wrong.txt:3: five words'
 wrong 'r ram 8K - 1 2\n' 'five words'
 wrong 'r tcm 8K - 1\n' 'ram or rom'
 wrong 'r ram 8KB - 1\n' 'no size'
+wrong 'r ram 8k - 1\n' 'there is no rom'
 wrong 'r ram -1 - 1\n' 'no size'
 wrong 'r ram 99999999999999999999 - 1\n' 'no size'
 wrong 'r ram 8K a"b 1\n' 'no name of a section'
 wrong 'r ram 8K - fast\n' 'no number'
+wrong 'r ram 8K .mine 1\nf rom 64K .mine 4\n' "wrong.txt:2: the section .mine is the one of 'r', which is ram"
+for section in .bss .bss.fast .sbss .noinit; do
+    wrong "r ram 8K - 1\nf rom 64K $section 1\n" "wrong.txt:2: the section $section holds no numbers"
+done
+for section in .text .text.fast .rodata .rodata.mine; do
+    wrong "r ram 8K $section 1\nf rom 64K - 1\n" "wrong.txt:1: the section $section holds nothing that is written"
+done
+printf 'r ram 64K .bss.mine 1\nf rom 64K .rodata.mine 1\n' > named.txt
+expect 0 '' compile "$model" -o named -q --target generic --memory named.txt
+check 'sections of their kind build' make -s -C named CC="$cc" CFLAGS="$strict"
 wrong 'r ram 8K - 1\nr rom 8K - 1\n' 'of this name already'
 expect_error 2 'is for packages' compile "$model" --emit tir --memory board.txt
 [ ! -e no ] && good || bad 'a failed compile left a package'

@@ -25,6 +25,7 @@ check 'a bound of the stack, above what kernels have in arrays' \
     test "$(field bound_bytes $report)" -ge $(($(field kernel_array_bytes $report) + $(field runtime_frame_bytes $report)))
 check 'deviations have reasons' test "$(grep -c '"why": "..*"' $report)" -ge 10
 expect 0 '' compile "$model" -o again --target cortex-m4 --port baremetal -q --html page.html
+check 'its title is the model' grep -q '<title>digits.onnx: lathe</title>' page.html
 check 'the page has the bounds' grep -q "$(field most_operations $report)</td>" page.html
 check 'of instructions as well' grep -q "$(field most_instructions $report)</td>" page.html
 check 'and the hash' grep -q "$(field model_sha256 $report)</td>" page.html

@@ -14,7 +14,7 @@ import numpy as np, onnx, onnxruntime as ort
 from onnx import helper as h
 def q(name, out, scale): return [h.make_node("QuantizeLinear", [name, scale, "z"], [out + "_q"]),
                                  h.make_node("DequantizeLinear", [out + "_q", scale, "z"], [out])]
-nodes = q("a", "da", "s") + q("b", "db", "s") + [h.make_node("Mul", ["da", "db"], ["p"])] + q("p", "y", "t")
+nodes = q("a", "da", "s") + q("b", "db", "s") + [h.make_node("Mul", ["da", "db"], ["p"], name="the product")] + q("p", "y", "t")
 scalar = lambda n, t, v: h.make_tensor(n, t, [], [v])
 info = lambda n: h.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [64, 256])
 graph = h.make_graph(nodes, "g", [info("a"), info("b")], [info("y")],
@@ -31,6 +31,9 @@ o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 plain = ort.InferenceSession("product.onnx", o, providers=["CPUExecutionProvider"]).run(None, feed)[0]
 assert (fast != plain).any(), "onnxruntime's optimiser changes nothing: this model tells nothing"
 PY
+# What stays in float is named by the model's node.
+expect 0 '' compile product.onnx -o remarks -q --target x86-64-v2
+check "remarks name the model's nodes" grep -q '"node": "the product"' remarks/report.json
 inputs="--input a=a.npy --input b=b.npy"
 expect 0 '^y: max abs .* ok$' verify product.onnx --against onnxruntime $inputs
 expect 0 '^onnxruntime with .*optimizations off$' verify product.onnx --against onnxruntime $inputs --interpret --target generic

@@ -139,6 +139,8 @@ for method in minmax percentile mse entropy; do
 done
 check "the accuracy that is stated" grep -q "\"right_float\": $stated" cpu.json
 expect 0 "^float: .*$stated of 360 right" quantize "$model" --calibrate train.npy --data test.npy --labels labels.npy -o text.onnx
+expect 0 '' quantize "$model" --data train.npy -o quiet.onnx -q
+check 'quiet says nothing, and writes all the same' test ! -s stdout -a -s quiet.onnx
 expect 0 '^(value|weights of) ' quantize "$model" --data train.npy -o text.onnx
 expect 0 'all_equal|ok$' verify cpu.onnx --integers --against onnxruntime --seed 3
 

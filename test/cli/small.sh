@@ -150,6 +150,7 @@ check "what the header declares has one name in all packages" test "$(grep ' tvm
 expect_error 2 'at most 10 characters' compile rows.txt --names short --module-name keyword_spotting -o none
 for verb in 'compile -o m.so' run; do
     expect_error 2 'names is for packages' $verb rows.txt --emit module --names short
+    check 'the hint names another --emit' grep -q 'hint: leave it out, or --emit c$' stderr
 done
 for option in '--names short' '--ram 10' '--minimize ram' '--share-kernels exact'; do # what is compiled already takes none
     expect_error 2 "${option% *}" run digits $option

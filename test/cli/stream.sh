@@ -46,7 +46,30 @@ expect 0 '^chains' compile m.graph --target cortex-m --ram "$least" -o p
 expect_error 1 'least that was reached is [0-9]+ bytes' compile m.graph --target cortex-m --ram 100 -o q
 [ ! -e q ] && good || bad "a package all the same"
 check "no effort is advised where no cut can do" grep -Eq \
-    "hint: kernel by kernel it takes $alone, the least cut of its chains [0-9]+: a smaller model, or as much RAM" stderr
+    "hint: kernel by kernel they take $alone, in the least cut into chains [0-9]+: a smaller model, or as much RAM" stderr
+# the cut counts with the tables, as the budget and what was reached do
+reached=$(sed -n 's/.*least that was reached is \([0-9]*\) bytes.*/\1/p' stderr)
+cut=$(sed -n 's/.*least cut into chains \([0-9]*\):.*/\1/p' stderr)
+expect_error 1 "in the least cut into chains $cut: a smaller model" \
+    compile m.graph --target cortex-m --ram $((cut - 1)) -o q
+if [ "$cut" -lt "$reached" ]; then
+    expect_error 1 "in the least cut into chains $cut, if a plan can have it: a greater --plan-effort" \
+        compile m.graph --target cortex-m --ram "$cut" -o q
+fi
+# both: as little as can be, and an error where that is above the budget
+expect 0 '^chains +[1-9]' compile m.graph --target cortex-m --minimize ram --ram 1M -o p
+[ "$(ram)" = "$least" ] && good || bad "--minimize ram with a budget: $(cat stdout)"
+expect_error 1 "least that was reached is $least bytes" \
+    compile m.graph --target cortex-m --minimize ram --ram $((least - 1)) -o q
+[ ! -e q ] && good || bad "a package all the same"
+# what is written before rows are streamed takes neither
+for stage in graph prog schedule; do
+    for option in '--ram 64K' '--minimize ram'; do
+        expect_error 2 "${option% 64K} is for packages, and --emit $stage comes before" \
+            compile m.graph --target cortex-m $option --emit $stage
+    done
+done
+expect 0 '' compile m.graph --target cortex-m --ram 64K --emit tir
 expect 0 'streaming' compile m.graph --target cortex-m --ram 1M --minimize time -o p
 workspace=$(sed -n "s/^RAM.*: workspace \([0-9]*\),.*/\1/p" stdout)
 check "the summary calls the same kernel by kernel" grep -q "side by side [0-9]*, kernel by kernel $workspace," stdout
@@ -76,7 +99,8 @@ expect_error 1 "least that was reached is $least bytes" compile deep.graph --tar
 # Elsewhere, and what is no number.
 expect_error 2 'rows are not streamed on the target x86-64-v3' compile m.graph --target x86-64-v3 --ram 64K -o q
 expect_error 2 'rows are not streamed' compile m.graph --target cortex-m --minimize ram -O0 -o q
-for text in 0 -1 12X 12KB 0x8000 34k K '' 99999999999; do
+expect 0 'streaming' compile m.graph --target cortex-m --ram 64k -o p
+for text in 0 -1 12X 12KB 12kb 0x8000 6.1K k K '' 99999999999; do
     expect_error 2 "is no size, as 4096, 128K or 8M" compile m.graph --target cortex-m "--ram=$text" -o q
 done
 expect_error 2 'minimize' compile m.graph --target cortex-m --minimize size -o q

@@ -40,7 +40,10 @@ static bool read_size(const char *s, uint64_t *out)
     if (*s < '0' || *s > '9')
         return false;
     unsigned long long n = strtoull(s, &end, 0);
-    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    unsigned shift = *end == 'K' || *end == 'k'   ? 10
+                     : *end == 'M' || *end == 'm' ? 20
+                     : *end == 'G' || *end == 'g' ? 30
+                                                  : 0;
     end += shift > 0;
     *out = (uint64_t)n << shift;
     return *end == '\0' && n <= most >> shift;
@@ -61,6 +64,33 @@ static bool wrong(compiler *c, const char *file, uint32_t line, const char *what
     diag_hint(&c->diags, "a line is NAME ram|rom SIZE SECTION COST, as in: dtcm ram 128K .dtcm_bss 1; SECTION - is "
                          "where the compiler puts things");
     return false;
+}
+
+/* ".bss", or ".bss." and more. */
+static bool is_section_of(const char *s, const char *name)
+{
+    const size_t n = strlen(name);
+    return strncmp(s, name, n) == 0 && (s[n] == '\0' || s[n] == '.');
+}
+
+/* Sections that compilers know by name hold what is in the file, or what is written: not the other. `.data` may hold
+ * constants, which the start-up code copies. NULL: the name says nothing against it. */
+static const char *wrong_section(compiler *c, const placement *all, const board_memory *m)
+{
+    static const char *const of_kind[2][4] = {{".bss", ".sbss", ".tbss", ".noinit"},
+                                              {".text", ".rodata", ".tdata", ".tbss"}};
+    static const char *const why[2] = {"no numbers from the file, and this is rom",
+                                       "nothing that is written, and this is ram"};
+    for (size_t i = 0; i < 4; i++)
+        if (is_section_of(m->section, of_kind[m->is_ram][i]))
+            return arena_printf(&c->mem, "the section %s holds %s", m->section, why[m->is_ram]);
+    for (uint32_t i = 0; i < all->n_memories; i++) {
+        const board_memory *other = &all->memories[i];
+        if (other->is_ram != m->is_ram && other->section && strcmp(other->section, m->section) == 0)
+            return arena_printf(&c->mem, "the section %s is the one of '%s', which is %s: a section is of one kind",
+                                m->section, other->name, other->is_ram ? "ram" : "rom");
+    }
+    return NULL;
 }
 
 static bool read_memory(compiler *c, const char *file, uint32_t line, const memory_line *l, placement *out)
@@ -84,6 +114,9 @@ static bool read_memory(compiler *c, const char *file, uint32_t line, const memo
         if (strcmp(out->memories[i].name, m->name) == 0)
             return wrong(c, file, line, "there is a memory of this name already");
     m->section = strcmp(l->words[3], "-") == 0 ? NULL : l->words[3];
+    const char *why = m->section ? wrong_section(c, out, m) : NULL;
+    if (why)
+        return wrong(c, file, line, why);
     m->cost = (uint32_t)cost;
     out->n_memories++;
     return true;

@@ -135,16 +135,18 @@ static void write_idle(json_out *j, const plan *pl, uint32_t op)
         json_out_text(j, "workers_idle_because", plan_idle_text(why));
 }
 
-/* What passes on the graph had to tell, where there is something. */
+/* What passes on the graph had to tell. */
 static void write_remarks(json_out *j, const codegen_unit *u)
 {
-    if (u->n_remarks == 0)
-        return;
     json_out_array(j, "remarks");
     for (uint32_t i = 0; i < u->n_remarks; i++) {
         json_out_object(j, NULL);
         json_out_text(j, "pass", u->remarks[i].pass);
         json_out_text(j, "operator", u->remarks[i].op);
+        if (*u->remarks[i].node)
+            json_out_text(j, "node", u->remarks[i].node);
+        else
+            json_out_null(j, "node");
         json_out_text(j, "value", u->remarks[i].value);
         json_out_text(j, "remark", u->remarks[i].text);
         json_out_end(j);

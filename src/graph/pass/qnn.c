@@ -484,7 +484,9 @@ static graph_value *convert_softmax(converter *v, const tail *t, graph_node *n)
     qnn_params x;
     const shape s = n->inputs[0]->type.shape;
     int64_t axis = graph_attr_int(n, "axis"), extent = 0;
-    if (t->half_up || !qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt || qnn_is_wide(&x))
+    if (qnn_is_wide(&t->y))
+        return stays(v, n, "a softmax of 16 bits has no integer form");
+    if (t->half_up || !qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt)
         return stays(v, n, "its data is not quantised to the 8 bits of its result");
     if (!dim_is_const(s.dims[axis < 0 ? axis + s.rank : axis], &extent))
         return stays(v, n, "it is not over an axis of known extent");
