@@ -15,20 +15,20 @@ static tir_expr_ref cell_value(te_lowering *lw, uint32_t i)
     return tir_load(lw->c, lw->cells[i], 0, NULL);
 }
 
+/* A new one whatever changes: products are ordered by the age of buffers, and a computation that is read from text has
+ * to give the loops of the model's, whose parameters have other names. */
 static const tir_buffer *sized_by_cells(te_lowering *lw, const tir_buffer *b, const char *name)
 {
     compiler *c = lw->c;
     tir_expr_ref *dims = arena_array(&c->mem, tir_expr_ref, b->rank);
-    bool changed = false;
     for (uint32_t i = 0; i < b->rank; i++) {
         dims[i] = b->shape[i];
         for (uint32_t k = 0; k < lw->g->symbols.len; k++) {
             tir_expr_ref value = cell_value(lw, k);
             dims[i] = tir_substitute(c, dims[i], 1, &lw->g->symbols.data[k].var, &value);
         }
-        changed |= dims[i] != b->shape[i];
     }
-    return changed || name != b->name ? tir_new_buffer(c, name, b->dt, b->rank, dims, SCOPE_GLOBAL) : b;
+    return tir_new_buffer(c, name, b->dt, b->rank, dims, SCOPE_GLOBAL);
 }
 
 tir_bounds *te_new_bounds(te_lowering *lw)

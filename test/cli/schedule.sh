@@ -66,6 +66,19 @@ diff rules/src/ops.c other/src/ops.c | grep -q 'split nn_relu.i3 2 -> ' && good 
 digits '' same --schedules two.txt --schedules one.txt
 check 'the last of several counts' diff -r rules/src same/src
 expect 0 '' verify "$top/demo/digits.onnx" --target x86-64-v3 --schedules two.txt --against interpreter
+
+# Loops of a model and of what is printed of it are the same, whatever parameters are called.
+cat > patches.txt << 'TEXT'
+func @main(%picture: i8[1, 3, 12, 12]) {
+  %w = constant i8[8, 3, 3, 3] splat 3
+  %c = qnn.conv2d(%picture, %w) {strides = [2, 2], pads = [0, 0, 1, 1]}
+  return %c
+}
+TEXT
+expect 0 '' compile patches.txt --target cortex-m55 --emit schedule
+cp stdout printed.txt
+expect 0 '^schedules  2 of 2 that were given' compile patches.txt --target cortex-m55 --port baremetal -o patches \
+    --schedules printed.txt
 # names of the model's values play no part (below); those of the computation are what schedules speak of
 sed 's/\<conv\>/conv_x/g' one.txt > changed.txt
 expect_error 1 "what is called 'conv_x' here is 'conv'" compile "$top/demo/digits.onnx" --target x86-64-v3 -o same \
