@@ -324,6 +324,8 @@ static bool check_promises(checker *k)
                 ok &= check_promise(k, n, g, g->nodes.data[h]);
         }
     }
+    for (uint32_t i = 0; i < k->m->funcs.len; i++) /* a mark says another thing to check_calls of another module */
+        k->m->funcs.data[i]->mark = 0;
     return ok;
 }
 

@@ -298,7 +298,8 @@ bool nn_pairs_fit(dtype data, const tensor_data *w, uint32_t axis)
     int64_t step = 1;
     for (uint32_t i = axis + 1; i < w->rank; i++)
         step *= w->dims[i];
-    for (int64_t at = 0; at < w->count; at++) {
+    const int64_t count = w->kind == TENSOR_SPLAT && w->count > 1 ? 1 : w->count; /* all are alike */
+    for (int64_t at = 0; at < count; at++) {
         const int64_t k = at / step % w->dims[axis];
         if (k % 2 != 0 || k + 1 == w->dims[axis])
             continue;

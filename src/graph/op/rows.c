@@ -38,8 +38,28 @@ static bool last_is_whole(const rows_conv *v)
     return rest > 0 && full > 0 && more * 10 <= as_it_is;
 }
 
-void rows_conv_derive(rows_conv *v)
+/* Whether the window fits into the padded input, and all that follows from these numbers has room: no product below is
+ * more than images, rows and columns with some strides beside them, and channels make. */
+static bool has_room(const rows_conv *v)
 {
+    const nn_window *w = &v->win;
+    int64_t most = v->images > 1 ? v->images : 1, more = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t reach, extent, apart;
+        if (!i64_mul(w->kernel[i] - 1, w->dilation[i], &reach) ||
+            !i64_add(v->extent[i], w->pad_begin[i], &extent) || !i64_add(extent, w->pad_end[i], &extent) ||
+            reach >= extent || !i64_mul(w->stride[i], 2 * ROWS_TILE, &apart) || !i64_add(extent, apart, &extent) ||
+            !i64_mul(most, extent, &most))
+            return false;
+    }
+    return i64_add(v->in, ROWS_LANES * ROWS_GRANULE, &more) && i64_mul(most, more, &most) &&
+           i64_mul(most, 2 * ROWS_LANES * ROWS_GRANULE, &most);
+}
+
+bool rows_conv_derive(rows_conv *v)
+{
+    if (!has_room(v))
+        return false;
     const nn_window *w = &v->win;
     bool dense = w->dilation[1] == 1;
     for (uint32_t i = 0; i < 2; i++)
@@ -48,7 +68,7 @@ void rows_conv_derive(rows_conv *v)
             1;
     if (v->lanes) {
         derive_lanes(v);
-        return;
+        return true;
     }
     /* One or two channels stay as they are: filling them up would double the products. */
     v->pixel = v->in < 3 && dense ? v->in : up_to(v->in, ROWS_GRANULE);
@@ -68,6 +88,7 @@ void rows_conv_derive(rows_conv *v)
                w->kernel[1] == 1 && v->out_extent[1] > 1;
     bool one = v->images * v->out_extent[0] * v->out_extent[1] == 1;
     v->block = one && v->out % 4 == 0 ? 4 : v->out % 2 == 0 ? 2 : 1;
+    return true;
 }
 
 bool rows_conv_can_be_direct(const rows_conv *v)
@@ -162,11 +183,8 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     if (out->in < 1 || out->out < 1 || (out->depthwise && out->in != out->out))
         return infer_error(c, n, "%lld channels of data do not go with %lld of the result", (long long)out->in,
                            (long long)out->out);
-    for (uint32_t i = 0; i < 2; i++)
-        if (out->extent[i] + out->win.pad_begin[i] + out->win.pad_end[i] <
-            (kernel[i] - 1) * out->win.dilation[i] + 1)
-            return infer_error(c, n, "the window does not fit into the input");
-    rows_conv_derive(out);
+    if (!rows_conv_derive(out))
+        return infer_error(c, n, "the window does not fit into the input, or both are too large");
     if (out->direct && (!rows_conv_can_be_direct(out) || n->n_inputs > 2))
         return infer_error(c, n, "what is read directly is one pixel without a zero point, channels in fours");
     if (out->nibbles && !rows_conv_has_pairs(out) && (!out->depthwise || out->lanes || kernel[1] > ROWS_NIBBLES))

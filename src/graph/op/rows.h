@@ -53,8 +53,8 @@ bool rows_conv_has_pairs(const rows_conv *v);
 /* Whether a convolution may read its data directly: one pixel, whose channels fill all steps. */
 bool rows_conv_can_be_direct(const rows_conv *v);
 /* The same from a window, for a node that is not made yet: out->win, planar, depthwise, images, extent, in, out and
- * chunks are given. */
-void rows_conv_derive(rows_conv *v);
+ * chunks are given. false: the window does not fit into the input, or they are too large. */
+bool rows_conv_derive(rows_conv *v);
 /* Shape of the weights: depthwise [channels, rows, columns]; else blocks of result channels, rows, runs, steps,
  * channels of the block, elements of the step, where elements 1 and 2 have changed places: what an instruction that
  * widens every second byte makes of them are neighbours again; with direct they stand as they are. Of lanes: channels,

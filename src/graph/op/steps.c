@@ -13,6 +13,7 @@
  * ones, then negative ones without their sign. */
 typedef struct run {
     int32_t place;
+    uint32_t serial;  /* among those of the block: of two that weigh the same at one place, the first is the first */
     uint16_t most;    /* of sums */
     uint16_t *sums;   /* [lanes, PAIRS, 2] */
     int8_t *weights;
@@ -50,7 +51,7 @@ static void sum_pairs(const maker *v, run *r)
 static run *add_run(maker *v, int32_t place)
 {
     const size_t lanes = (size_t)v->from->lanes;
-    run r = {.place = place};
+    run r = {.place = place, .serial = v->runs.len};
     r.sums = arena_array(&v->mem, uint16_t, lanes * PAIRS * 2);
     r.weights = arena_array(&v->mem, int8_t, lanes * STEPS_RUN);
     vec_push(&v->mem, &v->runs, r);
@@ -103,7 +104,9 @@ static void read_run(maker *v, int64_t block, int64_t first, int64_t row, int64_
 static int heavier(const void *a, const void *b)
 {
     const run *x = a, *y = b;
-    return x->most != y->most ? (x->most < y->most ? 1 : -1) : x->place < y->place ? -1 : x->place > y->place;
+    if (x->most != y->most)
+        return x->most < y->most ? 1 : -1;
+    return x->place != y->place ? (x->place < y->place ? -1 : 1) : x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
 /* The runs of a block, the heaviest first: these find the fewest partners. */
@@ -144,13 +147,15 @@ static run *partner_of(maker *v, uint32_t at)
 
 typedef struct step {
     const run *of[STEPS_RUNS]; /* the second may be none */
+    uint32_t serial;           /* as of runs */
 } step;
 typedef VEC(step) step_list;
 
 static int earlier(const void *a, const void *b)
 {
-    const int32_t x = ((const step *)a)->of[0]->place, y = ((const step *)b)->of[0]->place;
-    return x < y ? -1 : x > y;
+    const step *x = a, *y = b;
+    const int32_t at = x->of[0]->place, other = y->of[0]->place;
+    return at != other ? (at < other ? -1 : 1) : x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
 /* The steps of the block whose runs are read, in the order of the data; false: more than `most`. */
@@ -170,7 +175,7 @@ static bool pair_runs(maker *v, int64_t most, step_list *out)
         if (b)
             b->taken = true;
         const bool swapped = b && b->place < a->place;
-        vec_push(&v->mem, out, ((step){{swapped ? b : a, swapped ? a : b}}));
+        vec_push(&v->mem, out, ((step){{swapped ? b : a, swapped ? a : b}, out->len}));
     }
     if (out->len > 0)
         qsort(out->data, out->len, sizeof *out->data, earlier);
@@ -266,8 +271,9 @@ bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists
 bool steps_fit(const tensor_data *w)
 {
     const int64_t lanes = w->dims[3], size = lanes * STEPS_RUN;
-    for (int64_t at = 0; at < w->count; at += size * STEPS_RUNS)
-        for (int64_t i = at; i < at + size; i += STEPS_RUN / PAIRS) {
+    const int64_t all = size * STEPS_RUNS > 0 && w->kind == TENSOR_SPLAT && w->count > 0 ? 1 : w->count;
+    for (int64_t at = 0; at < all; at += size * STEPS_RUNS)
+        for (int64_t i = at; i < at + (all == 1 ? 1 : size); i += STEPS_RUN / PAIRS) {
             int64_t above = 0, below = 0;
             for (int64_t k = 0; k < STEPS_RUNS * STEPS_RUN / PAIRS; k++) {
                 const int64_t x = tensor_get_i64(w, i + k / (STEPS_RUN / PAIRS) * size + k % (STEPS_RUN / PAIRS));
@@ -291,7 +297,8 @@ static bool reach_of(const int64_t *out, const int64_t *strides, int64_t *reach)
 /* Whether known places lie in the data, `reach` from its end at least. */
 static bool stay_inside(const tensor_data *places, int64_t size, int64_t reach)
 {
-    for (int64_t i = 0; i < places->count; i++)
+    const int64_t count = places->kind == TENSOR_SPLAT && places->count > 1 ? 1 : places->count;
+    for (int64_t i = 0; i < count; i++)
         if (tensor_get_i64(places, i) < 0 || tensor_get_i64(places, i) > size - reach)
             return false;
     return true;
@@ -335,8 +342,12 @@ bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
     const int64_t *extents = NULL;
+    int64_t size = 0;
     if (!steps_lists_fit(c, n))
         return false;
+    if (graph_attr_int(n, "products") < 0 || !dim_is_const(x->shape.dims[1], &size) ||
+        graph_attr_int(n, "products") > size)
+        return infer_error(c, n, "products are those of a sum: one of each number of an image at most");
     (void)graph_attr_ints(n, "out", &extents);
     dim d[5] = {x->shape.dims[0], w->shape.dims[0], dim_const(c, extents[0]), dim_const(c, extents[1]),
                 w->shape.dims[3]};

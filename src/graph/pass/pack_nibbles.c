@@ -13,18 +13,25 @@
 
 #include <string.h>
 
-typedef struct halver {
-    rewriter r;
-    arena scratch;
-    ptr_map known; /* constants -> position in `packed` */
-    VEC(graph_value *) packed;
-} halver;
-
 /* Where two numbers share a byte. */
 typedef struct pairing {
     uint32_t axis;
     int64_t step, extent, bytes; /* bytes: along the axis */
 } pairing;
+
+/* A constant as one pairing has it: readers of the same weights may want different ones. */
+typedef struct halves {
+    pairing at;
+    graph_value *v;
+    uint32_t before; /* position of another of the same constant, and 1; 0: none */
+} halves;
+
+typedef struct halver {
+    rewriter r;
+    arena scratch;
+    ptr_map known; /* constants -> position in `packed` of the last that was made of it */
+    VEC(halves) packed;
+} halver;
 
 /* Axes at the end that are read as one run of lanes; 0: the weights are not packed. */
 static uint32_t run_axes(const graph_node *n)
@@ -109,25 +116,35 @@ static bool keeps_promise(const graph_node *n, int64_t least)
     return !promise || graph_attr_int(n, promise) == 0 || (least >= -most && least + 15 <= most);
 }
 
+/* The constant w, value of `from`, in bytes. */
+static graph_value *packed_as(halver *v, const graph_value *from, const tensor_data *w, const pairing *p,
+                              int64_t least)
+{
+    uint32_t at = 0, last = 0;
+    if (ptr_map_get(&v->known, w, &at))
+        last = at + 1;
+    for (uint32_t i = last; i > 0; i = v->packed.data[i - 1].before)
+        if (v->packed.data[i - 1].at.axis == p->axis && v->packed.data[i - 1].at.step == p->step)
+            return v->packed.data[i - 1].v;
+    graph_value *made = rewrite_constant(&v->r, pack(v->r.c, w, p, least), from->name, from->def->loc);
+    ptr_map_set(&v->known, w, v->packed.len);
+    vec_push(&v->scratch, &v->packed, ((halves){*p, made, last}));
+    return made;
+}
+
 /* n's weights as the kernel takes them apart; NULL: they stay, or an error. */
 static graph_value *halved(halver *v, const graph_node *n)
 {
     compiler *c = v->r.c;
     const tensor_data *w = graph_constant(n->inputs[1]);
     int64_t least = 0;
-    uint32_t at = 0;
     if (!least_of(w, &least) || !keeps_promise(n, least))
         return NULL;
     const pairing p = choose_pairing(n, w);
-    if (!ptr_map_get(&v->known, w, &at)) {
-        at = v->packed.len;
-        ptr_map_set(&v->known, w, at);
-        vec_push(&v->scratch, &v->packed,
-                 rewrite_constant(&v->r, pack(c, w, &p, least), n->inputs[1]->name, n->inputs[1]->def->loc));
-    }
+    graph_value *packed = packed_as(v, n->inputs[1], w, &p, least);
     const attr attrs[5] = {attr_int(c, "axis", p.axis), attr_int(c, "extent", p.extent), attr_int(c, "step", p.step),
                            attr_int(c, "least", least), attr_dtype(c, "dtype", w->dt)};
-    return rewrite_emit(&v->r, "unpack_nibbles", 1, &v->packed.data[at], 5, attrs, n->loc);
+    return rewrite_emit(&v->r, "unpack_nibbles", 1, &packed, 5, attrs, n->loc);
 }
 
 static bool run(compiler *c, graph_func *f)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MOST_PARTS 8
+#define MOST_ALIKE (1 << 20) /* weights that are one number, which would be counted one by one: no layer has more */
 #define BLOCK      16 /* channels that lie together on hosts */
 
 /* A layer that is cut: weights, with the axis of outputs and that of the inputs, which is summed over. */
@@ -114,7 +115,8 @@ graph_value *qnn_sum_in_parts(rewriter *r, const graph_node *n, const char *op, 
     compiler *c = r->c;
     const bool conv = strncmp(n->op->name, "nn.conv", 7) == 0;
     cut k = {.w = graph_constant(in[1]), .of_w = w, .reach = qnn_reach(x), .line = line};
-    if (!k.w || (conv && (graph_attr_int(n, "groups") != 1 || strstr(op, "transpose"))) || (!conv && k.w->rank != 2))
+    if (!k.w || (k.w->kind == TENSOR_SPLAT && k.w->count > MOST_ALIKE) ||
+        (conv && (graph_attr_int(n, "groups") != 1 || strstr(op, "transpose"))) || (!conv && k.w->rank != 2))
         return NULL;
     k.axis = conv ? 1 : 1 - line;
     k.sums = arena_array(&c->mem, int64_t, (size_t)k.w->dims[line]);

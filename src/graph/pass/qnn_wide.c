@@ -8,10 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FAR_BEYOND ((int64_t)1 << 60) /* any type of a sum, with room for what is added */
+
 int64_t qnn_reach(const qnn_params *p)
 {
     int64_t z = qnn_zero(p, 0), up = dtype_max_int(p->dt) - z, down = z - dtype_min_int(p->dt);
     return up > down ? up : down;
+}
+
+/* Of weights that are one number, whose logical size says nothing of the model's. */
+static int64_t most_sum_of_splat(const qnn_params *x, const tensor_data *w, const qnn_params *of_w, int32_t line)
+{
+    const int64_t zeros = of_w->zero && of_w->zero->kind != TENSOR_SPLAT ? of_w->zero->count : 1;
+    int64_t most = 0;
+    for (int64_t i = 0; i < zeros; i++) {
+        const int64_t one = llabs(tensor_get_i64(w, 0) - qnn_zero(of_w, i));
+        most = one > most ? one : most;
+    }
+    const bool fits = i64_mul(most, w->count / w->dims[line], &most) && i64_mul(most, qnn_reach(x), &most);
+    return fits && most < FAR_BEYOND ? most : FAR_BEYOND;
 }
 
 int64_t qnn_most_sum(compiler *c, const qnn_params *x, const tensor_data *w, const qnn_params *of_w, int32_t line,
@@ -19,6 +34,8 @@ int64_t qnn_most_sum(compiler *c, const qnn_params *x, const tensor_data *w, con
 {
     if (!w)
         return products * qnn_reach(x) * 255;
+    if (w->kind == TENSOR_SPLAT && w->count > 0)
+        return most_sum_of_splat(x, w, of_w, line);
     const size_t lines = (size_t)w->dims[line];
     int64_t step = 1, most = 0, *sums = arena_array(&c->mem, int64_t, lines);
     memset(sums, 0, lines * sizeof *sums);

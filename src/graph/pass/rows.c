@@ -281,7 +281,8 @@ static const uint8_t *pack_in_chunks(converter *v, const graph_node *n, rows_con
     if (n->outputs[0]->type.dt != DT_I64)
         return pack(v, r, s);
     for (r->chunks = 1; r->chunks <= MOST_CHUNKS && !r->depthwise && !r->nibbles; r->chunks++) {
-        rows_conv_derive(r);
+        if (!rows_conv_derive(r))
+            return NULL;
         const arena_mark mark = arena_get_mark(&v->t.r.c->mem);
         const uint8_t *bytes = pack(v, r, s);
         if (chunks_fit(r, (const int8_t *)bytes, r->chunks))
@@ -421,7 +422,8 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     }
     graph_value *last = cheap_last(v, x, n->loc);
     r.planar = !last;
-    rows_conv_derive(&r);
+    if (!rows_conv_derive(&r))
+        return true;
     r.direct = is_direct(n, &r);
     int64_t area = w->dims[2] * w->dims[3];
     source s = {bytes_of(v, w), w->dims[1] * area, area, w->dims[3], 1};
@@ -445,7 +447,8 @@ static bool convert_matmul(converter *v, graph_node *n, bool *done)
                    .words = v->words, .halves = is_half(n)};
     r.lanes = v->lanes && !r.halves && known_zero(n, true, &zero);
     r.win = (nn_window){.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
-    rows_conv_derive(&r);
+    if (!rows_conv_derive(&r))
+        return true;
     r.direct = is_direct(n, &r);
     source s = {bytes_of(v, w), rows ? r.in : 1, rows ? 1 : r.out, 0, 0};
     r.nibbles = fit_nibbles(v, n, &r, &s);

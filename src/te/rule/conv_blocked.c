@@ -33,7 +33,7 @@ typedef struct blocked_conv {
     bool in_rows;        /* `dot` takes neighbours of a row of one plane */
     bool single;         /* a channel of the result sees only its own: depthwise convolution, pool */
     bool pool;           /* no axis of input channels */
-    bool unpacked;       /* weights of 4 bits, which a part takes apart for all of its rows */
+    const graph_node *unpacked; /* takes weights of 4 bits apart, a part for all of its rows; NULL: they are bytes */
     bool steps;          /* a list of steps (graph/op/steps.h), of each block its own */
     int64_t weight_bytes;   /* of one */
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats, or one at a time */
@@ -300,7 +300,8 @@ static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
     int64_t granule = nn_layout_granule(graph_attr_string(n, "kernel_layout"));
     bool pairs = graph_attr(n, "pairs") && graph_attr_int(n, "pairs") != 0;
     const dtype a = te_in_type(n, 0)->dt, b = te_in_type(n, 1)->dt;
-    const target_dot *d = granule ? target_find_packed_dot(v->t, a, b, pairs, granule) : NULL;
+    const bool read = granule && !te_is_taken_apart(v->g, n);
+    const target_dot *d = read ? target_find_packed_dot(v->t, a, b, pairs, granule) : NULL;
     const bool whole = d && (v->in_block % granule == 0 || (d->tile && v->in_block * 2 == granule));
     return whole && (v->in_block == 0) == v->in_rows ? d : NULL;
 }
@@ -309,7 +310,7 @@ static const target_dot *dot_of(const blocked_conv *v, const graph_node *n)
 static bool read_conv(blocked_conv *v, const graph_node *n)
 {
     v->in_block = nn_data_block(n, "data_layout");
-    v->unpacked = te_unpacked(v->g);
+    v->unpacked = te_unpacked(v->g, n);
     v->weight_bytes = (int64_t)dtype_bytes(te_in_type(n, 1)->dt);
     v->in_rows = nn_layout_in_rows(graph_attr_string(n, "kernel_layout"));
     v->dot = dot_of(v, n);
@@ -337,12 +338,12 @@ static bool schedule_conv(blocked_conv v, const graph_node *n)
     v.chunk = v.unpacked ? 1 : tiles_in_chunk(&v, n);
     v.strip = rows_of_part(&v);
     if (!v.single && !rows_come_first(&v) && shares_are_even(v.t, groups / v.chunk, LEAST_SHARE))
-        v.weights = te_find_parameter(s->g, (v.unpacked ? n->inputs[1]->def->inputs[0] : n->inputs[1])->name);
+        v.weights = te_find_parameter(s->g, (v.unpacked ? v.unpacked : n)->inputs[v.unpacked ? 0 : 1]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);
     if (v.unpacked)
-        te_place_unpacked(s, n, last->name, v.part);
+        te_place_unpacked(s, v.unpacked, last->name, v.part);
     return true;
 }
 
@@ -357,10 +358,12 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
     blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .steps = true};
     const target_dot *bytes = target_find_dot(t, DT_U8, DT_I8, false);
     v.dot = bytes && graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, bytes) : NULL;
-    if (!v.dot || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5)
+    if (!v.dot || te_is_taken_apart(s->g, n) || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5)
         return te_schedule_default(s, t, n, NULL, last);
     v.in_block = v.dot->granule;
-    v.unpacked = te_unpacked(s->g);
+    v.unpacked = te_unpacked(s->g, n);
+    if (!v.unpacked && !te_find_parameter(s->g, n->inputs[1]->name)) /* of one number, which is no operand */
+        return te_schedule_default(s, t, n, NULL, last);
     v.weight_bytes = v.dot->granule / te_most(s->g, anchor->reduce_axes[1]->extent); /* of both runs */
     v.lane = anchor->n_axes - 1;
     v.row = anchor->n_axes - 2;

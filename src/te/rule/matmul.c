@@ -37,7 +37,7 @@ typedef struct matmul_plan {
                           * keep its guard, but one that is cut where the last whole panel ends */
     const char *weights; /* packed right operand; NULL: not packed */
     const target_dot *dot; /* products of integers, some at a time; NULL: of floats */
-    const graph_node *unpacked; /* the operator, whose weights of 4 bits are taken apart; NULL: they are bytes */
+    const graph_node *unpacked; /* takes weights of 4 bits apart; NULL: they are bytes */
     int64_t taken_apart;        /* steps of the reduction for which they are, at a time; 0: for all of them, once */
     bool listed;           /* `dot` is a step of lists, which columns of one vector share (graph/op/steps.h) */
     const te_node *blocks; /* sums of blocks of the reduction, of weights that are taken apart there; NULL: none */
@@ -414,7 +414,8 @@ static int64_t steps_taken_apart(const matmul_plan *p, const struct target *t)
     const int64_t height = p->row < a->n_axes ? te_axis_most(p->s->g, a, p->row) : 1,
                   most = target_cpu(t)->l1_bytes / TAKEN_APART_PART / (p->tile.vectors * p->lanes * p->dot->granule);
     int64_t k = 0, best = 0;
-    if (p->dot->tile || height > p->tile.rows || height < 1 || !tir_is_int(a->reduce_axes[0]->extent, &k) ||
+    if (p->dot->tile || p->listed || height > p->tile.rows || height < 1 ||
+        !tir_is_int(a->reduce_axes[0]->extent, &k) ||
         k % p->dot->granule != 0)
         return 0;
     k /= p->dot->granule;
@@ -432,7 +433,7 @@ static void integer_matmul(matmul_plan *p, const struct target *t)
         most = te_axis_most(p->s->g, p->anchor, p->row);
     p->whole = units % p->lanes != 0;
     if (p->unpacked)
-        p->weights = te_find_parameter(p->s->g, p->unpacked->inputs[1]->def->inputs[0]->name);
+        p->weights = te_find_parameter(p->s->g, p->unpacked->inputs[0]->name);
     p->tile = te_choose_dot_tile(t, p->dot, (units + p->lanes - 1) / p->lanes, most > 0 ? most : 1,
                                  p->listed ? 1 : units / p->lanes);
     if (p->unpacked)
@@ -470,10 +471,11 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
     p.row = rank > 1 ? rank - 2 : rank;
     const bool pairs = granule && graph_attr_int(n, "pairs") != 0;
     const dtype a = te_in_type(n, 0)->dt, b = te_in_type(n, 1)->dt;
-    const target_dot *d = granule ? target_find_packed_dot(t, a, b, pairs, granule) : NULL;
+    const bool read = granule && !te_is_taken_apart(s->g, n);
+    const target_dot *d = read ? target_find_packed_dot(t, a, b, pairs, granule) : NULL;
     if (d && v * 4 == t->vector_bytes && units >= v && (!d->tile || p.row < rank)) {
         p.dot = d;
-        p.unpacked = te_unpacked(s->g) ? n : NULL;
+        p.unpacked = te_unpacked(s->g, n);
         p.lanes = v;
         p.weights = right_parameter(s->g, anchor);
         integer_matmul(&p, t);
@@ -506,11 +508,15 @@ bool te_schedule_matmul_steps(te_sched *s, const struct target *t, const graph_n
     (void)dim_is_const(te_in_type(n, 1)->shape.dims[3], &lanes); /* the type relation sees to it */
     matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1, .listed = true};
     p.dot = bytes && graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, bytes) : NULL;
-    if (!p.dot || !te_is_one_nest(s, anchor, last, NULL) || lanes * 4 != t->vector_bytes ||
+    if (!p.dot || te_is_taken_apart(s->g, n) || !te_is_one_nest(s, anchor, last, NULL) ||
+        lanes * 4 != t->vector_bytes ||
         te_axis_extent(last, p.lane) < lanes || te_reduce_most(s->g, anchor) == 0)
         return te_schedule_default(s, t, n, NULL, last);
     p.row = rank > 1 ? rank - 2 : rank;
     p.weights = te_find_parameter(s->g, n->inputs[1]->name);
+    p.unpacked = te_unpacked(s->g, n);
+    if (!p.weights && !p.unpacked) /* of one number, which is no operand */
+        return te_schedule_default(s, t, n, NULL, last);
     integer_matmul(&p, t);
     return true;
 }

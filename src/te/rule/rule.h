@@ -29,10 +29,13 @@ const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
 /* Weights that may be read again for every output row: a part of the second-level cache, beside what else passes. */
 bool te_weights_stay(const struct target *t, int64_t bytes);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
-/* The stage of weights of 4 bits that are taken apart, or NULL. */
-te_node *te_unpacked(const te_graph *g);
-/* Computes it, of the weights that operator n reads, at consumer.place. */
-void te_place_unpacked(te_sched *s, const graph_node *n, const char *consumer, const char *place);
+/* The operator that takes n's weights of 4 bits apart, as a stage that rules may place. NULL: they are not such, or
+ * what is such is something else, and stays to be inlined. */
+const graph_node *te_unpacked(const te_graph *g, const graph_node *n);
+/* Other numbers of 4 bits are there, which are taken apart wherever n reads them: no instruction takes those. */
+bool te_is_taken_apart(const te_graph *g, const graph_node *n);
+/* Computes that stage, of what te_unpacked gave, at consumer.place. */
+void te_place_unpacked(te_sched *s, const graph_node *from, const char *consumer, const char *place);
 /* What schedules call the parameter that holds a value of the graph; NULL: it is none. */
 const char *te_find_parameter(const te_graph *g, const char *value);
 const char *te_axis_name(const te_node *n, uint32_t i);

@@ -5,16 +5,28 @@
 
 #include <string.h>
 
-te_node *te_unpacked(const te_graph *g)
+const graph_node *te_unpacked(const te_graph *g, const graph_node *n)
 {
-    return te_find_tag(g, TE_UNPACKED);
+    const graph_node *from = n->n_inputs > 1 && n->inputs[1] ? n->inputs[1]->def : NULL;
+    const te_node *w = te_find_tag(g, TE_UNPACKED);
+    if (!w || !from || n->inputs[0] == n->inputs[1] || strcmp(from->op->name, "unpack_nibbles") != 0)
+        return NULL;
+    for (uint32_t i = 0; i < g->nodes.len; i++) /* the stage is the weights' own if there is one alone */
+        if (g->nodes.data[i] != w && g->nodes.data[i]->tag && strcmp(g->nodes.data[i]->tag, TE_UNPACKED) == 0)
+            return NULL;
+    return from;
 }
 
-void te_place_unpacked(te_sched *s, const graph_node *n, const char *consumer, const char *place)
+bool te_is_taken_apart(const te_graph *g, const graph_node *n)
 {
-    const te_node *w = te_unpacked(s->g);
-    const graph_node *from = n->inputs[1]->def;
-    const uint32_t axis = (uint32_t)graph_attr_int(from, "axis"), rank = w->n_axes;
+    return te_find_tag(g, TE_UNPACKED) && !te_unpacked(g, n);
+}
+
+void te_place_unpacked(te_sched *s, const graph_node *from, const char *consumer, const char *place)
+{
+    const te_node *w = te_find_tag(s->g, TE_UNPACKED);
+    const int64_t given = graph_attr_int(from, "axis");
+    const uint32_t rank = w->n_axes, axis = (uint32_t)(given < 0 ? given + rank : given);
     const int64_t step = graph_attr_int(from, "step");
     const char *order[TYPE_MAX_RANK + 1], *name = w->name, *outer = step == 1 ? "pair" : "half",
                *inner = step == 1 ? "half" : "low";
@@ -32,12 +44,19 @@ void te_place_unpacked(te_sched *s, const graph_node *n, const char *consumer, c
         te_sched_fuse(s, name, order[count - 2], order[count - 1], "run");
 }
 
+static bool is_placed(const te_sched *s, const te_node *w)
+{
+    for (uint32_t i = 0; i < s->prims.len; i++)
+        if (strcmp(s->prims.data[i].u.stage, w->name) == 0)
+            return true;
+    return false;
+}
+
 void te_inline_unpacked(te_sched *s)
 {
-    const te_node *w = te_unpacked(s->g);
-    for (uint32_t i = 0; w && i < s->prims.len; i++)
-        if (strcmp(s->prims.data[i].u.stage, w->name) == 0)
-            return;
-    if (w)
-        te_sched_compute_inline(s, w->name);
+    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+        const te_node *w = s->g->nodes.data[i];
+        if (w->tag && strcmp(w->tag, TE_UNPACKED) == 0 && !is_placed(s, w))
+            te_sched_compute_inline(s, w->name);
+    }
 }
