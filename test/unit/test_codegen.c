@@ -102,6 +102,8 @@ static bool takes(tir_op op, dtype dt)
     if (op == TIR_TO_BITS || op == TIR_FROM_BITS)
         return tir_op_result(op, dt) != dt && dtype_bits(dt) >= 32 && (dt != DT_I32 && dt != DT_I64) &&
                floating == (op == TIR_TO_BITS);
+    if (op == TIR_SCALED)
+        return dt == DT_I64;
     if (op == TIR_AND || op == TIR_OR)
         return dt == DT_BOOL;
     if (dt == DT_BOOL)
@@ -120,7 +122,7 @@ static bool is_exact(tir_op op)
 {
     return tir_op_is_binary(op) || op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_RINT ||
            op == TIR_TRUNC || op == TIR_FABS || op == TIR_ISNAN || op == TIR_ISINF || op == TIR_BITNOT ||
-           op == TIR_TO_BITS || op == TIR_FROM_BITS;
+           op == TIR_TO_BITS || op == TIR_FROM_BITS || op == TIR_SCALED || op == TIR_APART;
 }
 
 static void add_all(suite *s)
