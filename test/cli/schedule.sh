@@ -70,7 +70,7 @@ expect 0 '' verify "$top/demo/digits.onnx" --target x86-64-v3 --schedules two.tx
 # Loops of a model and of what is printed of it are the same, whatever parameters are called.
 cat > patches.txt << 'TEXT'
 func @main(%picture: i8[1, 3, 12, 12]) {
-  %w = constant i8[8, 3, 3, 3] splat 3
+  %w = constant i8[8, 3, 3, 3] splat 100
   %c = qnn.conv2d(%picture, %w) {strides = [2, 2], pads = [0, 0, 1, 1]}
   return %c
 }
