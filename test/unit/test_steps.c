@@ -14,6 +14,27 @@
 
 #include <cmocka.h>
 
+static bool ties_turned;
+
+/* In place of the C library's: what compares equal stays in order, or comes in the opposite one. */
+void qsort(void *base, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+    char *b = base, *one = malloc(size);
+    assert_non_null(one);
+    for (size_t i = 1; i < count; i++) {
+        size_t at = i;
+        memcpy(one, b + i * size, size);
+        for (; at > 0; at--) {
+            const int order = compare(b + (at - 1) * size, one);
+            if (order < 0 || (order == 0 && !ties_turned))
+                break;
+            memcpy(b + at * size, b + (at - 1) * size, size);
+        }
+        memcpy(b + at * size, one, size);
+    }
+    free(one);
+}
+
 typedef struct steps_case {
     const char *what;
     int64_t dims[4], lanes, in_block, dilations[2];
@@ -132,8 +153,35 @@ static void test_lengths(void **state)
     }
 }
 
+/* The lists are the same with any qsort. */
+static void test_ties(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const steps_case *k = &cases[i];
+        compiler c;
+        steps_lists l[2];
+        compiler_init(&c);
+        const int64_t rows = (k->dims[2] - 1) * k->dilations[0] + 1, cols = (k->dims[3] - 1) * k->dilations[1] + 1;
+        const steps_source s = {weights_of(&c, k), k->lanes, k->in_block, rows, cols,
+                                {k->dilations[0], k->dilations[1]}};
+        for (int turned = 0; turned < 2; turned++) {
+            ties_turned = turned != 0;
+            assert_true(steps_make(&c, &s, 4 * steps_least(&s) + 16, &l[turned]));
+        }
+        ties_turned = false;
+        assert_int_equal(l[0].steps, l[1].steps);
+        assert_memory_equal(tensor_element(l[0].weights, 0), tensor_element(l[1].weights, 0),
+                            tensor_size(l[0].weights));
+        assert_memory_equal(tensor_element(l[0].places, 0), tensor_element(l[1].places, 0),
+                            tensor_size(l[0].places));
+        compiler_free(&c);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_lengths)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists), cmocka_unit_test(test_lengths),
+                                       cmocka_unit_test(test_ties)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
