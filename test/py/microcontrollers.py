@@ -26,6 +26,8 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
+
 import kernel_shapes
 import models
 import package
@@ -197,6 +199,31 @@ def choices():
             body.append(f"%r{i}_{j} = {made}")
             results.append(f"%r{i}_{j}")
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
+
+
+FAR = ("sin(%a)", "cos(%a)", "tan(%a)", "mod(%a, %b) {fmod = 1}")
+
+
+def check_far(lathe, board, work):
+    """Functions of the C library take longest where the argument has the largest exponent: the bound is above that."""
+    numbers = {"a": np.full(64, 0.7 * np.finfo(np.float32).max, np.float32),
+               "b": np.full(64, 3 / 8 * np.finfo(np.float32).tiny, np.float32)}
+    inputs = []
+    for name, value in numbers.items():
+        np.save(os.path.join(work, name + ".npy"), value)
+        inputs += ["--input", f"{name}={os.path.join(work, name)}.npy"]
+    shares = []
+    for made in FAR:
+        file, two = os.path.join(work, "far.txt"), "%b" in made
+        with open(file, "w", encoding="ascii") as f:
+            f.write(f"func @main(%a: f32[64]{', %b: f32[64]' if two else ''}) {{\n  %y = {made}\n  return %y\n}}\n")
+        result = run([lathe, "run", file, "--target", "qemu-" + board, "--output-dir", work, *inputs[:4 if two else 2]])
+        count = re.search(r"^instructions +(\d+)", result.stdout + result.stderr, re.M)
+        if result.returncode != 0 or not count:
+            raise package.Failure(f"{made}: {result.stderr.strip()[-200:]}")
+        check_bound(lathe, "", file, board, int(count.group(1)))
+        shares.append(f"{made.split('(')[0]} {int(count.group(1))}")
+    return ", ".join(shares)
 
 
 def run(command, **more):
@@ -407,6 +434,8 @@ def main():
                   lambda b=board: check_calls(t.lathe, shapes, "cortex-" + b, work, DOUBLES))
             t.one(f"bound of kernels of every shape, cortex-{board}",
                   lambda b=board: str(most_instructions(t.lathe, shapes, "cortex-" + b)))
+        for board in ("m3", "m4"):
+            t.one(f"bound of functions on {board}", lambda b=board: check_far(t.lathe, b, work))
         t.one("compilers of layers, cortex-m4", lambda: check_compilers(t.lathe, graph, work))
         if options.update:
             write_noted(t.noted)

@@ -180,6 +180,7 @@ typedef struct work_prices {
     int64_t step, access, op, multiply, divide, less; /* of 32 bits; less: of a smaller type */
     int64_t wide, wide_multiply, wide_divide;         /* of 64 */
     int64_t number, fused, order, number_divide, convert, root, math; /* of binary32 */
+    int64_t far; /* of functions that reduce arguments first, by as many steps as these have exponents */
     int64_t twice, twice_divide, twice_math;                   /* of binary64 */
 } work_prices;
 
@@ -188,12 +189,14 @@ static const work_prices with_unit = {
     .step = 4, .access = 1, .op = 1, .multiply = 1, .divide = 12, .less = 1,
     .wide = 4, .wide_multiply = 8, .wide_divide = 500,
     .number = 2, .fused = 2, .order = 5, .number_divide = 3, .convert = 4, .root = 30, .math = 800,
+    .far = 2500,
     .twice = 400, .twice_divide = 1000, .twice_math = 30000,
 };
 static const work_prices in_software = {
     .step = 6, .access = 2, .op = 2, .multiply = 2, .divide = 260, .less = 1,
     .wide = 8, .wide_multiply = 60, .wide_divide = 1600,
     .number = 200, .fused = 900, .order = 70, .number_divide = 600, .convert = 120, .root = 1200, .math = 12000,
+    .far = 22000,
     .twice = 500, .twice_divide = 1800, .twice_math = 60000,
 };
 
@@ -250,6 +253,10 @@ static int64_t function_work(const work_prices *p, tir_expr_ref e)
     case TIR_APART: return 0;
     case TIR_SCALED: return 4 * p->wide_multiply + 40 * p->wide; /* products of words, shifts of 64 bits */
     case TIR_FMA: return is_double ? 6 * p->twice : p->fused; /* in software wider, and rounded once */
+    case TIR_SIN:
+    case TIR_COS:
+    case TIR_TAN:
+    case TIR_FMOD: return is_double ? p->twice_math : p->far;
     default: return is_double ? p->twice_math : p->math;
     }
 }

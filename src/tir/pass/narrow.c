@@ -180,12 +180,27 @@ static tir_stmt *inner(narrower *n, tir_stmt *s)
     return out;
 }
 
+/* Whether an array below has a size that names the variable: it keeps its type, as those of lets do. */
+static bool sizes_name(const tir_stmt *s, const tir_var *v)
+{
+    if (!s)
+        return false;
+    if (s->kind == TIR_ALLOCATE)
+        for (uint32_t i = 0; i < s->buffer->rank; i++)
+            if (tir_uses_var(s->buffer->shape[i], v))
+                return true;
+    for (uint32_t i = 0; s->kind == TIR_SEQ && i < s->n_stmts; i++)
+        if (sizes_name(s->stmts[i], v))
+            return true;
+    return sizes_name(s->body, v) || (s->kind == TIR_IF && sizes_name(s->orelse, v));
+}
+
 static void in_loop(narrower *n, tir_stmt *s, struct tir_stmt *out)
 {
     tir_expr_ref end = outermost(n, tir_add(n->c, s->min, s->extent), true);
     tir_expr_ref min = outermost(n, s->min, true), extent = outermost(n, s->extent, true);
     bool narrow = s->var->type.dt == DT_I64 && end->type.dt == DT_I32 && min->type.dt == DT_I32 &&
-                  extent->type.dt == DT_I32;
+                  extent->type.dt == DT_I32 && !sizes_name(s->body, s->var);
     out->min = narrow ? min : outermost(n, s->min, false);
     out->extent = narrow ? extent : outermost(n, s->extent, false);
     if (narrow) {
