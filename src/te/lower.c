@@ -28,7 +28,9 @@ static tir_expr_ref place_load(tir_rewriter *r, tir_expr_ref e)
 {
     te_lowering *lw = r->ctx;
     uint32_t k = 0;
-    const te_stage *p = e->kind == TIR_LOAD ? te_stage_of(lw, e->u.buffer, &k) : NULL;
+    const te_stage *p = tir_is_access(e) ? te_stage_of(lw, e->u.buffer, &k) : NULL;
+    if (p && e->kind == TIR_ADDRESS) /* of an extern's own results, or of what it reads: as they are laid out */
+        return p->buffers[k] == e->u.buffer ? e : tir_address(r->c, p->buffers[k], e->n_args, e->args);
     if (!p || (p->buffers[k] == e->u.buffer && p->attach != ATTACH_AT))
         return e;
     tir_expr_ref *idx = arena_array(&r->c->mem, tir_expr_ref, e->n_args);

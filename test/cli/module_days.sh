@@ -37,7 +37,7 @@ done
 : > empty.so
 one_error 1 'empty' run empty.so
 # A byte is another one, at places all over the file but the source, which is code: a module like any other, or an error.
-from=$(grep -abom 1 '#include' m.so | cut -d : -f 1)
+from=$(grep -abom 1 '/\* The kernels of module' m.so | cut -d : -f 1)
 until=$((from + $("$lathe" compile "$digits" --emit module --widths 16 -o again.so | sed -n 's/.*of which C source \([0-9]*\).*/\1/p')))
 changed=0
 for ((at = 0; at < size; at += at < 6000 ? 251 : size / 40)); do

@@ -40,7 +40,7 @@ done
 check 'no instructions of a processor of 64 bits' grep -q '"most_instructions": null' add/report.json
 # a call counts by its steps, and instructions are no fewer than operations
 for n in 8 64; do
-    printf 'func @main(%%x: i8[1, %s]) {\n  %%w = constant i8[4, %s] splat 3\n  %%z = constant i8[] splat 5\n' $n $n \
+    printf 'func @main(%%x: i8[1, %s]) {\n  %%w = constant i8[4, %s] splat 50\n  %%z = constant i8[] splat 5\n' $n $n \
         > product.txt
     printf '  %%y = qnn.matmul(%%x, %%w, %%z) {transpose_b = 1}\n  return %%y\n}\n' >> product.txt
     expect 0 '' compile product.txt -o product --target cortex-m4 --port baremetal -q
