@@ -207,7 +207,7 @@ static bool is_weights(const folder *x, const graph_node *n, uint32_t i)
 {
     const char *op = n->op->name;
     const target *t = x->o->target;
-    if (!t || t->vector_bytes > 0 || t->address_bits > 32 || n->inputs[0] == n->inputs[1])
+    if (!t || t->vector_bytes > 0 || t->address_bits > 32 || n->n_inputs < 2 || n->inputs[0] == n->inputs[1])
         return false;
     return (i < 2 && strcmp(op, "nn.matmul") == 0) || (i == 1 && strncmp(op, "nn.conv", 7) == 0);
 }
