@@ -5,6 +5,7 @@
  * Accesses keep their dimensions: flattening is a pass. */
 #include "te/lower.h"
 #include "te/stage.h"
+#include "tir/node.h"
 
 #include <assert.h>
 #include <string.h>
@@ -23,14 +24,12 @@ typedef struct nest {
 
 /* --- expressions of a stage in its loops --- */
 
-/* A load of another stage goes to that stage's buffer, counted from the start of its box. */
+/* A load or address of another stage goes to that stage's buffer, counted from the start of its box. */
 static tir_expr_ref place_load(tir_rewriter *r, tir_expr_ref e)
 {
     te_lowering *lw = r->ctx;
     uint32_t k = 0;
     const te_stage *p = tir_is_access(e) ? te_stage_of(lw, e->u.buffer, &k) : NULL;
-    if (p && e->kind == TIR_ADDRESS) /* of an extern's own results, or of what it reads: as they are laid out */
-        return p->buffers[k] == e->u.buffer ? e : tir_address(r->c, p->buffers[k], e->n_args, e->args);
     if (!p || (p->buffers[k] == e->u.buffer && p->attach != ATTACH_AT))
         return e;
     tir_expr_ref *idx = arena_array(&r->c->mem, tir_expr_ref, e->n_args);
@@ -40,8 +39,9 @@ static tir_expr_ref place_load(tir_rewriter *r, tir_expr_ref e)
         if (p->roll.length && p->roll.axis == i)
             idx[i] = te_roll_slot(lw, p, e->args[i]);
     }
-    const bool own = p->attach == ATTACH_AT || p->tiles.ny;
-    return tir_load(r->c, p->buffers[k], own ? te_buffer_rank(p) : e->n_args, own ? te_buffer_index(lw, p, idx) : idx);
+    const bool own = e->n_args > 0 && (p->attach == ATTACH_AT || p->tiles.ny); /* none: where the buffer begins */
+    return tir_node_access(r->c, e, p->buffers[k], own ? te_buffer_rank(p) : e->n_args,
+                           own ? te_buffer_index(lw, p, idx) : idx);
 }
 
 static tir_expr_ref place_expr(nest *n, tir_expr_ref e)

@@ -37,8 +37,7 @@ void mve_write_load(writer *w, dtype dt);
 /* in_lanes: bytes in i32x4, else stored; sure: of what is no NaN. */
 void mve_write_rounded(writer *w, dtype to, bool in_lanes, bool sure);
 void mve_write_scaled(writer *w, dtype to, bool in_lanes);
-void mve_write_dot(writer *w);
-void mve_write_nibbles(writer *w); /* by weights of 4 bits */
+void mve_write_dot(writer *w, bool nibbles); /* nibbles: by weights of 4 bits */
 void mve_write_windows(writer *w); /* what both of these share */
 void mve_write_window(writer *w, bool nibbles);
 void mve_write_words(writer *w);

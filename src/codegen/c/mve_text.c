@@ -488,23 +488,14 @@ void mve_write_setup(writer *w)
     w_str(w, setup_text);
 }
 
-void mve_write_dot(writer *w)
+void mve_write_dot(writer *w, bool nibbles)
 {
-    static const uint8_t tiles[][2] = {{3, 2}, {2, 2}, {1, 4}, {1, 1}};
+    const uint8_t tiles[][2] = {{3, 2}, {2, 2}, {1, 4}, {1, nibbles ? 2 : 1}};
     w_str(w, "#if LATHE_MVE\n");
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-        write_tile(w, tiles[i][0], tiles[i][1], false);
-    w_str(w, tiled_text);
-    w_str(w, dot_text);
-}
-
-void mve_write_nibbles(writer *w)
-{
-    static const uint8_t tiles[][2] = {{3, 2}, {2, 2}, {1, 4}, {1, 2}};
-    w_str(w, "#if LATHE_MVE\n");
-    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
-        write_tile(w, tiles[i][0], tiles[i][1], true);
-    w_str(w, nibbles_text);
+        write_tile(w, tiles[i][0], tiles[i][1], nibbles);
+    w_str(w, nibbles ? "" : tiled_text);
+    w_str(w, nibbles ? nibbles_text : dot_text);
 }
 
 void mve_write_windows(writer *w)

@@ -740,9 +740,9 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_MVE_LOAD: mve_write_load(w, need->dt); break;
         case NEED_MVE_ROUNDED: mve_write_rounded(w, need->to, need->dt == DT_I32, need->lanes != 0); break;
         case NEED_MVE_SCALED: mve_write_scaled(w, need->to, need->dt == DT_I32); break;
-        case NEED_MVE_DOT_BYTES: mve_write_dot(w); break;
+        case NEED_MVE_DOT_BYTES:
+        case NEED_MVE_NIBBLES: mve_write_dot(w, need->kind == NEED_MVE_NIBBLES); break;
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
-        case NEED_MVE_NIBBLES: mve_write_nibbles(w); break;
         case NEED_MVE_WINDOWS: mve_write_windows(w); break;
         case NEED_MVE_DOT_WORDS:
         case NEED_MVE_DOT_WORD_NIBBLES: mve_write_window(w, need->kind == NEED_MVE_DOT_WORD_NIBBLES); break;

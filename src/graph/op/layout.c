@@ -4,8 +4,6 @@
 
 #include "graph/op.h"
 
-#include <string.h>
-
 #define MAX_BLOCK 65536 /* lanes of a packed layout: far above any vector */
 
 uint32_t layout_find(const tensor_layout *l, char letter, bool block)
@@ -119,62 +117,4 @@ bool infer_layout_transform(compiler *c, const graph_node *n, type *out)
     }
     out[0] = type_tensor(x->dt, shape_make(c, to.n, d));
     return true;
-}
-
-/* --- constants --- */
-
-typedef struct packing {
-    uint32_t n; /* axes of the result: extent, axis of the source, and how far a step goes there */
-    int64_t dims[TYPE_MAX_RANK], step[TYPE_MAX_RANK], count;
-    uint32_t axis[TYPE_MAX_RANK];
-} packing;
-
-static bool read_packing(const tensor_data *t, const char *src, const char *dst, packing *out)
-{
-    tensor_layout from, to;
-    if (!layout_parse(src, &from) || !layout_parse(dst, &to) || from.n != t->rank || !same_axes(&from, &to))
-        return false;
-    out->n = to.n;
-    out->count = 1;
-    for (uint32_t i = 0; i < to.n; i++) {
-        const int64_t block = layout_block(&to, to.letter[i]);
-        out->axis[i] = layout_find(&from, to.letter[i], false);
-        out->step[i] = layout_step(&to, i);
-        const int64_t whole = t->dims[out->axis[i]];
-        out->dims[i] = to.block[i] ? to.block[i] : block ? whole / block + (whole % block != 0) : whole;
-        if (from.block[out->axis[i]] || !i64_mul(out->count, out->dims[i], &out->count))
-            return false;
-    }
-    return from.n <= to.n;
-}
-
-/* The element of the source that element `at` of the result is; -1: none, it is 0. */
-static int64_t source_of(const packing *p, const tensor_data *t, int64_t at)
-{
-    int64_t place[TYPE_MAX_RANK] = {0}, from = 0;
-    for (uint32_t i = p->n; i-- > 0; at /= p->dims[i])
-        place[p->axis[i]] += at % p->dims[i] * p->step[i];
-    for (uint32_t i = 0; i < t->rank; i++) {
-        if (place[i] >= t->dims[i])
-            return -1;
-        from = from * t->dims[i] + place[i];
-    }
-    return from;
-}
-
-const tensor_data *layout_pack(compiler *c, const tensor_data *t, const char *src, const char *dst)
-{
-    packing p;
-    int64_t bytes = 0;
-    const size_t size = dtype_bytes(t->dt);
-    if (!read_packing(t, src, dst, &p) || size == 0 || !i64_mul(p.count, (int64_t)size, &bytes))
-        return NULL;
-    uint8_t *to = arena_alloc_array(&c->mem, (size_t)p.count, size, 8);
-    memset(to, 0, (size_t)bytes);
-    for (int64_t i = 0; i < p.count; i++) {
-        const int64_t from = source_of(&p, t, i);
-        if (from >= 0)
-            memcpy(to + i * (int64_t)size, tensor_element(t, from), size);
-    }
-    return tensor_dense(c, t->dt, p.n, p.dims, to);
 }

@@ -5,7 +5,6 @@
  * indices follows from the two names. */
 #ifndef LATHE_GRAPH_OP_LAYOUT_H
 #define LATHE_GRAPH_OP_LAYOUT_H
-#include "type/tensor.h"
 #include "type/type.h"
 
 typedef struct tensor_layout {
@@ -24,8 +23,4 @@ int64_t layout_text_block(const char *text, char letter);
 int64_t layout_step(const tensor_layout *l, uint32_t i);
 /* Position of the axis (block 0) or of its first blocks (block not 0); l->n: there is none. */
 uint32_t layout_find(const tensor_layout *l, char letter, bool block);
-
-/* t, which has no blocks in src, as layout_transform makes it. NULL: the layouts do not go with it, or it is too large.
- */
-const tensor_data *layout_pack(compiler *c, const tensor_data *t, const char *src, const char *dst);
 #endif

@@ -153,10 +153,7 @@ static bool is_candidate(const graph_node *n)
 {
     if (n->op->effect != EFFECT_PURE || (n->op->flags & (OPF_NO_FOLD | OPF_CALL)) || n->n_outputs == 0)
         return false;
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i] && !graph_constant(n->inputs[i]))
-            return false;
-    return true;
+    return rewrite_reads_constants(n);
 }
 
 /* out: one tensor for each result. */

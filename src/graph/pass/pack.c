@@ -72,21 +72,18 @@ static const tensor_data *integer_weights(packer *p, graph_node *n, uint32_t axi
  * transformed here. */
 static graph_value *transform(packer *p, graph_node *n, const char *src, const char *dst, bool promised)
 {
-    graph_value *w = n->inputs[1], *v = NULL;
+    graph_value *w = n->inputs[1];
     compiler *c = p->r.c;
     uint32_t at = 0;
     const bool known = ptr_map_get(&p->packed, w, &at) && strcmp(p->list.data[at].src, src) == 0 &&
                        strcmp(p->list.data[at].dst, dst) == 0;
     if (known && (!promised || graph_constant(p->list.data[at].v)))
         return p->list.data[at].v;
-    if (promised) {
-        const tensor_data *t = layout_pack(c, graph_constant(w), src, dst);
-        v = t ? rewrite_constant(&p->r, t, "", n->loc) : NULL;
-    } else {
-        attr attrs[2] = {attr_string(c, "src_layout", src), attr_string(c, "dst_layout", dst)};
-        v = rewrite_emit(&p->r, "layout_transform", 1, &w, 2, attrs, n->loc);
-    }
-    if (!v)
+    const attr attrs[2] = {attr_string(c, "src_layout", src), attr_string(c, "dst_layout", dst)};
+    graph_value *v = rewrite_emit(&p->r, "layout_transform", 1, &w, 2, attrs, n->loc);
+    if (promised)
+        v = rewrite_evaluate(&p->r, v);
+    if (!v || (promised && !graph_constant(v)))
         return NULL;
     rewrite_take_name(v, w);
     ptr_map_set(&p->packed, w, p->list.len);

@@ -159,6 +159,22 @@ void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t)
     n->outputs[0]->type = tensor_type(c, t);
 }
 
+bool rewrite_reads_constants(const graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && !graph_constant(n->inputs[i]))
+            return false;
+    return true;
+}
+
+graph_value *rewrite_evaluate(rewriter *r, graph_value *v)
+{
+    const tensor_data *t = NULL;
+    if (v && r->c->evaluate && rewrite_reads_constants(v->def) && r->c->evaluate(r->c, v->def, &t) && t)
+        rewrite_to_constant(r->c, v->def, t);
+    return v;
+}
+
 bool rewrite_is_uniform(const tensor_data *t, double *out)
 {
     if (!t || t->count == 0 || !dtype_usable(t->dt) || (t->kind == TENSOR_DENSE && t->count > 4096))

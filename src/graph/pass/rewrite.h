@@ -38,6 +38,10 @@ graph_value *rewrite_slice(rewriter *r, graph_value *x, uint32_t n, const int64_
                            const int64_t *axes, const int64_t *steps, src_loc loc);
 /* Makes n a constant node that makes the same value. */
 void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t);
+/* Whether all operands of n that are there are constants. */
+bool rewrite_reads_constants(const graph_node *n);
+/* v, one result of such a node, as a constant by its compute definition; where nobody evaluates, v as it is. */
+graph_value *rewrite_evaluate(rewriter *r, graph_value *v);
 
 /* Copies the nodes of f into the function at hand; args: a value for each parameter, NULL where nothing reads it;
  * out_results: what stands for f's results. */

@@ -660,10 +660,11 @@ static void note_plain(converter *v)
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
         const char *why = why_plain(v, n);
+        if (!why)
+            continue;
         const graph_note note = {"convert-rows", n->op->name, n->outputs[0]->name,
-                                 arena_printf(&c->mem, QNN_NOTE_PLAIN ": %s", why ? why : ""), n->loc};
-        if (why)
-            vec_push(&c->mem, &f->module->notes, note);
+                                 arena_printf(&c->mem, QNN_NOTE_PLAIN ": %s", why), n->loc};
+        vec_push(&c->mem, &f->module->notes, note);
     }
 }
 

@@ -52,23 +52,11 @@ static bool read_stored(const graph_value *v, stored *out)
 
 /* --- operators on numbers --- */
 
-static bool all_constant(const graph_node *n)
-{
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i] && !graph_constant(n->inputs[i]))
-            return false;
-    return true;
-}
-
 /* A constant, where its operands are and it is not too large. */
 static graph_value *computed(rewriter *r, graph_value *y)
 {
-    const tensor_data *t = NULL;
     const int64_t bytes = y ? type_bytes(&y->type) : -1;
-    if (bytes >= 0 && bytes <= MAX_BYTES && all_constant(y->def) && r->c->evaluate &&
-        r->c->evaluate(r->c, y->def, &t) && t)
-        rewrite_to_constant(r->c, y->def, t);
-    return y;
+    return bytes >= 0 && bytes <= MAX_BYTES ? rewrite_evaluate(r, y) : y;
 }
 
 /* n's operator on x instead of its data. NULL after an error. */
@@ -149,7 +137,7 @@ static bool moved_by_slice(rewriter *r, const graph_node *n, const stored *x, mo
 static graph_value *as_blocks(rewriter *r, const tensor_data *t, int32_t axis, src_loc loc)
 {
     const int64_t dims[2] = {axis == 0 ? t->count : 1, axis == 0 ? 1 : t->count};
-    return t ? rewrite_constant(r, tensor_reshape(r->c, t, 2, dims), "scales", loc) : NULL;
+    return rewrite_constant(r, tensor_reshape(r->c, t, 2, dims), "scales", loc);
 }
 
 static bool moved_by_take(rewriter *r, const graph_node *n, const stored *x, moved *out)
