@@ -6,74 +6,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_TRIES 1024 /* runs that are looked at for a partner */
-#define PAIRS 2 /* of a run: each is one sum of 16 bits in a lane */
+#define PAIRS 2         /* of a run: each is one sum of 16 bits in a lane */
+#define MOST_LOOKED 64  /* segments that are tried beside the longest one */
 
-/* A run of one block: its weights [lanes, STEPS_RUN], and of each pair of these the sums that are bounded: positive
- * ones, then negative ones without their sign. */
-typedef struct run {
-    int32_t place;
-    uint32_t serial;  /* among those of the block: of two that weigh the same at one place, the first is the first */
-    uint16_t most;    /* of sums */
-    uint16_t *sums;   /* [lanes, PAIRS, 2] */
-    int8_t *weights;
-    bool taken;
-} run;
+/* Numbers that lie side by side, and have weights that are not in a step yet from `next` on. */
+typedef struct segment {
+    int32_t place;          /* of the first */
+    int64_t first;          /* of their weights, in numbers */
+    int64_t next, count;
+} segment;
 
-typedef VEC(run) run_list;
+typedef VEC(segment) segment_list;
+
+/* Two runs: where they begin in their segments; `second` NULL: there is none. */
+typedef struct pair {
+    segment *first, *second;
+    int64_t at[STEPS_RUNS];
+} pair;
+
+typedef struct step {
+    int32_t places[STEPS_RUNS];
+    uint32_t serial;        /* of two at the same places the first is the first */
+    int8_t *weights;        /* [STEPS_RUNS, lanes, STEPS_RUN] */
+} step;
+
+typedef VEC(step) step_list;
 
 typedef struct maker {
     const steps_source *from;
     arena mem;
-    run_list runs; /* of the block at hand */
-    int64_t taps[2], ins; /* ins: as many as the data's blocks have */
+    segment_list segments;  /* of the block at hand */
+    int8_t *weights;        /* [numbers, lanes]: what is left of them */
+    int8_t *left;           /* [STEPS_RUNS, STEPS_RUN, lanes]: what a step would leave of its weights */
+    int64_t taps[2], ins;   /* ins: as many as the data's blocks have */
+    int64_t length;         /* of segments: few are as long as many, of K numbers 2 sqrt(K) */
 } maker;
 
-/* --- runs of a block --- */
-
-static void sum_pairs(const maker *v, run *r)
-{
-    r->most = 0;
-    for (int64_t i = 0; i < v->from->lanes * PAIRS; i++) {
-        int above = 0, below = 0;
-        for (int k = 0; k < STEPS_RUN / PAIRS; k++) {
-            const int w = r->weights[i * (STEPS_RUN / PAIRS) + k];
-            above += w > 0 ? w : 0;
-            below += w < 0 ? -w : 0;
-        }
-        r->sums[2 * i] = (uint16_t)above;
-        r->sums[2 * i + 1] = (uint16_t)below;
-        const int larger = above > below ? above : below;
-        r->most = (uint16_t)(larger > r->most ? larger : r->most);
-    }
-}
-
-static run *add_run(maker *v, int32_t place)
-{
-    const size_t lanes = (size_t)v->from->lanes;
-    run r = {.place = place, .serial = v->runs.len};
-    r.sums = arena_array(&v->mem, uint16_t, lanes * PAIRS * 2);
-    r.weights = arena_array(&v->mem, int8_t, lanes * STEPS_RUN);
-    vec_push(&v->mem, &v->runs, r);
-    return &v->runs.data[v->runs.len - 1];
-}
-
-/* Half of the weights of each sum beyond the bound goes into a run of its own: of two weights of 8 bits that is within
- * it, however it is rounded. */
-static void halve(maker *v, uint32_t at)
-{
-    run *rest = add_run(v, v->runs.data[at].place), *whole = &v->runs.data[at];
-    for (int64_t i = 0; i < v->from->lanes * PAIRS; i++) {
-        if (whole->sums[2 * i] <= STEPS_BOUND && whole->sums[2 * i + 1] <= STEPS_BOUND)
-            continue;
-        for (int64_t k = i * (STEPS_RUN / PAIRS); k < (i + 1) * (STEPS_RUN / PAIRS); k++) {
-            rest->weights[k] = (int8_t)(whole->weights[k] / 2);
-            whole->weights[k] = (int8_t)(whole->weights[k] - rest->weights[k]);
-        }
-    }
-    sum_pairs(v, whole);
-    sum_pairs(v, rest);
-}
+/* --- the numbers of a block --- */
 
 static int64_t weight_at(const maker *v, int64_t o, int64_t i, int64_t row, int64_t col)
 {
@@ -82,100 +51,221 @@ static int64_t weight_at(const maker *v, int64_t o, int64_t i, int64_t row, int6
                ? tensor_get_i64(w, ((o * w->dims[1] + i) * v->taps[0] + row) * v->taps[1] + col) : 0;
 }
 
-/* The run of input channels `first` on under a tap, for block `block`; of zeros it is not needed. One that would leave
- * the data's block begins before: what it has there is the run's in front of it, and 0 here. */
-static void read_run(maker *v, int64_t block, int64_t first, int64_t row, int64_t col)
+static bool is_left(const maker *v, const segment *s, int64_t at)
+{
+    for (int64_t lane = 0; lane < v->from->lanes; lane++)
+        if (v->weights[(s->first + at) * v->from->lanes + lane] != 0)
+            return true;
+    return false;
+}
+
+static void skip_done(const maker *v, segment *s)
+{
+    while (s->next < s->count && !is_left(v, s, s->next))
+        s->next++;
+}
+
+/* Numbers of input channels `channel` on under tap (row, col), and under those behind it in the row, of output channels
+ * `block`; of zeros alone they are not needed. */
+static void read_segments(maker *v, int64_t block, int64_t channel, int64_t row, int64_t col, int64_t taps)
 {
     const steps_source *s = v->from;
-    const int64_t at = ((first / s->in_block * s->rows + row * s->dilations[0]) * s->cols + col * s->dilations[1]);
-    const int64_t left = s->in_block - first % s->in_block, back = left < STEPS_RUN ? STEPS_RUN - left : 0;
-    run *r = add_run(v, (int32_t)(at * s->in_block + first % s->in_block - back));
-    for (int64_t lane = 0; lane < s->lanes; lane++)
-        for (int64_t k = back; k < STEPS_RUN; k++)
-            r->weights[lane * STEPS_RUN + k] =
-                (int8_t)weight_at(v, block * s->lanes + lane, first + k - back, row, col);
-    sum_pairs(v, r);
-    if (r->most == 0)
-        v->runs.len--;
-    else if (r->most > STEPS_BOUND)
-        halve(v, v->runs.len - 1);
+    const int64_t place = ((channel / s->in_block * s->rows + row * s->dilations[0]) * s->cols +
+                           col * s->dilations[1]) * s->in_block, count = taps * s->in_block;
+    const int64_t first = v->segments.len > 0 ? v->segments.data[v->segments.len - 1].first +
+                                                v->segments.data[v->segments.len - 1].count : 0;
+    for (int64_t i = 0; i < count * s->lanes; i++) {
+        const int64_t number = i / s->lanes;
+        v->weights[first * s->lanes + i] =
+            (int8_t)weight_at(v, block * s->lanes + i % s->lanes, channel + number % s->in_block, row,
+                              col + number / s->in_block);
+    }
+    for (int64_t at = 0, n; at < count; at += n) {
+        n = count - at < v->length + STEPS_RUN ? count - at : v->length;
+        vec_push(&v->mem, &v->segments, ((segment){(int32_t)(place + at), first + at, 0, n}));
+        skip_done(v, &v->segments.data[v->segments.len - 1]);
+    }
 }
 
-static int heavier(const void *a, const void *b)
-{
-    const run *x = a, *y = b;
-    if (x->most != y->most)
-        return x->most < y->most ? 1 : -1;
-    return x->place != y->place ? (x->place < y->place ? -1 : 1) : x->serial < y->serial ? -1 : x->serial > y->serial;
-}
-
-/* The runs of a block, the heaviest first: these find the fewest partners. */
 static void read_block(maker *v, int64_t block)
 {
-    const int64_t size = v->from->in_block;
-    v->runs.len = 0;
-    for (int64_t from = 0; from < v->ins; from += size)
-        for (int64_t first = from; first < from + size; first += STEPS_RUN)
-            for (int64_t row = 0; row < v->taps[0]; row++)
-                for (int64_t col = 0; col < v->taps[1]; col++)
-                    read_run(v, block, first, row, col);
-    if (v->runs.len > 0)
-        qsort(v->runs.data, v->runs.len, sizeof *v->runs.data, heavier);
+    const bool side_by_side = v->from->dilations[1] == 1;
+    v->segments.len = 0;
+    for (int64_t channel = 0; channel < v->ins; channel += v->from->in_block)
+        for (int64_t row = 0; row < v->taps[0]; row++)
+            for (int64_t col = 0; col < (side_by_side ? 1 : v->taps[1]); col++)
+                read_segments(v, block, channel, row, col, side_by_side ? v->taps[1] : 1);
 }
 
-/* --- pairs of runs --- */
+/* --- steps --- */
 
-static bool fit_together(const maker *v, const run *a, const run *b)
+/* What two numbers of each run, all of which meet in a sum, have beyond the bound is left for later steps: of the later
+ * numbers first, and of one of them where that is enough. */
+static void leave(const int8_t *const weights[4], int8_t *const left[4], int64_t lane, int sign, int beyond)
 {
-    if (a->most + b->most <= STEPS_BOUND)
-        return true;
-    for (int64_t i = 0; i < v->from->lanes * PAIRS * 2; i++)
-        if (a->sums[i] + b->sums[i] > STEPS_BOUND)
-            return false;
-    return true;
+    const int last = sign * weights[3][lane], other = sign * weights[1][lane];
+    const bool turned = beyond > last && beyond <= other;
+    const int order[4] = {turned ? 1 : 3, turned ? 3 : 1, 2, 0};
+    for (int i = 0; i < 4 && beyond > 0; i++) {
+        const int has = sign * weights[order[i]][lane], part = has < beyond ? has : beyond;
+        if (part <= 0)
+            continue;
+        left[order[i]][lane] = (int8_t)(sign * part);
+        beyond -= part;
+    }
 }
 
-/* The heaviest run behind run `at` that fits beside it; NULL: none. */
-static run *partner_of(maker *v, uint32_t at)
+/* v->left, of these two runs. */
+static void try_pair(maker *v, const pair *p)
 {
-    uint32_t tries = 0;
-    for (uint32_t i = at + 1; i < v->runs.len && tries < MOST_TRIES; tries += !v->runs.data[i++].taken)
-        if (!v->runs.data[i].taken && fit_together(v, &v->runs.data[at], &v->runs.data[i]))
-            return &v->runs.data[i];
-    return NULL;
+    static const int8_t none[64] = {0};
+    const int64_t lanes = v->from->lanes;
+    memset(v->left, 0, (size_t)(STEPS_RUNS * STEPS_RUN * lanes));
+    for (int64_t i = 0; i < STEPS_RUN; i += STEPS_RUN / PAIRS) {
+        const int8_t *w[4];
+        int8_t *left[4];
+        for (int64_t k = 0; k < 4; k++) {
+            const segment *s = k < 2 ? p->first : p->second;
+            w[k] = s ? v->weights + (s->first + p->at[k / 2] + i + k % 2) * lanes : none;
+            left[k] = v->left + (k / 2 * STEPS_RUN + i + k % 2) * lanes;
+        }
+        for (int64_t lane = 0; lane < lanes; lane++) {
+            int above = 0, below = 0;
+            for (int k = 0; k < 4; k++) {
+                above += w[k][lane] > 0 ? w[k][lane] : 0;
+                below += w[k][lane] < 0 ? -w[k][lane] : 0;
+            }
+            if (above > STEPS_BOUND)
+                leave(w, left, lane, 1, above - STEPS_BOUND);
+            if (below > STEPS_BOUND)
+                leave(w, left, lane, -1, below - STEPS_BOUND);
+        }
+    }
 }
 
-typedef struct step {
-    const run *of[STEPS_RUNS]; /* the second may be none */
-    uint32_t serial;           /* as of runs */
-} step;
-typedef VEC(step) step_list;
+/* Numbers that run r of the pair is done with, from the segment's next one on. */
+static int64_t gained(const maker *v, const segment *s, int64_t at, int r)
+{
+    const int64_t lanes = v->from->lanes;
+    int64_t k = 0;
+    for (; k < STEPS_RUN * lanes && v->left[r * STEPS_RUN * lanes + k] == 0; k++)
+        ;
+    return at + k / lanes > s->next ? at + k / lanes - s->next : 0;
+}
+
+static int64_t weight_of(const maker *v, const segment *s, int64_t at)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; s && i < STEPS_RUN * v->from->lanes; i++)
+        sum += abs(v->weights[(s->first + at) * v->from->lanes + i]);
+    return sum;
+}
+
+/* How good a step is: many numbers that it is done with, then heavy ones, which find few others later, and those of a
+ * long segment. */
+static int64_t worth(maker *v, const pair *p)
+{
+    try_pair(v, p);
+    int64_t done = gained(v, p->first, p->at[0], 0);
+    if (p->second && p->second != p->first)
+        done += gained(v, p->second, p->at[1], 1);
+    else if (p->second && done == p->at[0] + STEPS_RUN - p->first->next) /* else there is a gap between them */
+        done = gained(v, p->first, p->at[1], 1) - (p->at[1] - p->at[0] - STEPS_RUN);
+    return done * (1 << 24) + weight_of(v, p->first, p->at[0]) + weight_of(v, p->second, p->at[1]) +
+           (p->second ? 2 * (p->second->count - p->second->next) : 0);
+}
+
+/* Where a run of a segment may begin: at its next number, or `back` before it; beside another run of it behind that, or
+ * at its end, which leaves a gap: for want of other segments. false: there is no such place. */
+static bool begin_run(const segment *s, const pair *p, int64_t back, int64_t *at)
+{
+    const int64_t last = s->count - STEPS_RUN;
+    *at = s->next - back < last ? s->next - back : last;
+    if (p->first != s)
+        return *at >= 0;
+    *at = back > 0 ? last : p->at[0] + STEPS_RUN;
+    return *at >= p->at[0] + STEPS_RUN && *at <= last;
+}
+
+static void keep_better(maker *v, const pair *p, pair *best, int64_t *most)
+{
+    const int64_t is = worth(v, p);
+    if (is <= *most)
+        return;
+    *most = is;
+    *best = *p;
+}
+
+/* The best step of all whose first run is of the longest segment; NULL first: nothing is left. */
+static pair choose_pair(maker *v)
+{
+    segment *s = v->segments.data, *longest = NULL;
+    pair best = {0};
+    int64_t most = -1;
+    for (uint32_t i = 0; i < v->segments.len; i++)
+        if (s[i].next < s[i].count && (!longest || s[i].count - s[i].next > longest->count - longest->next))
+            longest = &s[i];
+    for (int64_t back = 0; longest && back < 2; back++) {
+        uint32_t looked = 0;
+        pair p = {0};
+        if (!begin_run(longest, &p, back, &p.at[0]))
+            continue;
+        p.first = longest;
+        keep_better(v, &p, &best, &most);
+        for (uint32_t i = 0; i < v->segments.len && looked < MOST_LOOKED; i++) {
+            p.second = &s[i];
+            looked += s[i].next < s[i].count;
+            const int64_t places = s[i].next == s[i].count ? 0 : &s[i] == longest && v->segments.len > 1 ? 1 : 2;
+            for (int64_t other = 0; other < places; other++)
+                if (begin_run(&s[i], &p, other, &p.at[1]))
+                    keep_better(v, &p, &best, &most);
+        }
+    }
+    return best;
+}
+
+/* The step takes of its numbers' weights what it does not leave. */
+static void take_pair(maker *v, const pair *p, step *out)
+{
+    const int64_t lanes = v->from->lanes;
+    try_pair(v, p);
+    out->weights = arena_array(&v->mem, int8_t, (size_t)(STEPS_RUNS * lanes * STEPS_RUN));
+    memset(out->weights, 0, (size_t)(STEPS_RUNS * lanes * STEPS_RUN));
+    const bool turned = p->second && p->second->place + p->at[1] < p->first->place + p->at[0];
+    for (int r = 0; r < STEPS_RUNS; r++) {
+        const segment *s = r == 0 ? p->first : p->second;
+        const int to = turned ? 1 - r : r;
+        out->places[to] = s ? (int32_t)(s->place + p->at[r]) : 0;
+        for (int64_t i = 0; s && i < STEPS_RUN * lanes; i++) {
+            int8_t *w = &v->weights[(s->first + p->at[r]) * lanes + i];
+            const int8_t left = v->left[r * STEPS_RUN * lanes + i];
+            out->weights[(to * lanes + i % lanes) * STEPS_RUN + i / lanes] = (int8_t)(*w - left);
+            *w = left;
+        }
+    }
+    skip_done(v, p->first);
+    if (p->second)
+        skip_done(v, p->second);
+}
 
 static int earlier(const void *a, const void *b)
 {
     const step *x = a, *y = b;
-    const int32_t at = x->of[0]->place, other = y->of[0]->place;
-    return at != other ? (at < other ? -1 : 1) : x->serial < y->serial ? -1 : x->serial > y->serial;
+    for (int i = 0; i < STEPS_RUNS; i++)
+        if (x->places[i] != y->places[i])
+            return x->places[i] < y->places[i] ? -1 : 1;
+    return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-/* The steps of the block whose runs are read, in the order of the data; false: more than `most`. */
-static bool pair_runs(maker *v, int64_t most, step_list *out)
+/* The steps of the block that is read, in the order of the data; false: more than `most`. */
+static bool make_steps(maker *v, int64_t most, step_list *out)
 {
-    out->len = 0;
-    if (((int64_t)v->runs.len + 1) / STEPS_RUNS > most)
-        return false;
-    for (uint32_t i = 0; i < v->runs.len; i++) {
-        run *a = &v->runs.data[i];
-        if (a->taken)
-            continue;
-        run *b = partner_of(v, i);
+    for (pair p = choose_pair(v); p.first; p = choose_pair(v)) {
+        step made = {.serial = out->len};
         if ((int64_t)out->len == most)
             return false;
-        a->taken = true;
-        if (b)
-            b->taken = true;
-        const bool swapped = b && b->place < a->place;
-        vec_push(&v->mem, out, ((step){{swapped ? b : a, swapped ? a : b}, out->len}));
+        take_pair(v, &p, &made);
+        vec_push(&v->mem, out, made);
     }
     if (out->len > 0)
         qsort(out->data, out->len, sizeof *out->data, earlier);
@@ -192,16 +282,12 @@ typedef struct block_lists {
 
 static void write_block(const maker *v, const step_list *steps, int64_t block, const block_lists *out)
 {
-    const size_t size = (size_t)(v->from->lanes * STEPS_RUN);
-    for (uint32_t i = 0; i < steps->len; i++)
-        for (uint32_t k = 0; k < STEPS_RUNS; k++) {
-            const run *r = steps->data[i].of[k];
-            const size_t at = ((size_t)(block * out->steps) + i) * STEPS_RUNS + k;
-            if (!r)
-                continue;
-            out->places[at] = r->place;
-            memcpy(out->weights + at * size, r->weights, size);
-        }
+    const size_t size = (size_t)(STEPS_RUNS * v->from->lanes * STEPS_RUN);
+    for (uint32_t i = 0; i < steps->len; i++) {
+        const size_t at = (size_t)(block * out->steps) + i;
+        memcpy(out->places + at * STEPS_RUNS, steps->data[i].places, sizeof steps->data[i].places);
+        memcpy(out->weights + at * size, steps->data[i].weights, size);
+    }
 }
 
 static int64_t blocks_of(const steps_source *from)
@@ -227,13 +313,15 @@ static bool make(maker *v, compiler *c, int64_t most, steps_lists *out)
     const int64_t blocks = blocks_of(v->from), lanes = v->from->lanes, count = blocks * most * STEPS_RUNS;
     const block_lists all = {arena_array(&v->mem, int8_t, (size_t)(count * lanes * STEPS_RUN)),
                              arena_array(&v->mem, int32_t, (size_t)count), most};
+    v->weights = arena_array(&v->mem, int8_t, (size_t)(v->ins * v->taps[0] * v->taps[1] * lanes));
+    v->left = arena_array(&v->mem, int8_t, (size_t)(STEPS_RUNS * STEPS_RUN * lanes));
     out->steps = 1;
     for (int64_t i = 0; i < blocks; i++) {
         const arena_mark mark = arena_get_mark(&v->mem);
         step_list steps = {0};
-        v->runs = (run_list){0};
+        v->segments = (segment_list){0};
         read_block(v, i);
-        if (!pair_runs(v, most, &steps))
+        if (!make_steps(v, most, &steps))
             return false;
         write_block(v, &steps, i, &all);
         out->steps = steps.len > out->steps ? steps.len : out->steps;
@@ -260,6 +348,8 @@ int64_t steps_least(const steps_source *from)
 bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists *out)
 {
     maker v = {.from = from, .taps = {from->weights->dims[2], from->weights->dims[3]}, .ins = filled_ins(from)};
+    for (v.length = STEPS_RUN; v.length * v.length / 4 < v.ins * v.taps[0] * v.taps[1]; v.length += STEPS_RUN)
+        ;
     arena_init(&v.mem, &c->mem);
     const bool ok = make(&v, c, most, out);
     arena_free(&v.mem);

@@ -2,8 +2,9 @@
 /* Sums of products of u8 by i8 as lists of steps (qnn.conv2d_steps, qnn.matmul_steps): a step multiplies two runs of
  * four numbers of the data, each at a place of its own, and adds both in 16 bits before they are widened. That is exact
  * where the weights that meet in 16 bits, two of each run, have positive ones of at most 128 in all, and negative ones
- * of at least -128. Runs are paired for each block of output channels so that they keep to this, and a run whose own
- * weights do not is there twice, with a part of them each. */
+ * of at least -128. For each block of output channels runs are chosen and paired so that they keep to this: a run
+ * begins anywhere, and what of its weights goes beyond the bound is left to the next run, which begins there. The more
+ * numbers lie side by side, the shorter are the lists. */
 #ifndef LATHE_GRAPH_OP_STEPS_H
 #define LATHE_GRAPH_OP_STEPS_H
 #include "graph/op.h"

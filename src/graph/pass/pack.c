@@ -13,9 +13,9 @@
 
 #include <string.h>
 
-/* Steps of the longest list, in parts of those that the weights have without a bound on sums. Up to here layers gained
- * against numbers that are widened, in a whole network. */
-#define MOST_STEPS 1.6
+/* Steps of the longest list, in fifths of those that the weights have without a bound on sums. Longer lists took as
+ * long as numbers that are widened, and more bytes. */
+#define MOST_FIFTHS 7
 /* Measured as attention's (docs/performance.md). */
 #define FEW_ROWS 12 /* of a left operand, for which the right one is not turned: that takes longer than sums in lanes */
 /* Of AVX-512 with weights of 16 MB, up to 8 rows: lists took 7 to 20 % longer; with 4 MB they took less. */
@@ -42,6 +42,8 @@ typedef struct packer {
     VEC(packed_weights) list;
     ptr_map filled; /* data -> position in `rows`, the same with rows filled up */
     VEC(graph_value *) rows;
+    ptr_map turned; /* data -> position in `pixels`, the same with all channels of a pixel side by side */
+    VEC(graph_value *) pixels;
     ptr_map listed; /* weights of products -> position in `lists` */
     VEC(product_lists) lists;
 } packer;
@@ -177,8 +179,24 @@ static bool takes_row_pairs(const packer *p, const graph_node *n, const tensor_d
            nn_data_block(n, "data_layout") == nn_data_block(n, "out_layout");
 }
 
-/* What the lists of convolution n are made from, for data that will have its border in it; *size: numbers of an image.
- * false: there are no such lists, or no need for them. */
+/* Data in blocks of channels with all channels of a pixel side by side: [N, rows, cols, channels]. */
+static graph_value *with_whole_pixels(packer *p, graph_value *x, src_loc loc)
+{
+    static const int64_t perm[5] = {0, 2, 3, 1, 4};
+    uint32_t at = 0;
+    if (!x || dim_is(x->type.shape.dims[1], 1))
+        return x;
+    if (ptr_map_get(&p->turned, x, &at))
+        return p->pixels.data[at];
+    const attr order = attr_ints(p->r.c, "perm", 5, perm);
+    graph_value *v = rewrite_emit(&p->r, "transpose", 1, &x, 1, &order, loc);
+    ptr_map_set(&p->turned, x, p->pixels.len);
+    vec_push(&p->scratch, &p->pixels, v);
+    return v;
+}
+
+/* What the lists of convolution n are made from, for data that will have its border in it, and all channels of a pixel
+ * side by side; *size: numbers of an image. false: there are no such lists, or no need for them. */
 static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t *size)
 {
     const target_dot *row = target_find_dot(p->target, DT_U8, DT_I8, false);
@@ -192,7 +210,7 @@ static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t
         !shape_get(n->outputs[0]->type.shape, y) || !target_find_steps_dot(p->target, row) ||
         !target_find_wide_dot_for(p->target, row, y[2] * y[3]))
         return false;
-    *out = (steps_source){.weights = w, .lanes = p->lanes, .in_block = block, .rows = x[2], .cols = x[3],
+    *out = (steps_source){.weights = w, .lanes = p->lanes, .in_block = x[1] * block, .rows = x[2], .cols = x[3],
                           .dilations = {1, 1}};
     if (graph_attr_ints(n, "pads", &pads) == 4) {
         out->rows += pads[0] + pads[2];
@@ -200,13 +218,13 @@ static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t
     }
     for (uint32_t i = 0; graph_attr_ints(n, "dilations", &dilations) == 2 && i < 2; i++)
         out->dilations[i] = dilations[i];
-    return i64_mul(x[1] * block, out->rows, size) && i64_mul(*size, out->cols, size) && *size <= INT32_MAX;
+    return i64_mul(out->in_block, out->rows, size) && i64_mul(*size, out->cols, size) && *size <= INT32_MAX;
 }
 
 static bool short_lists(packer *p, const graph_node *n, const steps_source *from, steps_lists *out)
 {
     graph_module *m = p->r.f->module;
-    if (steps_make(p->r.c, from, (int64_t)((double)steps_least(from) * MOST_STEPS), out))
+    if (steps_make(p->r.c, from, (steps_least(from) * MOST_FIFTHS + 2) / 5, out))
         return true;
     const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name,
                              "weights too large for short lists of steps (docs/quantize.md): they are widened", n->loc};
@@ -228,7 +246,7 @@ static bool pack_steps(packer *p, graph_node *n)
     (void)shape_get(n->outputs[0]->type.shape, y);
     for (uint32_t i = 0; graph_attr_ints(n, "strides", &given) == 2 && i < 2; i++)
         strides[i] = given[i];
-    graph_value *data = with_border(p, n);
+    graph_value *data = with_whole_pixels(p, with_border(p, n), n->loc);
     const int64_t flat[2] = {y[0], size}, out[2] = {y[2], y[3]},
                   taps = from.weights->dims[2] * from.weights->dims[3],
                   apart[2] = {strides[0] * from.cols * from.in_block, strides[1] * from.in_block};
@@ -498,6 +516,7 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
     arena_init(&p.scratch, &c->mem);
     ptr_map_init(&p.packed, &p.scratch);
     ptr_map_init(&p.filled, &p.scratch);
+    ptr_map_init(&p.turned, &p.scratch);
     ptr_map_init(&p.listed, &p.scratch);
     rewrite_begin(&p.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
