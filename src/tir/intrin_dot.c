@@ -48,6 +48,25 @@
     "(((((int32*)out[j] + " STEP_PAIR("a", "c", "0", "1") ") + " STEP_PAIR("b", "d", "0", "1") ") + "                \
     STEP_PAIR("a", "c", "2", "3") ") + " STEP_PAIR("b", "d", "2", "3") ")"
 
+/* The same by data of i8, whose neighbour above a weight below 0 multiplies. */
+#define SIGNED_TERM(a, c, k)                                                                                        \
+    "((cast(int32, (int8*)" a "[" k "]) - (cast(int32, (int8*)" c "[j, " k "]) >> 7))"                               \
+    "*cast(int32, (int8*)" c "[j, " k "]))"
+#define SIGNED_NEST                                                                                                 \
+    "primfn(a: handle, b: handle, c: handle, d: handle, out: handle) -> ()\n"                                       \
+    "  attr = {\"global_symbol\": \"dot_s8s8_steps\", \"inputs\": 4}\n"                                              \
+    "  buffers = {a: Buffer(int8, [4]), b: Buffer(int8, [4]), c: Buffer(int8, [n, 4]), d: Buffer(int8, [n, 4]),\n"   \
+    "             out: Buffer(int32, [n])} {\n"                                                                     \
+    "  for (j: int64, 0, n) {\n"                                                                                    \
+    "    out[j] = 0\n"                                                                                              \
+    "    for (k: int64, 0, 4) {\n"                                                                                  \
+    "      out[j] = ((int32*)out[j] + (" SIGNED_TERM("a", "c", "k") " + " SIGNED_TERM("b", "d", "k") "))\n"         \
+    "    }\n  }\n}\n"
+#define SIGNED_STEPS                                                                                                \
+    "(((((((((int32*)out[j] + " SIGNED_TERM("a", "c", "0") ") + " SIGNED_TERM("b", "d", "0") ") + "                  \
+    SIGNED_TERM("a", "c", "1") ") + " SIGNED_TERM("b", "d", "1") ") + " SIGNED_TERM("a", "c", "2") ") + "           \
+    SIGNED_TERM("b", "d", "2") ") + " SIGNED_TERM("a", "c", "3") ") + " SIGNED_TERM("b", "d", "3") ")"
+
 /* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
 #define NIBBLE(h, k, code)  "(cast(int32, (int8*)a[" h ", " k "])*(" code " & 15))"
 #define NIBBLES \
@@ -125,6 +144,13 @@ static const tir_intrin rows[] = {
      .symbols = {{"n", 2, 64, 2}},
      .reset = LANES("0"),
      .update = LANES(STEPS)},
+    {.name = "dot_s8s8_steps",
+     .help = "the same, int8 by int8; weights below 0 multiply what is one more",
+     .nest = SIGNED_NEST,
+     .n_symbols = 1,
+     .symbols = {{"n", 2, 64, 2}},
+     .reset = LANES("0"),
+     .update = LANES(SIGNED_STEPS)},
     ROW("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16", "int16", "int16", "2",
         "(((int32*)out[j] + " WIDE("0") ") + " WIDE("1") ")"),
     {.name = "dot_s8u4",

@@ -5,6 +5,7 @@
 #define ONE_INSTRUCTION 1, 1, 0, 0, 1, 1, 0
 #define PAIRS           2, 3, 0, 0, 1, 3, 0 /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
 #define STEPS           3, 5, 0, 1, 2, 6, 0 /* vpmaddubsw twice, vpaddw, vpmaddwd, vpaddd; both runs, sums, ones */
+#define SIGNED_STEPS    3, 7, 4, 1, 4, 5, 0 /* vpxor beside each vpmaddubsw; weights without their signs, and these */
 #define HALVES          2, 4, 3, 2, 2, 4, 0 /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
 #define WIDE_READERS    16               /* of each weight that is widened first */
 #define MULTIPLY_ADD    1, 2, 0, 0, 1, 2, 0 /* vpmaddwd, vpaddd */
@@ -42,7 +43,8 @@ static const target_dot rows[] = {
 };
 
 /* Weights are packed otherwise than for a row above. */
-static const target_dot steps = {"dot_u8s8_steps", TARGET_MADD, 32, 8, DT_U8, DT_I8, true, STEPS};
+static const target_dot steps = {"dot_u8s8_steps", TARGET_MADD, 32, 8, DT_U8, DT_I8, true, STEPS},
+                        signed_steps = {"dot_s8s8_steps", TARGET_MADD, 32, 8, DT_I8, DT_I8, true, SIGNED_STEPS};
 
 static const target_dot *find(const target *t, dtype a, dtype b, bool proved, bool tiles)
 {
@@ -94,9 +96,9 @@ const target_dot *target_find_wide_dot_for(const target *t, const target_dot *by
     return readers >= WIDE_READERS ? target_find_wide_dot(t, bytes) : NULL;
 }
 
-const target_dot *target_find_steps_dot(const target *t, const target_dot *bytes)
+const target_dot *target_find_steps_dot(const target *t, dtype a)
 {
-    const target_dot *r = &steps;
-    return r->a == bytes->a && r->b == bytes->b && (t->features & r->features) == r->features &&
+    const target_dot *r = a == DT_I8 ? &signed_steps : &steps, *bytes = target_find_dot(t, DT_U8, DT_I8, false);
+    return bytes && (a == DT_U8 || a == DT_I8) && (t->features & r->features) == r->features &&
            r->vector_bytes <= t->vector_bytes && target_find_wide_dot(t, bytes) ? r : NULL;
 }

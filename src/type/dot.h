@@ -37,7 +37,7 @@ const target_dot *target_find_packed_dot(const target *t, dtype a, dtype b, bool
 const target_dot *target_find_wide_dot(const target *t, const target_dot *bytes);
 /* The same where so many pixels, or rows, read each weight: NULL also where they are too few to widen weights. */
 const target_dot *target_find_wide_dot_for(const target *t, const target_dot *bytes, int64_t readers);
-/* The row for lists of steps (graph/op/steps.h), whose granule is both runs, where bytes are else widened to 16 bits.
- * NULL: there is none. */
-const target_dot *target_find_steps_dot(const target *t, const target_dot *bytes);
+/* The row for lists of steps (graph/op/steps.h) by data of `a`, whose granule is both runs, where u8 by i8 is else
+ * widened to 16 bits. NULL: there is none. */
+const target_dot *target_find_steps_dot(const target *t, dtype a);
 #endif

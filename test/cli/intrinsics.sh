@@ -63,17 +63,22 @@ END
     done <<< "$5"
 }
 # The same of two runs of data that lie anywhere, whose sums are added in 16 bits.
-steps() { # lanes, target, its compilers, processor
+steps() { # lanes, target, its compilers, processor, type of the data
+    local x="(cast(int32, (uint8*)A[i, (cast(int64, (int32*)P[o, s, R]) + k)])*cast(int32, (int8*)W[o, s, R, j, k]))"
+    local w="cast(int32, (int8*)W[o, s, R, j, k])" name=dot_u8s8_steps from=130 bound=32
+    if [ "$5" = int8 ]; then
+        x="((cast(int32, (int8*)A[i, (cast(int64, (int32*)P[o, s, R]) + k)]) - ($w >> 7))*$w)"
+        name=dot_s8s8_steps from=2 bound=64
+    fi
     cat > dot.te <<END
 placeholder X: float32[5, 40]
 placeholder Y: float32[3, 6, 2, $1, 4]
 placeholder Z: float32[3, 6, 2]
-compute A: uint8[i: 5, k: 40] = cast(uint8, (((float32*)X[i, k]*120.0) + 130.0))
-compute W: int8[o: 3, s: 6, h: 2, j: $1, k: 4] = cast(int8, min(max(((float32*)Y[o, s, h, j, k]*40.0), -32.0), 32.0))
+compute A: $5[i: 5, k: 40] = cast($5, (((float32*)X[i, k]*120.0) + $from.0))
+compute W: int8[o: 3, s: 6, h: 2, j: $1, k: 4] = cast(int8, min(max(((float32*)Y[o, s, h, j, k]*80.0), -$bound.0), $bound.0))
 compute P: int32[o: 3, s: 6, h: 2] = (cast(int32, min(max(((float32*)Z[o, s, h]*12.0), -17.0), 17.0)) + 18)
 compute C: int32[i: 5, o: 3, j: $1] reduce[s: 6, k: 4] sum = \
-((cast(int32, (uint8*)A[i, (cast(int64, (int32*)P[o, s, 0]) + k)])*cast(int32, (int8*)W[o, s, 0, j, k])) + \
-(cast(int32, (uint8*)A[i, (cast(int64, (int32*)P[o, s, 1]) + k)])*cast(int32, (int8*)W[o, s, 1, j, k])))
+(${x//R/0} + ${x//R/1})
 return C
 --- schedule
 cache_write C local.reg -> acc
@@ -84,18 +89,18 @@ vectorize C.j
 compute_at acc at C.io
 reorder acc: o s i j k
 unroll acc.i
-tensorize acc.j dot_u8s8_steps
+tensorize acc.j $name
 END
     expect 0 '^C: ' run dot.te --interpret --seed 3 --output-dir plain
     rm -rf text
     expect 0 '' compile dot.te --target "$2" -o text
-    check "dot_u8s8_steps has its helper in the text" grep -q "i32x$1_steps(acc_0" text/src/ops.c
+    check "$name has its helper in the text" grep -q "i32x$1_steps_[ui]8(acc_0" text/src/ops.c
     while read -r compiler; do
         command -v "${compiler%% *}" > /dev/null || continue
         grep -qw "$4" /proc/cpuinfo || continue
         rm -rf there
         CC="$compiler" "$lathe" run dot.te --seed 3 --output-dir there --target "$2" > said 2>&1 || cat said
-        check "dot_u8s8_steps for $2 by $compiler" cmp plain/C.npy there/C.npy
+        check "$name for $2 by $compiler" cmp plain/C.npy there/C.npy
     done <<< "$3"
 }
 here=$'cc\nclang-19'
@@ -120,9 +125,11 @@ if [ "$(uname -m)" = x86_64 ]; then
     dot dot_s16s16 int16 8 x86-64-v3 "$here" "" avx2
     dot dot_s16s16 int16 4 x86-64-v2 "$here" "" sse4_2
     dot dot_s16s16 int16 8 x86-64-v2 cc "" ""
-    steps 16 x86-64-v4 "$here" avx512bw
-    steps 8 x86-64-v3 "$here" avx2
-    steps 4 x86-64-v2 "$here" ssse3
+    for data in uint8 int8; do
+        steps 16 x86-64-v4 "$here" avx512bw "$data"
+        steps 8 x86-64-v3 "$here" avx2 "$data"
+        steps 4 x86-64-v2 "$here" ssse3 "$data"
+    done
 fi
 dot dot_u8s8 uint8 4 aarch64 "$arm" "qemu-aarch64 -cpu cortex-a53" ""
 dot dot_s8s8 int8 4 aarch64 "$arm" "qemu-aarch64 -cpu cortex-a53" ""

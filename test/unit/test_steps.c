@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of steps of convolutions and products: what all steps of a block multiply a number of the data by is its
- * weight, and no sum in 16 bits leaves these, for weights at the ends of their range and at the bound of sums, channels
- * that fill neither a block nor a run, blocks that no run divides, windows and dilations. That kernels compute the same
- * is checked in test_te_ops.c and against onnxruntime (test/py/quantised.py). */
+ * weight, and no sum in 16 bits leaves these, by data of u8 and of i8, for weights at the ends of their range and at the
+ * bound of sums, channels that fill neither a block nor a run, blocks that no run divides, windows and dilations. That
+ * kernels compute the same is checked in test_te_ops.c and against onnxruntime (test/py/quantised.py). */
 #include "base/compiler.h"
 #include "graph/op/steps.h"
 
@@ -107,27 +107,49 @@ static void check_block(compiler *c, const steps_case *k, const steps_source *s,
             fail_msg("%s: what no weight reads is multiplied by %d", k->what, (int)sums[at]);
 }
 
-static void test_lists(void **state)
+/* What data of i8 leaves out: 128 times a weight, 127 times one below 0. */
+static void check_offsets(const steps_case *k, const steps_source *s, const steps_lists *l)
 {
-    (void)state;
+    const int64_t each = k->dims[1] * k->dims[2] * k->dims[3];
+    for (int64_t o = 0; o < l->offsets->count; o++) {
+        int64_t want = 0;
+        for (int64_t i = 0; o < k->dims[0] && i < each; i++) {
+            const int64_t w = tensor_get_i64(s->weights, o * each + i);
+            want += w < 0 ? 127 * w : 128 * w;
+        }
+        assert_int_equal(tensor_get_i64(l->offsets, o), want);
+    }
+}
+
+static void lists_of_cases(bool is_signed)
+{
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const steps_case *k = &cases[i];
         compiler c;
         steps_lists l;
         compiler_init(&c);
-        const steps_source s = {weights_of(&c, k), k->lanes, k->in_block, 7, 9, {k->dilations[0], k->dilations[1]}};
+        const steps_source s = {weights_of(&c, k), k->lanes, k->in_block, 7, 9, {k->dilations[0], k->dilations[1]},
+                                is_signed};
         const int64_t most = steps_least(&s) * 8;
         if (!steps_make(&c, &s, most, &l))
             fail_msg("%s: more than %d steps", k->what, (int)most);
-        if (!steps_fit(l.weights))
+        if (!steps_fit(l.weights, is_signed))
             fail_msg("%s: a sum leaves 16 bits", k->what);
         for (int64_t block = 0; block < (k->dims[0] + k->lanes - 1) / k->lanes; block++)
             check_block(&c, k, &s, &l, block);
         const int64_t steps = l.steps;
+        check_offsets(k, &s, &l);
         assert_true(steps_make(&c, &s, steps, &l) && l.steps == steps);
         assert_false(steps_make(&c, &s, steps - 1, &l));
         compiler_free(&c);
     }
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    lists_of_cases(false);
+    lists_of_cases(true);
 }
 
 /* Weights whose sums reach the bound need no step more; larger ones need more, at least as many as have room for their
@@ -137,8 +159,8 @@ static void test_lengths(void **state)
     (void)state;
     static const struct {
         int8_t w;
-        int64_t steps;
-    } of[] = {{1, 4}, {32, 4}, {33, 6}, {64, 10}, {65, 10}, {127, 20}};
+        int64_t steps, steps_i8;
+    } of[] = {{1, 4, 4}, {32, 4, 4}, {33, 6, 4}, {64, 10, 4}, {65, 10, 6}, {127, 20, 8}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         compiler c;
         steps_lists l;
@@ -146,11 +168,14 @@ static void test_lengths(void **state)
         const int64_t dims[4] = {8, 32, 1, 1};
         int8_t *w = arena_array(&c.mem, int8_t, 256);
         memset(w, of[i].w, 256);
-        const steps_source s = {tensor_dense(&c, DT_I8, 4, dims, w), 8, 8, 1, 1, {1, 1}};
+        const steps_source s = {tensor_dense(&c, DT_I8, 4, dims, w), 8, 8, 1, 1, {1, 1}, false};
         assert_int_equal(steps_least(&s), 4);
         assert_true(steps_make(&c, &s, 32, &l));
         assert_int_equal(l.steps, of[i].steps);
         assert_true(l.steps * 256 >= 32 * of[i].w);
+        const steps_source other = {s.weights, 8, 8, 1, 1, {1, 1}, true}; /* room for 512, of runs that are not cut */
+        assert_true(steps_make(&c, &other, 8, &l));
+        assert_int_equal(l.steps, of[i].steps_i8);
         compiler_free(&c);
     }
 }
@@ -166,7 +191,7 @@ static void test_ties(void **state)
         compiler_init(&c);
         const int64_t rows = (k->dims[2] - 1) * k->dilations[0] + 1, cols = (k->dims[3] - 1) * k->dilations[1] + 1;
         const steps_source s = {weights_of(&c, k), k->lanes, k->in_block, rows, cols,
-                                {k->dilations[0], k->dilations[1]}};
+                                {k->dilations[0], k->dilations[1]}, i % 2 == 1};
         for (int turned = 0; turned < 2; turned++) {
             ties_turned = turned != 0;
             assert_true(steps_make(&c, &s, 4 * steps_least(&s) + 16, &l[turned]));

@@ -145,10 +145,36 @@ bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out)
     return is_sum(x) && x->type.lanes > 1 && take_terms(x, &l, &acc) && place_products(e, &l, acc, out);
 }
 
+/* (a - (b >> 7)) * b: as a product a * b. */
+static bool take_signed_product(compiler *c, product_list *l, tir_expr_ref x)
+{
+    tir_expr_ref a = x->kind == TIR_BINOP && x->op == TIR_MUL ? x->args[0] : NULL;
+    if (!a || a->kind != TIR_BINOP || a->op != TIR_SUB)
+        return false;
+    tir_expr_ref sign = a->args[1];
+    return sign->kind == TIR_BINOP && sign->op == TIR_SHR && is_number(sign->args[1], 7) &&
+           tir_expr_equal(sign->args[0], x->args[1]) && take_product(l, 0, tir_mul(c, a->args[0], x->args[1]));
+}
+
+static bool match_signed_steps(c_emit *e, tir_expr_ref x, c_dot *out)
+{
+    product_list runs[2] = {{.n = 0}, {.n = 0}};
+    tir_expr_ref acc = x;
+    for (uint32_t i = 0; i < 8; i++, acc = acc->args[0])
+        if (!is_sum(acc) || acc->type.lanes < 2 || !take_signed_product(e->c, &runs[1 - i % 2], acc->args[1]))
+            return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (runs[i].n != 4 || runs[i].list[0].a->type.dt != DT_I8 || !place_products(e, &runs[i], acc, &out[i]))
+            return false;
+    return true;
+}
+
 bool dot_steps_match(c_emit *e, tir_expr_ref x, c_dot *out)
 {
     product_list runs[2] = {{.n = 0}, {.n = 0}};
     tir_expr_ref acc = x;
+    if (match_signed_steps(e, x, out))
+        return true;
     for (uint32_t i = 0; i < 4; i++, acc = acc->args[0])
         if (!is_sum(acc) || acc->type.lanes < 2 || !take_pair(&runs[1 - i % 2], i / 2, acc->args[1]))
             return false;
@@ -206,7 +232,19 @@ static const char names_text[] =
     "#define LATHE_DPWSSD256   __builtin_ia32_vpdpwssd256\n"
     "#define LATHE_MADD512     __builtin_ia32_pmaddwd512\n"
     "#define LATHE_MADDUBS512  __builtin_ia32_pmaddubsw512\n"
+    "#if __has_builtin(__builtin_elementwise_abs)\n"
+    "#define LATHE_ABS512      __builtin_elementwise_abs\n"
+    "#define LATHE_ABS256      __builtin_elementwise_abs\n"
+    "#define LATHE_ABS128      __builtin_elementwise_abs\n"
     "#else\n"
+    "#define LATHE_ABS512      __builtin_ia32_pabsb512\n"
+    "#define LATHE_ABS256      __builtin_ia32_pabsb256\n"
+    "#define LATHE_ABS128      __builtin_ia32_pabsb128\n"
+    "#endif\n"
+    "#else\n"
+    "#define LATHE_ABS512(a)   __builtin_ia32_pabsb512_mask((a), (a), -1LL)\n"
+    "#define LATHE_ABS256      __builtin_ia32_pabsb256\n"
+    "#define LATHE_ABS128      __builtin_ia32_pabsb128\n"
     "#define LATHE_DPBUSD512   __builtin_ia32_vpdpbusd_v16si\n"
     "#define LATHE_DPBUSD256   __builtin_ia32_vpdpbusd_v8si\n"
     "#define LATHE_DPWSSD512   __builtin_ia32_vpdpwssd_v16si\n"

@@ -271,8 +271,10 @@ static bool dot_steps(c_emit *e, tir_expr_ref x, c_text *out)
         return false;
     const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d[0].acc).s,
                *a = first_of(e, d[0].a), *b = first_of(e, d[1].a), *w = first_of(e, d[0].b), *z = first_of(e, d[1].b);
-    needs_add(e->needs, (c_need){.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8, .lanes = x->type.lanes});
-    *out = (c_text){arena_printf(e->tmp, "%s_steps(%s, %s, %s, %s, %s)", v, acc, a, b, w, z), PREC_PRIMARY};
+    const dtype dt = d[0].a->type.dt;
+    needs_add(e->needs, (c_need){.kind = NEED_DOT_STEPS, .dt = dt, .to = DT_I8, .lanes = x->type.lanes});
+    *out = (c_text){arena_printf(e->tmp, "%s_steps_%s(%s, %s, %s, %s, %s)", v, dtype_name(dt), acc, a, b, w, z),
+                    PREC_PRIMARY};
     return true;
 }
 

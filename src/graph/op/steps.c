@@ -37,31 +37,34 @@ typedef struct maker {
     arena mem;
     segment_list segments;  /* of the block at hand */
     int8_t *weights;        /* [numbers, lanes]: what is left of them */
+    int32_t *sums;          /* [numbers]: of all lanes, without signs */
     int8_t *left;           /* [STEPS_RUNS, STEPS_RUN, lanes]: what a step would leave of its weights */
     int64_t taps[2], ins;   /* ins: as many as the data's blocks have */
-    int64_t length;         /* of segments: few are as long as many, of K numbers 2 sqrt(K) */
+    int64_t length;         /* of segments: of K numbers 2 sqrt(K), by data of i8 a run: nearly all of these fit together */
 } maker;
 
 /* --- the numbers of a block --- */
 
-static int64_t weight_at(const maker *v, int64_t o, int64_t i, int64_t row, int64_t col)
+static int8_t weight_at(const maker *v, int64_t o, int64_t i, int64_t row, int64_t col)
 {
     const tensor_data *w = v->from->weights;
+    const int8_t *all = (const int8_t *)tensor_element(w, 0);
     return o < w->dims[0] && i < w->dims[1]
-               ? tensor_get_i64(w, ((o * w->dims[1] + i) * v->taps[0] + row) * v->taps[1] + col) : 0;
+               ? all[((o * w->dims[1] + i) * v->taps[0] + row) * v->taps[1] + col] : 0;
 }
 
-static bool is_left(const maker *v, const segment *s, int64_t at)
+static void sum_up(const maker *v, const segment *s, int64_t at)
 {
+    const int8_t *w = &v->weights[(s->first + at) * v->from->lanes];
+    int32_t sum = 0;
     for (int64_t lane = 0; lane < v->from->lanes; lane++)
-        if (v->weights[(s->first + at) * v->from->lanes + lane] != 0)
-            return true;
-    return false;
+        sum += abs(w[lane]);
+    v->sums[s->first + at] = sum;
 }
 
 static void skip_done(const maker *v, segment *s)
 {
-    while (s->next < s->count && !is_left(v, s, s->next))
+    while (s->next < s->count && v->sums[s->first + s->next] == 0)
         s->next++;
 }
 
@@ -77,13 +80,16 @@ static void read_segments(maker *v, int64_t block, int64_t channel, int64_t row,
     for (int64_t i = 0; i < count * s->lanes; i++) {
         const int64_t number = i / s->lanes;
         v->weights[first * s->lanes + i] =
-            (int8_t)weight_at(v, block * s->lanes + i % s->lanes, channel + number % s->in_block, row,
+            weight_at(v, block * s->lanes + i % s->lanes, channel + number % s->in_block, row,
                               col + number / s->in_block);
     }
     for (int64_t at = 0, n; at < count; at += n) {
         n = count - at < v->length + STEPS_RUN ? count - at : v->length;
         vec_push(&v->mem, &v->segments, ((segment){(int32_t)(place + at), first + at, 0, n}));
-        skip_done(v, &v->segments.data[v->segments.len - 1]);
+        segment *added = &v->segments.data[v->segments.len - 1];
+        for (int64_t i = 0; i < n; i++)
+            sum_up(v, added, i);
+        skip_done(v, added);
     }
 }
 
@@ -115,6 +121,17 @@ static void leave(const int8_t *const weights[4], int8_t *const left[4], int64_t
     }
 }
 
+/* The same by data of i8, whose sums are bounded whatever the signs of weights. */
+static void leave_any(const int8_t *const weights[4], int8_t *const left[4], int64_t lane, int beyond)
+{
+    static const int order[4] = {3, 1, 2, 0};
+    for (int i = 0; i < 4 && beyond > 0; i++) {
+        const int has = abs(weights[order[i]][lane]), part = has < beyond ? has : beyond;
+        left[order[i]][lane] = (int8_t)(weights[order[i]][lane] < 0 ? -part : part);
+        beyond -= part;
+    }
+}
+
 /* v->left, of these two runs. */
 static void try_pair(maker *v, const pair *p)
 {
@@ -134,6 +151,10 @@ static void try_pair(maker *v, const pair *p)
             for (int k = 0; k < 4; k++) {
                 above += w[k][lane] > 0 ? w[k][lane] : 0;
                 below += w[k][lane] < 0 ? -w[k][lane] : 0;
+            }
+            if (v->from->is_signed) {
+                leave_any(w, left, lane, above + below - STEPS_BOUND_I8);
+                continue;
             }
             if (above > STEPS_BOUND)
                 leave(w, left, lane, 1, above - STEPS_BOUND);
@@ -156,8 +177,8 @@ static int64_t gained(const maker *v, const segment *s, int64_t at, int r)
 static int64_t weight_of(const maker *v, const segment *s, int64_t at)
 {
     int64_t sum = 0;
-    for (int64_t i = 0; s && i < STEPS_RUN * v->from->lanes; i++)
-        sum += abs(v->weights[(s->first + at) * v->from->lanes + i]);
+    for (int64_t i = 0; s && i < STEPS_RUN; i++)
+        sum += v->sums[s->first + at + i];
     return sum;
 }
 
@@ -196,6 +217,15 @@ static void keep_better(maker *v, const pair *p, pair *best, int64_t *most)
     *best = *p;
 }
 
+/* Whether more of s than of t is left, or as much and heavier. */
+static bool is_before(const maker *v, const segment *s, const segment *t)
+{
+    const int64_t more = (s->count - s->next) - (t->count - t->next);
+    int64_t at, other;
+    return more > 0 || (more == 0 && begin_run(s, &(pair){0}, 0, &at) && begin_run(t, &(pair){0}, 0, &other) &&
+                        weight_of(v, s, at) > weight_of(v, t, other));
+}
+
 /* The best step of all whose first run is of the longest segment; NULL first: nothing is left. */
 static pair choose_pair(maker *v)
 {
@@ -203,7 +233,7 @@ static pair choose_pair(maker *v)
     pair best = {0};
     int64_t most = -1;
     for (uint32_t i = 0; i < v->segments.len; i++)
-        if (s[i].next < s[i].count && (!longest || s[i].count - s[i].next > longest->count - longest->next))
+        if (s[i].next < s[i].count && (!longest || is_before(v, &s[i], longest)))
             longest = &s[i];
     for (int64_t back = 0; longest && back < 2; back++) {
         uint32_t looked = 0;
@@ -242,6 +272,8 @@ static void take_pair(maker *v, const pair *p, step *out)
             out->weights[(to * lanes + i % lanes) * STEPS_RUN + i / lanes] = (int8_t)(*w - left);
             *w = left;
         }
+        for (int64_t i = 0; s && i < STEPS_RUN; i++)
+            sum_up(v, s, p->at[r] + i);
     }
     skip_done(v, p->first);
     if (p->second)
@@ -314,6 +346,7 @@ static bool make(maker *v, compiler *c, int64_t most, steps_lists *out)
     const block_lists all = {arena_array(&v->mem, int8_t, (size_t)(count * lanes * STEPS_RUN)),
                              arena_array(&v->mem, int32_t, (size_t)count), most};
     v->weights = arena_array(&v->mem, int8_t, (size_t)(v->ins * v->taps[0] * v->taps[1] * lanes));
+    v->sums = arena_array(&v->mem, int32_t, (size_t)(v->ins * v->taps[0] * v->taps[1]));
     v->left = arena_array(&v->mem, int8_t, (size_t)(STEPS_RUNS * STEPS_RUN * lanes));
     out->steps = 1;
     for (int64_t i = 0; i < blocks; i++) {
@@ -333,6 +366,20 @@ static bool make(maker *v, compiler *c, int64_t most, steps_lists *out)
     return true;
 }
 
+/* x w is (x - 128 + (w < 0)) w and w times what these leave out, for each output channel. */
+static const tensor_data *offsets_of(compiler *c, const steps_source *from)
+{
+    const tensor_data *w = from->weights;
+    const int64_t dims[1] = {blocks_of(from) * from->lanes}, each = w->count / w->dims[0];
+    int32_t *sums = arena_array(&c->mem, int32_t, (size_t)dims[0]);
+    memset(sums, 0, (size_t)dims[0] * sizeof *sums);
+    for (int64_t i = 0; i < w->count; i++) {
+        const int64_t x = tensor_get_i64(w, i);
+        sums[i / each] += (int32_t)(x * (x < 0 ? 127 : 128));
+    }
+    return tensor_dense(c, DT_I32, 1, dims, sums);
+}
+
 /* Input channels, with those that fill the last block. */
 static int64_t filled_ins(const steps_source *from)
 {
@@ -348,17 +395,19 @@ int64_t steps_least(const steps_source *from)
 bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists *out)
 {
     maker v = {.from = from, .taps = {from->weights->dims[2], from->weights->dims[3]}, .ins = filled_ins(from)};
-    for (v.length = STEPS_RUN; v.length * v.length / 4 < v.ins * v.taps[0] * v.taps[1]; v.length += STEPS_RUN)
+    for (v.length = STEPS_RUN; !from->is_signed && v.length * v.length / 4 < v.ins * v.taps[0] * v.taps[1]; v.length += STEPS_RUN)
         ;
     arena_init(&v.mem, &c->mem);
     const bool ok = make(&v, c, most, out);
+    if (ok)
+        out->offsets = offsets_of(c, from);
     arena_free(&v.mem);
     return ok;
 }
 
 /* --- the operator --- */
 
-bool steps_fit(const tensor_data *w)
+bool steps_fit(const tensor_data *w, bool is_signed)
 {
     const int64_t lanes = w->dims[3], size = lanes * STEPS_RUN;
     const int64_t all = size * STEPS_RUNS > 0 && w->kind == TENSOR_SPLAT && w->count > 0 ? 1 : w->count;
@@ -370,7 +419,7 @@ bool steps_fit(const tensor_data *w)
                 above += x > 0 ? x : 0;
                 below += x < 0 ? -x : 0;
             }
-            if (above > STEPS_BOUND || below > STEPS_BOUND)
+            if (is_signed ? above + below > STEPS_BOUND_I8 : above > STEPS_BOUND || below > STEPS_BOUND)
                 return false;
         }
     return true;
@@ -410,8 +459,9 @@ static bool lists_fit(compiler *c, const graph_node *n, int64_t reach)
         return infer_error(c, n, "the data is smaller than what a place has behind it");
     if (places && !stay_inside(places, size, reach))
         return infer_error(c, n, "a place lies outside of the data");
-    if (known ? !steps_fit(known) : nn_nibbles_exceed(n->inputs[1], STEPS_EACH))
-        return infer_error(c, n, "weights that meet in 16 bits are more than %d in all", STEPS_BOUND);
+    if (known ? !steps_fit(known, x->dt == DT_I8) : nn_nibbles_exceed(n->inputs[1], STEPS_EACH))
+        return infer_error(c, n, "weights that meet in 16 bits are more than %d in all",
+                           x->dt == DT_I8 ? STEPS_BOUND_I8 : STEPS_BOUND);
     return true;
 }
 
@@ -433,6 +483,8 @@ bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
     const int64_t *extents = NULL;
     int64_t size = 0;
+    if (x->dt != DT_U8 && x->dt != DT_I8)
+        return infer_error(c, n, "the data is neither u8 nor i8");
     if (!steps_lists_fit(c, n))
         return false;
     if (graph_attr_int(n, "products") < 0 || !dim_is_const(x->shape.dims[1], &size) ||

@@ -16,6 +16,8 @@
 /* Steps of the longest list, in fifths of those that the weights have without a bound on sums. Longer lists took as
  * long as numbers that are widened, and more bytes. */
 #define MOST_FIFTHS 7
+/* The same by data of i8, whose steps take a fifth more time. */
+#define MOST_SIGNED 6
 /* Measured as attention's (docs/performance.md). */
 #define FEW_ROWS 12 /* of a left operand, for which the right one is not turned: that takes longer than sums in lanes */
 /* Of AVX-512 with weights of 16 MB, up to 8 rows: lists took 7 to 20 % longer; with 4 MB they took less. */
@@ -42,7 +44,7 @@ typedef struct packer {
     VEC(packed_weights) list;
     ptr_map filled; /* data -> position in `rows`, the same with rows filled up */
     VEC(graph_value *) rows;
-    ptr_map turned; /* data -> position in `pixels`, the same with all channels of a pixel side by side */
+    ptr_map turned, turned_signed; /* data -> position in `pixels`, the same with whole pixels, as it is or as i8 */
     VEC(graph_value *) pixels;
     ptr_map listed; /* weights of products -> position in `lists` */
     VEC(product_lists) lists;
@@ -179,20 +181,51 @@ static bool takes_row_pairs(const packer *p, const graph_node *n, const tensor_d
            nn_data_block(n, "data_layout") == nn_data_block(n, "out_layout");
 }
 
-/* Data in blocks of channels with all channels of a pixel side by side: [N, rows, cols, channels]. */
-static graph_value *with_whole_pixels(packer *p, graph_value *x, src_loc loc)
+/* Data of u8 in blocks of channels with all channels of a pixel side by side, [N, rows, cols, channels]; is_signed: as
+ * i8, less 128. */
+static graph_value *with_whole_pixels(packer *p, graph_value *x, bool is_signed, src_loc loc)
 {
     static const int64_t perm[5] = {0, 2, 3, 1, 4};
+    ptr_map *made = is_signed ? &p->turned_signed : &p->turned;
     uint32_t at = 0;
-    if (!x || dim_is(x->type.shape.dims[1], 1))
+    if (!x || (!is_signed && dim_is(x->type.shape.dims[1], 1)))
         return x;
-    if (ptr_map_get(&p->turned, x, &at))
+    if (ptr_map_get(made, x, &at))
         return p->pixels.data[at];
     const attr order = attr_ints(p->r.c, "perm", 5, perm);
     graph_value *v = rewrite_emit(&p->r, "transpose", 1, &x, 1, &order, loc);
-    ptr_map_set(&p->turned, x, p->pixels.len);
+    v = v && is_signed ? rewrite_shift(&p->r, v, -128, DT_I8) : v;
+    ptr_map_set(made, x, p->pixels.len);
     vec_push(&p->scratch, &p->pixels, v);
     return v;
+}
+
+/* Sums of lists by data less 128, with what these leave out. */
+static graph_value *with_offsets(packer *p, graph_value *sums, const steps_lists *lists, src_loc loc)
+{
+    const int64_t dims[4] = {lists->offsets->count / p->lanes, 1, 1, p->lanes};
+    const tensor_data *t = tensor_dense(p->r.c, DT_I32, 4, dims, tensor_element(lists->offsets, 0));
+    graph_value *in[2] = {sums, rewrite_constant(&p->r, t, "offsets", loc)};
+    return sums ? rewrite_emit(&p->r, "add", 2, in, 0, NULL, loc) : NULL;
+}
+
+/* A constant that is added to sums and their offsets, a bias, is added to the offsets. */
+static void join_offsets(packer *p, graph_node *n)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const graph_node *sum = n->inputs[i]->def, *other = n->inputs[1 - i]->def;
+        const graph_node *lists = sum && strcmp(sum->op->name, "add") == 0 ? sum->inputs[0]->def : NULL;
+        if (!lists || strcmp(lists->op->name, "qnn.conv2d_steps") != 0 || !graph_constant(sum->inputs[1]) ||
+            !(graph_constant(n->inputs[1 - i]) || (other && rewrite_reads_constants(other))))
+            continue;
+        graph_value *both[2] = {sum->inputs[1], n->inputs[1 - i]};
+        graph_value *bias = rewrite_emit(&p->r, "add", 2, both, 0, NULL, n->loc);
+        if (!bias)
+            return;
+        n->inputs[0] = sum->inputs[0];
+        n->inputs[1] = bias;
+        return;
+    }
 }
 
 /* What the lists of convolution n are made from, for data that will have its border in it, and all channels of a pixel
@@ -207,8 +240,8 @@ static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t
         n->inputs[0]->type.dt != DT_U8 || block == 0 || block % STEPS_RUN != 0 ||
         nn_data_block(n, "out_layout") != p->lanes || graph_attr_int(n, "groups") != 1 ||
         strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || !shape_get(n->inputs[0]->type.shape, x) ||
-        !shape_get(n->outputs[0]->type.shape, y) || !target_find_steps_dot(p->target, row) ||
-        !target_find_wide_dot_for(p->target, row, y[2] * y[3]))
+        !shape_get(n->outputs[0]->type.shape, y) || !target_find_steps_dot(p->target, DT_U8) ||
+        !target_find_wide_dot_for(p->target, row, y[2] * y[3]) || w->count / w->dims[0] > STEPS_MOST)
         return false;
     *out = (steps_source){.weights = w, .lanes = p->lanes, .in_block = x[1] * block, .rows = x[2], .cols = x[3],
                           .dilations = {1, 1}};
@@ -221,10 +254,24 @@ static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t
     return i64_mul(out->in_block, out->rows, size) && i64_mul(*size, out->cols, size) && *size <= INT32_MAX;
 }
 
-static bool short_lists(packer *p, const graph_node *n, const steps_source *from, steps_lists *out)
+/* The lists that take the least time. signed_too: the data may become i8; from->is_signed says whether it is to. false:
+ * they take as long as numbers that are widened, which is a remark. */
+static bool short_lists(packer *p, const graph_node *n, steps_source *from, bool signed_too, steps_lists *out)
 {
     graph_module *m = p->r.f->module;
-    if (steps_make(p->r.c, from, (steps_least(from) * MOST_FIFTHS + 2) / 5, out))
+    const int64_t least = steps_least(from);
+    bool made = steps_make(p->r.c, from, (least * MOST_FIFTHS + 2) / 5, out);
+    if (signed_too && (!made || out->steps * 5 > least * MOST_SIGNED)) {
+        steps_source other = *from;
+        steps_lists lists;
+        other.is_signed = true;
+        if (steps_make(p->r.c, &other, made ? out->steps * 5 / MOST_SIGNED : least * MOST_SIGNED / 5, &lists)) {
+            *from = other;
+            *out = lists;
+            made = true;
+        }
+    }
+    if (made)
         return true;
     const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name,
                              "weights too large for short lists of steps (docs/quantize.md): they are widened", n->loc};
@@ -241,12 +288,12 @@ static bool pack_steps(packer *p, graph_node *n)
     int64_t y[5], size = 0, strides[2] = {1, 1};
     steps_source from;
     steps_lists lists;
-    if (!steps_source_of(p, n, &from, &size) || !short_lists(p, n, &from, &lists))
+    if (!steps_source_of(p, n, &from, &size) || !short_lists(p, n, &from, true, &lists))
         return false;
     (void)shape_get(n->outputs[0]->type.shape, y);
     for (uint32_t i = 0; graph_attr_ints(n, "strides", &given) == 2 && i < 2; i++)
         strides[i] = given[i];
-    graph_value *data = with_whole_pixels(p, with_border(p, n), n->loc);
+    graph_value *data = with_whole_pixels(p, with_border(p, n), from.is_signed, n->loc);
     const int64_t flat[2] = {y[0], size}, out[2] = {y[2], y[3]},
                   taps = from.weights->dims[2] * from.weights->dims[3],
                   apart[2] = {strides[0] * from.cols * from.in_block, strides[1] * from.in_block};
@@ -257,6 +304,8 @@ static bool pack_steps(packer *p, graph_node *n)
                           rewrite_constant(&p->r, lists.weights, n->inputs[1]->name, n->loc),
                           rewrite_constant(&p->r, lists.places, "places", n->loc)};
     graph_value *sums = in[0] ? rewrite_emit(&p->r, "qnn.conv2d_steps", 3, in, 4, attrs, n->loc) : NULL;
+    if (from.is_signed)
+        sums = with_offsets(p, sums, &lists, n->loc);
     return sums && rewrite_replace(&p->r, n->outputs[0], sums);
 }
 
@@ -378,9 +427,9 @@ static product_lists lists_of(packer *p, const graph_node *n, const tensor_data 
     if (ptr_map_get(&p->listed, v, &at) && p->lists.data[at].transposed == transposed)
         return p->lists.data[at];
     const int64_t k = w->dims[transposed ? 1 : 0];
-    const steps_source from = {.weights = as_channels(p->r.c, w, transposed), .lanes = p->lanes, .in_block = k,
+    steps_source from = {.weights = as_channels(p->r.c, w, transposed), .lanes = p->lanes, .in_block = k,
                                .rows = 1, .cols = 1, .dilations = {1, 1}};
-    if (short_lists(p, n, &from, &lists)) {
+    if (short_lists(p, n, &from, false, &lists)) {
         made.weights = rewrite_constant(&p->r, lists.weights, v->name, n->loc);
         made.places = rewrite_constant(&p->r, lists.places, "places", n->loc);
     }
@@ -421,11 +470,11 @@ static bool pack_matmul_steps(packer *p, graph_node *n)
     const shape a = n->inputs[0]->type.shape;
     if (!w || w->kind != TENSOR_DENSE || w->count == 0 || w->rank != 2 || w->dt != DT_I8 || a.rank < 1 ||
         n->inputs[0]->type.dt != DT_U8 || n->outputs[0]->type.dt != DT_I32 || graph_attr_int(n, "transpose_a") != 0 ||
-        strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 || !target_find_steps_dot(p->target, row) ||
+        strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 || !target_find_steps_dot(p->target, DT_U8) ||
         waits_for_memory(p, n, w) || are_small(w))
         return false;
     const int64_t units = w->dims[transposed ? 0 : 1], k = w->dims[transposed ? 1 : 0];
-    if (units < (int64_t)p->lanes || k < STEPS_RUN * STEPS_RUNS || k > INT32_MAX || !dim_is(a.dims[a.rank - 1], k))
+    if (units < (int64_t)p->lanes || k < STEPS_RUN * STEPS_RUNS || k > STEPS_MOST || !dim_is(a.dims[a.rank - 1], k))
         return false;
     const product_lists lists = lists_of(p, n, w, transposed);
     graph_value *in[3] = {n->inputs[0], lists.weights, lists.places};
@@ -517,6 +566,7 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
     ptr_map_init(&p.packed, &p.scratch);
     ptr_map_init(&p.filled, &p.scratch);
     ptr_map_init(&p.turned, &p.scratch);
+    ptr_map_init(&p.turned_signed, &p.scratch);
     ptr_map_init(&p.listed, &p.scratch);
     rewrite_begin(&p.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
@@ -533,6 +583,8 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
             pack_integer_conv(&p, n);
         else if (strcmp(n->op->name, "qnn.matmul") == 0)
             pack_integer_matmul(&p, n);
+        else if (strcmp(n->op->name, "add") == 0)
+            join_offsets(&p, n);
         rewrite_keep(&p.r, n);
     }
     rewrite_end(&p.r);

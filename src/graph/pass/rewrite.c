@@ -159,6 +159,17 @@ void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t)
     n->outputs[0]->type = tensor_type(c, t);
 }
 
+graph_value *rewrite_shift(rewriter *r, graph_value *x, int64_t by, dtype dt)
+{
+    compiler *c = r->c;
+    src_loc loc = x->def ? x->def->loc : src_loc_none();
+    attr wide = attr_dtype(c, "dtype", DT_I32), narrow = attr_dtype(c, "dtype", dt);
+    graph_value *in[2] = {rewrite_emit(r, "cast", 1, &x, 1, &wide, loc),
+                          rewrite_constant(r, tensor_scalar_i64(c, DT_I32, by), "offset", loc)};
+    graph_value *sum = in[0] ? rewrite_emit(r, "add", 2, in, 0, NULL, loc) : NULL;
+    return sum ? rewrite_emit(r, "cast", 1, &sum, 1, &narrow, loc) : NULL;
+}
+
 bool rewrite_reads_constants(const graph_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++)

@@ -38,6 +38,8 @@ graph_value *rewrite_slice(rewriter *r, graph_value *x, uint32_t n, const int64_
                            const int64_t *axes, const int64_t *steps, src_loc loc);
 /* Makes n a constant node that makes the same value. */
 void rewrite_to_constant(compiler *c, graph_node *n, const tensor_data *t);
+/* Numbers of 8 bits, and `by`, as numbers of type dt. NULL after an error. */
+graph_value *rewrite_shift(rewriter *r, graph_value *x, int64_t by, dtype dt);
 /* Whether all operands of n that are there are constants. */
 bool rewrite_reads_constants(const graph_node *n);
 /* v, one result of such a node, as a constant by its compute definition; where nobody evaluates, v as it is. */

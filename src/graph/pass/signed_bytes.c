@@ -39,18 +39,6 @@ static bool is_product(const graph_node *n)
     return is_one_of(n, names) && is_u8(n->inputs[0]) && graph_constant(n->inputs[1]) && !nn_in_blocks(n);
 }
 
-/* v - 128 or v + 128, as numbers of type dt. */
-static graph_value *shifted(changer *v, graph_value *x, int64_t by, dtype dt)
-{
-    compiler *c = v->r.c;
-    src_loc loc = x->def ? x->def->loc : src_loc_none();
-    attr wide = attr_dtype(c, "dtype", DT_I32), narrow = attr_dtype(c, "dtype", dt);
-    graph_value *in[2] = {rewrite_emit(&v->r, "cast", 1, &x, 1, &wide, loc),
-                          rewrite_constant(&v->r, tensor_scalar_i64(c, DT_I32, by), "offset", loc)};
-    graph_value *sum = in[0] ? rewrite_emit(&v->r, "add", 2, in, 0, NULL, loc) : NULL;
-    return sum ? rewrite_emit(&v->r, "cast", 1, &sum, 1, &narrow, loc) : NULL;
-}
-
 static void remember(changer *v, graph_value *of, graph_value *made)
 {
     ptr_map_set(&v->at, of, v->made.len);
@@ -77,7 +65,7 @@ static graph_value *known(changer *v, graph_value *x)
 static graph_value *as_signed(changer *v, graph_value *x)
 {
     graph_value *y = known(v, x);
-    if (!y && (y = shifted(v, x, -OFFSET, DT_I8)))
+    if (!y && (y = rewrite_shift(&v->r, x, -OFFSET, DT_I8)))
         remember(v, x, y);
     return y;
 }
@@ -203,7 +191,7 @@ static bool run(compiler *c, graph_func *f)
         graph_node *n = f->nodes.data[i];
         rewrite_operands(n);
         graph_value *y = change(&v, n), *as_is = y;
-        if (y && is_u8(n->outputs[0]) && (as_is = shifted(&v, y, OFFSET, DT_U8)))
+        if (y && is_u8(n->outputs[0]) && (as_is = rewrite_shift(&v.r, y, OFFSET, DT_U8)))
             remember(&v, as_is, y);
         if (!as_is || !rewrite_replace(&v.r, n->outputs[0], as_is))
             rewrite_keep(&v.r, n);

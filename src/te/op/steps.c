@@ -33,7 +33,10 @@ static tir_expr_ref product_of(te_graph *g, const steps_ctx *v, const steps_plac
         place = te_clamp_index(g, place, v->most);
     memcpy(xi, p->image, last * sizeof *xi);
     xi[last] = tir_add(c, p->pixel ? tir_add(c, place, p->pixel) : place, k);
-    return tir_mul(c, tir_cast(c, DT_I32, te_read(g, v->x, xi)), tir_cast(c, DT_I32, te_read(g, v->w, wi)));
+    tir_expr_ref x = tir_cast(c, DT_I32, te_read(g, v->x, xi)), w = tir_cast(c, DT_I32, te_read(g, v->w, wi));
+    if (v->x->dt == DT_I8) /* x + 1 by a weight below 0 */
+        x = tir_sub(c, x, tir_binary(c, TIR_SHR, w, tir_int(c, DT_I32, 7)));
+    return tir_mul(c, x, w);
 }
 
 static tir_expr_ref steps_body(te_graph *g, void *ctx, tir_expr_ref const *idx)

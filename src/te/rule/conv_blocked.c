@@ -356,8 +356,7 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
 bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .steps = true};
-    const target_dot *bytes = target_find_dot(t, DT_U8, DT_I8, false);
-    v.dot = bytes && graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, bytes) : NULL;
+    v.dot = graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, te_in_type(n, 0)->dt) : NULL;
     if (!v.dot || te_is_taken_apart(s->g, n) || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5)
         return te_schedule_default(s, t, n, NULL, last);
     v.in_block = v.dot->granule;

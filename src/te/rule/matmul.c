@@ -502,12 +502,11 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
 
 bool te_schedule_matmul_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
-    const target_dot *bytes = target_find_dot(t, DT_U8, DT_I8, false);
     const uint32_t rank = last->n_axes;
     int64_t lanes = 0;
     (void)dim_is_const(te_in_type(n, 1)->shape.dims[3], &lanes); /* the type relation sees to it */
     matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1, .listed = true};
-    p.dot = bytes && graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, bytes) : NULL;
+    p.dot = graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, DT_U8) : NULL;
     if (!p.dot || te_is_taken_apart(s->g, n) || !te_is_one_nest(s, anchor, last, NULL) ||
         lanes * 4 != t->vector_bytes ||
         te_axis_extent(last, p.lane) < lanes || te_reduce_most(s->g, anchor) == 0)
