@@ -40,7 +40,7 @@ typedef struct maker {
     int32_t *sums;          /* [numbers]: of all lanes, without signs */
     int8_t *left;           /* [STEPS_RUNS, STEPS_RUN, lanes]: what a step would leave of its weights */
     int64_t taps[2], ins;   /* ins: as many as the data's blocks have */
-    int64_t length;         /* of segments: of K numbers 2 sqrt(K), by data of i8 a run: nearly all of these fit together */
+    int64_t length;         /* of segments: of K numbers 2 sqrt(K), by data of i8 a run: nearly all of these fit */
 } maker;
 
 /* --- the numbers of a block --- */
