@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of steps of convolutions and products: what all steps of a block multiply a number of the data by is its
- * weight, and no sum in 16 bits leaves these, by data of u8 and of i8, for weights at the ends of their range and at the
- * bound of sums, channels that fill neither a block nor a run, blocks that no run divides, windows and dilations. That
- * kernels compute the same is checked in test_te_ops.c and against onnxruntime (test/py/quantised.py). */
+ * weight, and no sum in 16 bits leaves these, by data of u8 and of i8, for weights at the ends of their range and at
+ * the bound of sums, channels that fill neither a block nor a run, blocks that no run divides, windows and dilations.
+ * That kernels compute the same is checked in test_te_ops.c and against onnxruntime (test/py/quantised.py). */
 #include "base/compiler.h"
 #include "graph/op/steps.h"
 

@@ -395,7 +395,8 @@ int64_t steps_least(const steps_source *from)
 bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists *out)
 {
     maker v = {.from = from, .taps = {from->weights->dims[2], from->weights->dims[3]}, .ins = filled_ins(from)};
-    for (v.length = STEPS_RUN; !from->is_signed && v.length * v.length / 4 < v.ins * v.taps[0] * v.taps[1]; v.length += STEPS_RUN)
+    const int64_t numbers = from->is_signed ? 0 : v.ins * v.taps[0] * v.taps[1];
+    for (v.length = STEPS_RUN; v.length * v.length / 4 < numbers; v.length += STEPS_RUN)
         ;
     arena_init(&v.mem, &c->mem);
     const bool ok = make(&v, c, most, out);
