@@ -81,7 +81,7 @@ static void read_segments(maker *v, int64_t block, int64_t channel, int64_t row,
         const int64_t number = i / s->lanes;
         v->weights[first * s->lanes + i] =
             weight_at(v, block * s->lanes + i % s->lanes, channel + number % s->in_block, row,
-                              col + number / s->in_block);
+                      col + number / s->in_block);
     }
     for (int64_t at = 0, n; at < count; at += n) {
         n = count - at < v->length + STEPS_RUN ? count - at : v->length;
