@@ -42,11 +42,11 @@
     "(cast(int32, (uint8*)b[k])*cast(int32, (int8*)d[j, k]))))\n"                                                   \
     "    }\n  }\n}\n"
 #define STEP_TERM(a, c, k) "(cast(int32, (uint8*)" a "[" k "])*cast(int32, (int8*)" c "[j, " k "]))"
-#define STEP_PAIR(a, c, k, next) \
-    "max(min((" STEP_TERM(a, c, k) " + " STEP_TERM(a, c, next) "), 32767), -32768)"
-#define STEPS                                                                                                        \
-    "(((((int32*)out[j] + " STEP_PAIR("a", "c", "0", "1") ") + " STEP_PAIR("b", "d", "0", "1") ") + "                \
-    STEP_PAIR("a", "c", "2", "3") ") + " STEP_PAIR("b", "d", "2", "3") ")"
+/* Four products meet. */
+#define STEP_FOUR(term, k, next)                                                                                    \
+    "max(min((((" term("a", "c", k) " + " term("a", "c", next) ") + " term("b", "d", k) ") + " term("b", "d", next)  \
+    "), 32767), -32768)"
+#define STEPS(term) "(((int32*)out[j] + " STEP_FOUR(term, "0", "1") ") + " STEP_FOUR(term, "2", "3") ")"
 
 /* The same by data of i8, whose neighbour above a weight below 0 multiplies. */
 #define SIGNED_TERM(a, c, k)                                                                                        \
@@ -62,10 +62,6 @@
     "    for (k: int64, 0, 4) {\n"                                                                                  \
     "      out[j] = ((int32*)out[j] + (" SIGNED_TERM("a", "c", "k") " + " SIGNED_TERM("b", "d", "k") "))\n"         \
     "    }\n  }\n}\n"
-#define SIGNED_STEPS                                                                                                \
-    "(((((((((int32*)out[j] + " SIGNED_TERM("a", "c", "0") ") + " SIGNED_TERM("b", "d", "0") ") + "                  \
-    SIGNED_TERM("a", "c", "1") ") + " SIGNED_TERM("b", "d", "1") ") + " SIGNED_TERM("a", "c", "2") ") + "           \
-    SIGNED_TERM("b", "d", "2") ") + " SIGNED_TERM("a", "c", "3") ") + " SIGNED_TERM("b", "d", "3") ")"
 
 /* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
 #define NIBBLE(h, k, code)  "(cast(int32, (int8*)a[" h ", " k "])*(" code " & 15))"
@@ -143,14 +139,14 @@ static const tir_intrin rows[] = {
      .n_symbols = 1,
      .symbols = {{"n", 2, 64, 2}},
      .reset = LANES("0"),
-     .update = LANES(STEPS)},
+     .update = LANES(STEPS(STEP_TERM))},
     {.name = "dot_s8s8_steps",
      .help = "the same, int8 by int8; weights below 0 multiply what is one more",
      .nest = SIGNED_NEST,
      .n_symbols = 1,
      .symbols = {{"n", 2, 64, 2}},
      .reset = LANES("0"),
-     .update = LANES(SIGNED_STEPS)},
+     .update = LANES(STEPS(SIGNED_TERM))},
     ROW("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16", "int16", "int16", "2",
         "(((int32*)out[j] + " WIDE("0") ") + " WIDE("1") ")"),
     {.name = "dot_s8u4",

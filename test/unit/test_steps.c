@@ -2,7 +2,7 @@
 /* Lists of steps of convolutions and products: what all steps of a block multiply a number of the data by is its
  * weight, and no sum in 16 bits leaves these, by data of u8 and of i8, for weights at the ends of their range and at
  * the bound of sums, channels that fill neither a block nor a run, blocks that no run divides, windows and dilations.
- * That kernels compute the same is checked in test_te_ops.c and against onnxruntime (test/py/quantised.py). */
+ * That kernels compute the same is checked by test/cli/intrinsics.sh and against onnxruntime (test/py/quantised.py). */
 #include "base/compiler.h"
 #include "graph/op/steps.h"
 
@@ -138,7 +138,8 @@ static void lists_of_cases(bool is_signed)
         for (int64_t block = 0; block < (k->dims[0] + k->lanes - 1) / k->lanes; block++)
             check_block(&c, k, &s, &l, block);
         const int64_t steps = l.steps;
-        check_offsets(k, &s, &l);
+        if (is_signed)
+            check_offsets(k, &s, &l);
         assert_true(steps_make(&c, &s, steps, &l) && l.steps == steps);
         assert_false(steps_make(&c, &s, steps - 1, &l));
         compiler_free(&c);

@@ -41,17 +41,10 @@ static uint32_t granule_of(dtype dt)
 }
 
 /* a[n], the same for all lanes, by b[lane * granule + n]. */
-static bool take_product(product_list *l, uint32_t pair, tir_expr_ref x)
+static bool take_factors(product_list *l, uint32_t pair, tir_expr_ref a, tir_expr_ref b, uint32_t lanes)
 {
-    if (x->kind != TIR_BINOP || x->op != TIR_MUL || (l->n > 0 && l->n == l->granule))
-        return false;
-    tir_expr_ref a = load_under(x->args[0]), b = load_under(x->args[1]);
-    if (a && b && a->type.lanes > 1) {
-        tir_expr_ref t = a;
-        a = b;
-        b = t;
-    }
-    if (!a || !b || a->type.lanes != 1 || b->type.lanes != x->type.lanes || b->args[0]->kind != TIR_RAMP)
+    if (!a || !b || (l->n > 0 && l->n == l->granule) || a->type.lanes != 1 || b->type.lanes != lanes ||
+        b->args[0]->kind != TIR_RAMP)
         return false;
     dtype dt = a->type.dt;
     bool bytes = b->type.dt == DT_I8 && (dt == DT_U8 || dt == DT_I8), wide = b->type.dt == DT_I16 && dt == DT_I16;
@@ -61,6 +54,15 @@ static bool take_product(product_list *l, uint32_t pair, tir_expr_ref x)
     l->granule = granule_of(dt);
     l->list[l->n++] = (product){a, b, pair};
     return true;
+}
+
+static bool take_product(product_list *l, uint32_t pair, tir_expr_ref x)
+{
+    if (x->kind != TIR_BINOP || x->op != TIR_MUL)
+        return false;
+    tir_expr_ref a = load_under(x->args[0]), b = load_under(x->args[1]);
+    return a && a->type.lanes > 1 ? take_factors(l, pair, b, a, x->type.lanes)
+                                  : take_factors(l, pair, a, b, x->type.lanes);
 }
 
 static bool is_number(tir_expr_ref x, int64_t value)
@@ -145,43 +147,43 @@ bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out)
     return is_sum(x) && x->type.lanes > 1 && take_terms(x, &l, &acc) && place_products(e, &l, acc, out);
 }
 
-/* (a - (b >> 7)) * b: as a product a * b. */
-static bool take_signed_product(compiler *c, product_list *l, tir_expr_ref x)
+/* a * b of u8, (a - (b >> 7)) * b of i8. */
+static bool take_step_product(product_list *l, uint32_t pair, tir_expr_ref x)
 {
     tir_expr_ref a = x->kind == TIR_BINOP && x->op == TIR_MUL ? x->args[0] : NULL;
     if (!a || a->kind != TIR_BINOP || a->op != TIR_SUB)
-        return false;
+        return take_product(l, pair, x) && l->list[l->n - 1].a->type.dt == DT_U8;
     tir_expr_ref sign = a->args[1];
     return sign->kind == TIR_BINOP && sign->op == TIR_SHR && is_number(sign->args[1], 7) &&
-           tir_expr_equal(sign->args[0], x->args[1]) && take_product(l, 0, tir_mul(c, a->args[0], x->args[1]));
+           tir_expr_equal(sign->args[0], x->args[1]) &&
+           take_factors(l, pair, load_under(a->args[0]), load_under(x->args[1]), x->type.lanes) &&
+           l->list[l->n - 1].a->type.dt == DT_I8;
 }
 
-static bool match_signed_steps(c_emit *e, tir_expr_ref x, c_dot *out)
+/* max(min(((a + a) + b) + b, 32767), -32768): two products of each run. */
+static bool take_four(product_list *runs, uint32_t pair, tir_expr_ref x)
 {
-    product_list runs[2] = {{.n = 0}, {.n = 0}};
-    tir_expr_ref acc = x;
-    for (uint32_t i = 0; i < 8; i++, acc = acc->args[0])
-        if (!is_sum(acc) || acc->type.lanes < 2 || !take_signed_product(e->c, &runs[1 - i % 2], acc->args[1]))
+    tir_expr_ref low = x->kind == TIR_BINOP && x->op == TIR_MAX && is_number(x->args[1], INT16_MIN) ? x->args[0] : NULL;
+    if (!low || low->kind != TIR_BINOP || low->op != TIR_MIN || !is_number(low->args[1], INT16_MAX))
+        return false;
+    tir_expr_ref sum = low->args[0];
+    for (uint32_t i = 0; i < 3; i++, sum = sum->args[0])
+        if (!is_sum(sum) || !take_step_product(&runs[i < 2 ? 1 : 0], pair, sum->args[1]))
             return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (runs[i].n != 4 || runs[i].list[0].a->type.dt != DT_I8 || !place_products(e, &runs[i], acc, &out[i]))
-            return false;
-    return true;
+    return take_step_product(&runs[0], pair, sum);
 }
 
 bool dot_steps_match(c_emit *e, tir_expr_ref x, c_dot *out)
 {
-    product_list runs[2] = {{.n = 0}, {.n = 0}};
+    product_list runs[2] = {{.pairs = true}, {.pairs = true}};
     tir_expr_ref acc = x;
-    if (match_signed_steps(e, x, out))
-        return true;
-    for (uint32_t i = 0; i < 4; i++, acc = acc->args[0])
-        if (!is_sum(acc) || acc->type.lanes < 2 || !take_pair(&runs[1 - i % 2], i / 2, acc->args[1]))
+    for (uint32_t i = 0; i < 2; i++, acc = acc->args[0])
+        if (!is_sum(acc) || acc->type.lanes < 2 || !take_four(runs, i, acc->args[1]))
             return false;
     for (uint32_t i = 0; i < 2; i++)
-        if (runs[i].n != 4 || runs[i].list[0].a->type.dt != DT_U8 || !place_products(e, &runs[i], acc, &out[i]))
+        if (!place_products(e, &runs[i], acc, &out[i]))
             return false;
-    return true;
+    return runs[0].list[0].a->type.dt == runs[1].list[0].a->type.dt;
 }
 
 /* cast(i32, cast(i16, a)) * cast(i32, cast(i16, b)) */
@@ -233,9 +235,12 @@ static const char names_text[] =
     "#define LATHE_MADD512     __builtin_ia32_pmaddwd512\n"
     "#define LATHE_MADDUBS512  __builtin_ia32_pmaddubsw512\n"
     "#if __has_builtin(__builtin_elementwise_abs)\n"
-    "#define LATHE_ABS512      __builtin_elementwise_abs\n"
-    "#define LATHE_ABS256      __builtin_elementwise_abs\n"
-    "#define LATHE_ABS128      __builtin_elementwise_abs\n"
+    "typedef signed char lathe_i8x64 __attribute__((vector_size(64)));\n"
+    "typedef signed char lathe_i8x32 __attribute__((vector_size(32)));\n"
+    "typedef signed char lathe_i8x16 __attribute__((vector_size(16)));\n"
+    "#define LATHE_ABS512(a)   __builtin_elementwise_abs((lathe_i8x64)(a))\n"
+    "#define LATHE_ABS256(a)   __builtin_elementwise_abs((lathe_i8x32)(a))\n"
+    "#define LATHE_ABS128(a)   __builtin_elementwise_abs((lathe_i8x16)(a))\n"
     "#else\n"
     "#define LATHE_ABS512      __builtin_ia32_pabsb512\n"
     "#define LATHE_ABS256      __builtin_ia32_pabsb256\n"

@@ -3,11 +3,16 @@
 #include "graph/op/steps.h"
 #include "graph/op/nn.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PAIRS 2         /* of a run: each is one sum of 16 bits in a lane */
-#define MOST_LOOKED 64  /* segments that are tried beside the longest one */
+/* Segments that are tried beside the longest one: 64 made no list shorter. Of very long lists fewer. */
+#define LEAST_LOOKED 4
+#define MOST_LOOKED 32
+#define MOST_WORK (1 << 17) /* numbers by segments */
+#define MOST_LANES 64   /* of any target's vector */
 
 /* Numbers that lie side by side, and have weights that are not in a step yet from `next` on. */
 typedef struct segment {
@@ -40,6 +45,7 @@ typedef struct maker {
     int32_t *sums;          /* [numbers]: of all lanes, without signs */
     int8_t *left;           /* [STEPS_RUNS, STEPS_RUN, lanes]: what a step would leave of its weights */
     int64_t taps[2], ins;   /* ins: as many as the data's blocks have */
+    int64_t looked;         /* segments that are tried beside the longest one */
     int64_t length;         /* of segments: of K numbers 2 sqrt(K), by data of i8 a run: nearly all of these fit */
 } maker;
 
@@ -135,8 +141,9 @@ static void leave_any(const int8_t *const weights[4], int8_t *const left[4], int
 /* v->left, of these two runs. */
 static void try_pair(maker *v, const pair *p)
 {
-    static const int8_t none[64] = {0};
+    static const int8_t none[MOST_LANES] = {0};
     const int64_t lanes = v->from->lanes;
+    assert(lanes <= MOST_LANES);
     memset(v->left, 0, (size_t)(STEPS_RUNS * STEPS_RUN * lanes));
     for (int64_t i = 0; i < STEPS_RUN; i += STEPS_RUN / PAIRS) {
         const int8_t *w[4];
@@ -236,13 +243,13 @@ static pair choose_pair(maker *v)
         if (s[i].next < s[i].count && (!longest || is_before(v, &s[i], longest)))
             longest = &s[i];
     for (int64_t back = 0; longest && back < 2; back++) {
-        uint32_t looked = 0;
+        int64_t looked = 0;
         pair p = {0};
         if (!begin_run(longest, &p, back, &p.at[0]))
             continue;
         p.first = longest;
         keep_better(v, &p, &best, &most);
-        for (uint32_t i = 0; i < v->segments.len && looked < MOST_LOOKED; i++) {
+        for (uint32_t i = 0; i < v->segments.len && looked < v->looked; i++) {
             p.second = &s[i];
             looked += s[i].next < s[i].count;
             const int64_t places = s[i].next == s[i].count ? 0 : &s[i] == longest && v->segments.len > 1 ? 1 : 2;
@@ -260,7 +267,6 @@ static void take_pair(maker *v, const pair *p, step *out)
     const int64_t lanes = v->from->lanes;
     try_pair(v, p);
     out->weights = arena_array(&v->mem, int8_t, (size_t)(STEPS_RUNS * lanes * STEPS_RUN));
-    memset(out->weights, 0, (size_t)(STEPS_RUNS * lanes * STEPS_RUN));
     const bool turned = p->second && p->second->place + p->at[1] < p->first->place + p->at[0];
     for (int r = 0; r < STEPS_RUNS; r++) {
         const segment *s = r == 0 ? p->first : p->second;
@@ -372,7 +378,6 @@ static const tensor_data *offsets_of(compiler *c, const steps_source *from)
     const tensor_data *w = from->weights;
     const int64_t dims[1] = {blocks_of(from) * from->lanes}, each = w->count / w->dims[0];
     int32_t *sums = arena_array(&c->mem, int32_t, (size_t)dims[0]);
-    memset(sums, 0, (size_t)dims[0] * sizeof *sums);
     for (int64_t i = 0; i < w->count; i++) {
         const int64_t x = tensor_get_i64(w, i);
         sums[i / each] += (int32_t)(x * (x < 0 ? 127 : 128));
@@ -395,13 +400,14 @@ int64_t steps_least(const steps_source *from)
 bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists *out)
 {
     maker v = {.from = from, .taps = {from->weights->dims[2], from->weights->dims[3]}, .ins = filled_ins(from)};
-    const int64_t numbers = from->is_signed ? 0 : v.ins * v.taps[0] * v.taps[1];
-    for (v.length = STEPS_RUN; v.length * v.length / 4 < numbers; v.length += STEPS_RUN)
-        ;
+    const int64_t numbers = v.ins * v.taps[0] * v.taps[1], looked = MOST_WORK / (numbers > 0 ? numbers : 1);
+    v.looked = looked < LEAST_LOOKED ? LEAST_LOOKED : looked > MOST_LOOKED ? MOST_LOOKED : looked;
+    v.length = STEPS_RUN;
+    while (!from->is_signed && v.length * v.length / 4 < numbers)
+        v.length += STEPS_RUN;
     arena_init(&v.mem, &c->mem);
     const bool ok = make(&v, c, most, out);
-    if (ok)
-        out->offsets = offsets_of(c, from);
+    out->offsets = ok && from->is_signed ? offsets_of(c, from) : NULL;
     arena_free(&v.mem);
     return ok;
 }
@@ -451,6 +457,7 @@ static bool lists_fit(compiler *c, const graph_node *n, int64_t reach)
     const type *x = infer_in(n, 0), *w = infer_in(n, 1), *p = infer_in(n, 2);
     const tensor_data *places = graph_constant(n->inputs[2]), *known = graph_constant(n->inputs[1]);
     int64_t size = 0;
+    const int bound = x->dt == DT_I8 ? STEPS_BOUND_I8 : STEPS_BOUND;
     if (!dim_is(w->shape.dims[2], STEPS_RUNS) || !dim_is(w->shape.dims[4], STEPS_RUN))
         return infer_error(c, n, "the weights are no steps of %d runs of %d numbers", STEPS_RUNS, STEPS_RUN);
     for (uint32_t i = 0; i < 3; i++)
@@ -460,9 +467,8 @@ static bool lists_fit(compiler *c, const graph_node *n, int64_t reach)
         return infer_error(c, n, "the data is smaller than what a place has behind it");
     if (places && !stay_inside(places, size, reach))
         return infer_error(c, n, "a place lies outside of the data");
-    if (known ? !steps_fit(known, x->dt == DT_I8) : nn_nibbles_exceed(n->inputs[1], STEPS_EACH))
-        return infer_error(c, n, "weights that meet in 16 bits are more than %d in all",
-                           x->dt == DT_I8 ? STEPS_BOUND_I8 : STEPS_BOUND);
+    if (known ? !steps_fit(known, x->dt == DT_I8) : nn_nibbles_exceed(n->inputs[1], bound / 4))
+        return infer_error(c, n, "weights that meet in 16 bits are more than %d in all", bound);
     return true;
 }
 

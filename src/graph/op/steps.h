@@ -34,11 +34,11 @@ typedef struct steps_source {
 typedef struct steps_lists {
     const tensor_data *weights; /* i8, [blocks, steps, STEPS_RUNS, lanes, STEPS_RUN]; what is not needed is 0 */
     const tensor_data *places;  /* i32, [blocks, steps, STEPS_RUNS]: in an image, of its first number */
-    const tensor_data *offsets; /* i32, [blocks * lanes]: products by data of u8, less those of the lists by x - 128 */
+    const tensor_data *offsets; /* i32, [blocks * lanes]: products by u8 less those by x - 128; NULL: the data is u8 */
     int64_t steps;              /* of the longest list */
 } steps_lists;
 
-/* false, and no lists: they would have more than `most` steps. */
+/* false, and no lists: they would have more than `most` steps. By data of i8 a sum has STEPS_MOST products at most. */
 bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists *out);
 /* Steps without any that are there for the bound. */
 int64_t steps_least(const steps_source *from);

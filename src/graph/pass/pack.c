@@ -216,6 +216,7 @@ static void join_offsets(packer *p, graph_node *n)
         const graph_node *sum = n->inputs[i]->def, *other = n->inputs[1 - i]->def;
         const graph_node *lists = sum && strcmp(sum->op->name, "add") == 0 ? sum->inputs[0]->def : NULL;
         if (!lists || strcmp(lists->op->name, "qnn.conv2d_steps") != 0 || !graph_constant(sum->inputs[1]) ||
+            !shape_equal(n->inputs[1 - i]->type.shape, sum->inputs[1]->type.shape) ||
             !(graph_constant(n->inputs[1 - i]) || (other && rewrite_reads_constants(other))))
             continue;
         graph_value *both[2] = {sum->inputs[1], n->inputs[1 - i]};
@@ -241,7 +242,7 @@ static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t
         nn_data_block(n, "out_layout") != p->lanes || graph_attr_int(n, "groups") != 1 ||
         strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || !shape_get(n->inputs[0]->type.shape, x) ||
         !shape_get(n->outputs[0]->type.shape, y) || !target_find_steps_dot(p->target, DT_U8) ||
-        !target_find_wide_dot_for(p->target, row, y[2] * y[3]) || w->count / w->dims[0] > STEPS_MOST)
+        !target_find_wide_dot_for(p->target, row, y[2] * y[3]))
         return false;
     *out = (steps_source){.weights = w, .lanes = p->lanes, .in_block = x[1] * block, .rows = x[2], .cols = x[3],
                           .dilations = {1, 1}};
@@ -288,7 +289,7 @@ static bool pack_steps(packer *p, graph_node *n)
     int64_t y[5], size = 0, strides[2] = {1, 1};
     steps_source from;
     steps_lists lists;
-    if (!steps_source_of(p, n, &from, &size) || !short_lists(p, n, &from, true, &lists))
+    if (!steps_source_of(p, n, &from, &size) || !short_lists(p, n, &from, from.weights->count / from.weights->dims[0] <= STEPS_MOST, &lists))
         return false;
     (void)shape_get(n->outputs[0]->type.shape, y);
     for (uint32_t i = 0; graph_attr_ints(n, "strides", &given) == 2 && i < 2; i++)
@@ -474,7 +475,7 @@ static bool pack_matmul_steps(packer *p, graph_node *n)
         waits_for_memory(p, n, w) || are_small(w))
         return false;
     const int64_t units = w->dims[transposed ? 0 : 1], k = w->dims[transposed ? 1 : 0];
-    if (units < (int64_t)p->lanes || k < STEPS_RUN * STEPS_RUNS || k > STEPS_MOST || !dim_is(a.dims[a.rank - 1], k))
+    if (units < (int64_t)p->lanes || k < STEPS_RUN * STEPS_RUNS || k > INT32_MAX || !dim_is(a.dims[a.rank - 1], k))
         return false;
     const product_lists lists = lists_of(p, n, w, transposed);
     graph_value *in[3] = {n->inputs[0], lists.weights, lists.places};

@@ -357,7 +357,8 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
 {
     blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .steps = true};
     v.dot = graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, te_in_type(n, 0)->dt) : NULL;
-    if (!v.dot || te_is_taken_apart(s->g, n) || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5)
+    if (!v.dot || te_is_taken_apart(s->g, n) || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5 ||
+        te_axis_extent(anchor, 4) * 4 != t->vector_bytes)
         return te_schedule_default(s, t, n, NULL, last);
     v.in_block = v.dot->granule;
     v.unpacked = te_unpacked(s->g, n);
