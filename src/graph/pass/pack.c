@@ -289,7 +289,8 @@ static bool pack_steps(packer *p, graph_node *n)
     int64_t y[5], size = 0, strides[2] = {1, 1};
     steps_source from;
     steps_lists lists;
-    if (!steps_source_of(p, n, &from, &size) || !short_lists(p, n, &from, from.weights->count / from.weights->dims[0] <= STEPS_MOST, &lists))
+    if (!steps_source_of(p, n, &from, &size) ||
+        !short_lists(p, n, &from, from.weights->count / from.weights->dims[0] <= STEPS_MOST, &lists))
         return false;
     (void)shape_get(n->outputs[0]->type.shape, y);
     for (uint32_t i = 0; graph_attr_ints(n, "strides", &given) == 2 && i < 2; i++)
@@ -465,8 +466,7 @@ static bool waits_for_memory(const packer *p, const graph_node *n, const tensor_
 /* Product n as lists of steps, as pack_steps of convolutions: a row of the data is an image of one pixel. */
 static bool pack_matmul_steps(packer *p, graph_node *n)
 {
-    const target_dot *row = target_find_dot(p->target, DT_U8, DT_I8, false);
-    const tensor_data *w = row && n->n_inputs == 2 ? graph_constant(n->inputs[1]) : NULL;
+    const tensor_data *w = n->n_inputs == 2 ? graph_constant(n->inputs[1]) : NULL;
     const bool transposed = graph_attr_int(n, "transpose_b") != 0;
     const shape a = n->inputs[0]->type.shape;
     if (!w || w->kind != TENSOR_DENSE || w->count == 0 || w->rank != 2 || w->dt != DT_I8 || a.rank < 1 ||
