@@ -42,11 +42,11 @@
     "(cast(int32, (uint8*)b[k])*cast(int32, (int8*)d[j, k]))))\n"                                                   \
     "    }\n  }\n}\n"
 #define STEP_TERM(a, c, k) "(cast(int32, (uint8*)" a "[" k "])*cast(int32, (int8*)" c "[j, " k "]))"
-/* Four products meet. */
-#define STEP_FOUR(term, k, next)                                                                                    \
-    "max(min((((" term("a", "c", k) " + " term("a", "c", next) ") + " term("b", "d", k) ") + " term("b", "d", next)  \
-    "), 32767), -32768)"
-#define STEPS(term) "(((int32*)out[j] + " STEP_FOUR(term, "0", "1") ") + " STEP_FOUR(term, "2", "3") ")"
+/* What may saturate; that two of these fit together as well is for those who use it to see to. */
+#define STEP_PAIR(term, a, c, k, next) "max(min((" term(a, c, k) " + " term(a, c, next) "), 32767), -32768)"
+#define STEPS(term)                                                                                                  \
+    "(((((int32*)out[j] + " STEP_PAIR(term, "a", "c", "0", "1") ") + " STEP_PAIR(term, "b", "d", "0", "1") ") + "    \
+    STEP_PAIR(term, "a", "c", "2", "3") ") + " STEP_PAIR(term, "b", "d", "2", "3") ")"
 
 /* The same by data of i8, whose neighbour above a weight below 0 multiplies. */
 #define SIGNED_TERM(a, c, k)                                                                                        \

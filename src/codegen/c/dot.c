@@ -77,15 +77,30 @@ static bool is_sum(tir_expr_ref x)
     return x->kind == TIR_BINOP && x->op == TIR_ADD && x->type.dt == DT_I32;
 }
 
+/* a * b of u8, (a - (b >> 7)) * b of i8: as steps have them. */
+static bool take_step_product(product_list *l, uint32_t pair, tir_expr_ref x)
+{
+    tir_expr_ref a = x->kind == TIR_BINOP && x->op == TIR_MUL ? x->args[0] : NULL;
+    if (!a || a->kind != TIR_BINOP || a->op != TIR_SUB)
+        return take_product(l, pair, x) && l->list[l->n - 1].a->type.dt == DT_U8;
+    tir_expr_ref sign = a->args[1];
+    return sign->kind == TIR_BINOP && sign->op == TIR_SHR && is_number(sign->args[1], 7) &&
+           tir_expr_equal(sign->args[0], x->args[1]) &&
+           take_factors(l, pair, load_under(a->args[0]), load_under(x->args[1]), x->type.lanes) &&
+           l->list[l->n - 1].a->type.dt == DT_I8;
+}
+
+typedef bool take_fn(product_list *l, uint32_t pair, tir_expr_ref x);
+
 /* max(min(sum, 32767), -32768); of i8 by i8 no sum is below. */
-static bool take_pair(product_list *l, uint32_t pair, tir_expr_ref x)
+static bool take_pair(product_list *l, uint32_t pair, tir_expr_ref x, take_fn *take)
 {
     const bool below = x->kind == TIR_BINOP && x->op == TIR_MAX && is_number(x->args[1], INT16_MIN);
     tir_expr_ref low = below ? x->args[0] : x;
     if (low->kind != TIR_BINOP || low->op != TIR_MIN || !is_number(low->args[1], INT16_MAX) || !is_sum(low->args[0]))
         return false;
     l->pairs = true;
-    return take_product(l, pair, low->args[0]->args[0]) && take_product(l, pair, low->args[0]->args[1]) &&
+    return take(l, pair, low->args[0]->args[0]) && take(l, pair, low->args[0]->args[1]) &&
            (below || l->list[l->n - 1].a->type.dt == DT_I8);
 }
 
@@ -95,7 +110,7 @@ static bool take_terms(tir_expr_ref x, product_list *l, tir_expr_ref *acc)
     tir_expr_ref left = x;
     uint32_t pair = 0;
     for (; l->n == 0 || l->n < l->granule; left = left->args[0], pair++)
-        if (!is_sum(left) || (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1])))
+        if (!is_sum(left) || (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1], take_product)))
             return false;
     *acc = left;
     return pair == (l->pairs ? l->granule / 2 : l->granule);
@@ -147,41 +162,16 @@ bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out)
     return is_sum(x) && x->type.lanes > 1 && take_terms(x, &l, &acc) && place_products(e, &l, acc, out);
 }
 
-/* a * b of u8, (a - (b >> 7)) * b of i8. */
-static bool take_step_product(product_list *l, uint32_t pair, tir_expr_ref x)
-{
-    tir_expr_ref a = x->kind == TIR_BINOP && x->op == TIR_MUL ? x->args[0] : NULL;
-    if (!a || a->kind != TIR_BINOP || a->op != TIR_SUB)
-        return take_product(l, pair, x) && l->list[l->n - 1].a->type.dt == DT_U8;
-    tir_expr_ref sign = a->args[1];
-    return sign->kind == TIR_BINOP && sign->op == TIR_SHR && is_number(sign->args[1], 7) &&
-           tir_expr_equal(sign->args[0], x->args[1]) &&
-           take_factors(l, pair, load_under(a->args[0]), load_under(x->args[1]), x->type.lanes) &&
-           l->list[l->n - 1].a->type.dt == DT_I8;
-}
-
-/* max(min(((a + a) + b) + b, 32767), -32768): two products of each run. */
-static bool take_four(product_list *runs, uint32_t pair, tir_expr_ref x)
-{
-    tir_expr_ref low = x->kind == TIR_BINOP && x->op == TIR_MAX && is_number(x->args[1], INT16_MIN) ? x->args[0] : NULL;
-    if (!low || low->kind != TIR_BINOP || low->op != TIR_MIN || !is_number(low->args[1], INT16_MAX))
-        return false;
-    tir_expr_ref sum = low->args[0];
-    for (uint32_t i = 0; i < 3; i++, sum = sum->args[0])
-        if (!is_sum(sum) || !take_step_product(&runs[i < 2 ? 1 : 0], pair, sum->args[1]))
-            return false;
-    return take_step_product(&runs[0], pair, sum);
-}
-
 bool dot_steps_match(c_emit *e, tir_expr_ref x, c_dot *out)
 {
-    product_list runs[2] = {{.pairs = true}, {.pairs = true}};
+    product_list runs[2] = {{.n = 0}, {.n = 0}};
     tir_expr_ref acc = x;
-    for (uint32_t i = 0; i < 2; i++, acc = acc->args[0])
-        if (!is_sum(acc) || acc->type.lanes < 2 || !take_four(runs, i, acc->args[1]))
+    for (uint32_t i = 0; i < 4; i++, acc = acc->args[0])
+        if (!is_sum(acc) || acc->type.lanes < 2 ||
+            !take_pair(&runs[1 - i % 2], i / 2, acc->args[1], take_step_product))
             return false;
     for (uint32_t i = 0; i < 2; i++)
-        if (!place_products(e, &runs[i], acc, &out[i]))
+        if (runs[i].n != 4 || !place_products(e, &runs[i], acc, &out[i]))
             return false;
     return runs[0].list[0].a->type.dt == runs[1].list[0].a->type.dt;
 }
