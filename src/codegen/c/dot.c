@@ -110,7 +110,8 @@ static bool take_terms(tir_expr_ref x, product_list *l, tir_expr_ref *acc)
     tir_expr_ref left = x;
     uint32_t pair = 0;
     for (; l->n == 0 || l->n < l->granule; left = left->args[0], pair++)
-        if (!is_sum(left) || (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1], take_product)))
+        if (!is_sum(left) ||
+            (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1], take_product)))
             return false;
     *acc = left;
     return pair == (l->pairs ? l->granule / 2 : l->granule);
