@@ -29,39 +29,35 @@
 #define PAIRS(a_type)  "(((int32*)out[j] + " PAIR(a_type, "0", "1") ") + " PAIR(a_type, "2", "3") ")"
 #define WIDE(k)        TERM("int16", "int16", k)
 
-/* Two runs of data, each by weights of its own; sums of four products saturate in 16 bits. */
-#define STEPS_NEST                                                                                                  \
+/* Two runs of data, each by weights of its own; a term is one product. */
+#define STEPS_NEST(name, a_type, term)                                                                              \
     "primfn(a: handle, b: handle, c: handle, d: handle, out: handle) -> ()\n"                                       \
-    "  attr = {\"global_symbol\": \"dot_u8s8_steps\", \"inputs\": 4}\n"                                              \
-    "  buffers = {a: Buffer(uint8, [4]), b: Buffer(uint8, [4]), c: Buffer(int8, [n, 4]), d: Buffer(int8, [n, 4]),\n" \
-    "             out: Buffer(int32, [n])} {\n"                                                                     \
+    "  attr = {\"global_symbol\": \"" name "\", \"inputs\": 4}\n"                                                   \
+    "  buffers = {a: Buffer(" a_type ", [4]), b: Buffer(" a_type ", [4]),\n"                                        \
+    "             c: Buffer(int8, [n, 4]), d: Buffer(int8, [n, 4]), out: Buffer(int32, [n])} {\n"                   \
     "  for (j: int64, 0, n) {\n"                                                                                    \
     "    out[j] = 0\n"                                                                                              \
     "    for (k: int64, 0, 4) {\n"                                                                                  \
-    "      out[j] = ((int32*)out[j] + ((cast(int32, (uint8*)a[k])*cast(int32, (int8*)c[j, k])) + "                  \
-    "(cast(int32, (uint8*)b[k])*cast(int32, (int8*)d[j, k]))))\n"                                                   \
+    "      out[j] = ((int32*)out[j] + (" term("a", "c", "k") " + " term("b", "d", "k") "))\n"                       \
     "    }\n  }\n}\n"
 #define STEP_TERM(a, c, k) "(cast(int32, (uint8*)" a "[" k "])*cast(int32, (int8*)" c "[j, " k "]))"
-/* What may saturate; that two of these fit together as well is for those who use it to see to. */
-#define STEP_PAIR(term, a, c, k, next) "max(min((" term(a, c, k) " + " term(a, c, next) "), 32767), -32768)"
-#define STEPS(term)                                                                                                  \
-    "(((((int32*)out[j] + " STEP_PAIR(term, "a", "c", "0", "1") ") + " STEP_PAIR(term, "b", "d", "0", "1") ") + "    \
-    STEP_PAIR(term, "a", "c", "2", "3") ") + " STEP_PAIR(term, "b", "d", "2", "3") ")"
-
-/* The same by data of i8, whose neighbour above a weight below 0 multiplies. */
+/* By data of i8, whose neighbour above a weight below 0 multiplies. */
 #define SIGNED_TERM(a, c, k)                                                                                        \
     "((cast(int32, (int8*)" a "[" k "]) - (cast(int32, (int8*)" c "[j, " k "]) >> 7))"                               \
     "*cast(int32, (int8*)" c "[j, " k "]))"
-#define SIGNED_NEST                                                                                                 \
-    "primfn(a: handle, b: handle, c: handle, d: handle, out: handle) -> ()\n"                                       \
-    "  attr = {\"global_symbol\": \"dot_s8s8_steps\", \"inputs\": 4}\n"                                              \
-    "  buffers = {a: Buffer(int8, [4]), b: Buffer(int8, [4]), c: Buffer(int8, [n, 4]), d: Buffer(int8, [n, 4]),\n"   \
-    "             out: Buffer(int32, [n])} {\n"                                                                     \
-    "  for (j: int64, 0, n) {\n"                                                                                    \
-    "    out[j] = 0\n"                                                                                              \
-    "    for (k: int64, 0, 4) {\n"                                                                                  \
-    "      out[j] = ((int32*)out[j] + (" SIGNED_TERM("a", "c", "k") " + " SIGNED_TERM("b", "d", "k") "))\n"         \
-    "    }\n  }\n}\n"
+/* What may saturate; that two of these fit together as well is for those who use it to see to. */
+#define STEP_PAIR(term, a, c, k, next) "max(min((" term(a, c, k) " + " term(a, c, next) "), 32767), -32768)"
+#define STEPS_UPDATE(term)                                                                                          \
+    "(((((int32*)out[j] + " STEP_PAIR(term, "a", "c", "0", "1") ") + " STEP_PAIR(term, "b", "d", "0", "1") ") + "    \
+    STEP_PAIR(term, "a", "c", "2", "3") ") + " STEP_PAIR(term, "b", "d", "2", "3") ")"
+#define STEPS(id, what, a_type, term)                                                                               \
+    {.name = id,                                                                                                    \
+     .help = what,                                                                                                  \
+     .nest = STEPS_NEST(id, a_type, term),                                                                          \
+     .n_symbols = 1,                                                                                                \
+     .symbols = {{"n", 2, 64, 2}},                                                                                  \
+     .reset = LANES("0"),                                                                                           \
+     .update = LANES(STEPS_UPDATE(term))}
 
 /* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
 #define NIBBLE(h, k, code)  "(cast(int32, (int8*)a[" h ", " k "])*(" code " & 15))"
@@ -133,20 +129,10 @@ static const tir_intrin rows[] = {
     BYTES("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
         "uint8", PAIRS("uint8")),
     BYTES("dot_s8s8_pairs", "as dot_s8s8 in the same way", "int8", PAIRS("int8")),
-    {.name = "dot_u8s8_steps",
-     .help = "out[j] += a[0] * c[j, 0] + b[0] * d[j, 0] + ..., uint8 by int8; sums of four products have 16 bits",
-     .nest = STEPS_NEST,
-     .n_symbols = 1,
-     .symbols = {{"n", 2, 64, 2}},
-     .reset = LANES("0"),
-     .update = LANES(STEPS(STEP_TERM))},
-    {.name = "dot_s8s8_steps",
-     .help = "the same, int8 by int8; weights below 0 multiply what is one more",
-     .nest = SIGNED_NEST,
-     .n_symbols = 1,
-     .symbols = {{"n", 2, 64, 2}},
-     .reset = LANES("0"),
-     .update = LANES(STEPS(SIGNED_TERM))},
+    STEPS("dot_u8s8_steps",
+        "out[j] += a[0] * c[j, 0] + b[0] * d[j, 0] + ..., uint8 by int8; sums of four products have 16 bits", "uint8",
+        STEP_TERM),
+    STEPS("dot_s8s8_steps", "the same, int8 by int8; weights below 0 multiply what is one more", "int8", SIGNED_TERM),
     ROW("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16", "int16", "int16", "2",
         "(((int32*)out[j] + " WIDE("0") ") + " WIDE("1") ")"),
     {.name = "dot_s8u4",
