@@ -217,7 +217,7 @@ static void join_offsets(packer *p, graph_node *n)
         const graph_node *lists = sum && strcmp(sum->op->name, "add") == 0 ? sum->inputs[0]->def : NULL;
         if (!lists || strcmp(lists->op->name, "qnn.conv2d_steps") != 0 || !graph_constant(sum->inputs[1]) ||
             !shape_equal(n->inputs[1 - i]->type.shape, sum->inputs[1]->type.shape) ||
-            !(graph_constant(n->inputs[1 - i]) || (other && rewrite_reads_constants(other))))
+            !other || !rewrite_reads_constants(other))
             continue;
         graph_value *both[2] = {sum->inputs[1], n->inputs[1 - i]};
         graph_value *bias = rewrite_emit(&p->r, "add", 2, both, 0, NULL, n->loc);
