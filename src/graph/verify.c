@@ -251,6 +251,12 @@ static bool check_promise(checker *k, const graph_node *call, const graph_func *
     if (!graph_promises(n, &first, &last))
         return true;
     copy.inputs = arena_copy(&k->scratch, n->inputs, n->n_inputs * sizeof *n->inputs, _Alignof(graph_value *));
+    const graph_value *x = n->inputs[0];
+    int64_t most = 0;
+    if (graph_promises_limit(n, &most) && x && !x->def &&
+        !graph_is_limited(x->index < call->n_inputs ? call->inputs[x->index] : NULL, most))
+        return fault(k, call->loc, "%s: @%s wants numbers of at most %lld for its parameter %%%s, as of a minimum",
+                     call->op->name, g->name, (long long)most, x->name);
     for (uint32_t i = first; i <= last; i++) {
         const graph_value *v = n->inputs[i];
         if (!v || v->def)
@@ -275,7 +281,12 @@ enum { IS_CALLED = 1, IS_TAKEN = 2 }; /* marks of functions: the callee of `call
 static bool check_own_promises(checker *k, const graph_node *n)
 {
     uint32_t first = 0, last = 0;
+    int64_t most = 0;
     bool ok = true;
+    const bool limits = graph_promises_limit(n, &most) && n->inputs[0];
+    if (limits && (n->inputs[0]->def || !graph_is_primitive(k->f)) && !graph_is_limited(n->inputs[0], most))
+        ok = fault(k, n->loc, "%s: proved = 1 is said of %%%s, which is no minimum with %lld; leave it out",
+                   n->op->name, n->inputs[0]->name, (long long)most);
     for (uint32_t i = 1; graph_promises(n, &first, &last) && i >= first && i <= last; i++) {
         const graph_value *v = n->inputs[i];
         const char *what = last > 1 ? "proved" : "pairs";

@@ -214,6 +214,26 @@ class Model:
             value = self.dequantize(self.quantize(v, before), before)
         self.output(value, before)
 
+    def split(self, kind):
+        """Convolutions of many weights behind a ReLU, whose data is split on x86-64 without VNNI: few numbers above the
+        limit, or most of them; all of a window's, a border's and a step's places."""
+        rng = self.rng
+        zero = self.constant(np.uint8(0))
+        channels, outs = [int(n) for n in ((264, 256), (520, 136), (256, 272))[rng.integers(0, 3)]]
+        before = self.params("u8", 12)
+        value, ins = self.input([1, 8, 7, 9], before), 8
+        for n, size, stride, dilation in ((channels, 1, 1, 1), (outs, 1, int(rng.choice([1, 2])), 1),
+                                          (40, 3, 1, int(rng.choice([1, 2])))):
+            q = np.rint(rng.standard_normal([n, ins, size, size]) * 35).clip(-128, 127).astype(np.int8)
+            ws = np.float32(2.0 ** -6 / ins)
+            w = self.node("DequantizeLinear", [self.constant(q), self.constant(ws)])
+            v = self.node("Conv", [value, w, self.bias(n, self.scale_of(before), ws)], strides=[stride, stride],
+                          pads=[dilation * (size // 2)] * 4, dilations=[dilation] * 2)
+            scale = np.float32(rng.choice([0.002, 0.01, 0.05]) * rng.uniform(0.7, 1.4))
+            before, ins = [self.constant(power(scale) if self.half_up else scale), zero], n
+            value = self.dequantize(self.quantize(self.node("Relu", [v]), before), before)
+        self.output(value, before)
+
     def listed_products(self, kind):
         """The same of products: rows from one on, columns and sums that no vector, run or step divides."""
         rng = self.rng
@@ -435,7 +455,7 @@ EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gem
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
     Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties,
-    Model.lists, Model.lists, Model.listed_products, Model.listed_products, Model.embedding, Model.windows,
+    Model.lists, Model.split, Model.lists, Model.listed_products, Model.listed_products, Model.embedding, Model.windows,
     Model.softmax, Model.selected]
 OLD = [Model.softmax]  # of the operator set 12: all axes from one on are one there
 
@@ -511,6 +531,10 @@ def check(args, seed, half_up, folder, layers, opset=14):
                target + (["--interpret"] if args.interpret else []) +
                (["--emulator", args.emulator] if args.emulator else []), env=env)
     elements, wrong = 0, []
+    if Model.split in layers and args.target in ("x86-64-v3", "x86-64-v4"):
+        with open(os.path.join(folder, "out", "src", "ops.c"), encoding="utf-8") as f:
+            if "lathe_any_" not in f.read():
+                wrong.append("no data is split")
     for name, value in want.items():
         got = np.load(os.path.join(folder, name + ".npy"))
         elements += value.size

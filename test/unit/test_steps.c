@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of steps of convolutions and products: what all steps of a block multiply a number of the data by is its
- * weight, and no sum in 16 bits leaves these, by data of u8 and of i8, for weights at the ends of their range and at
- * the bound of sums, channels that fill neither a block nor a run, blocks that no run divides, windows and dilations.
+ * weight, and no sum in 16 bits leaves these, by i8, and by u8 of several limits, for weights at the ends of their
+ * range and at the bound of sums, channels that fill neither a block nor a run, blocks that no run divides, windows and dilations.
  * That kernels compute the same is checked by test/cli/intrinsics.sh and against onnxruntime (test/py/quantised.py). */
 #include "base/compiler.h"
 #include "graph/op/steps.h"
@@ -121,7 +121,7 @@ static void check_offsets(const steps_case *k, const steps_source *s, const step
     }
 }
 
-static void lists_of_cases(bool is_signed)
+static void lists_of_cases(bool is_signed, int64_t limit)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const steps_case *k = &cases[i];
@@ -129,11 +129,11 @@ static void lists_of_cases(bool is_signed)
         steps_lists l;
         compiler_init(&c);
         const steps_source s = {weights_of(&c, k), k->lanes, k->in_block, 7, 9, {k->dilations[0], k->dilations[1]},
-                                is_signed};
+                                is_signed, limit};
         const int64_t most = steps_least(&s) * 8;
         if (!steps_make(&c, &s, most, &l))
             fail_msg("%s: more than %d steps", k->what, (int)most);
-        if (!steps_fit(l.weights, is_signed))
+        if (!steps_fit(l.weights, is_signed, limit))
             fail_msg("%s: a sum leaves 16 bits", k->what);
         for (int64_t block = 0; block < (k->dims[0] + k->lanes - 1) / k->lanes; block++)
             check_block(&c, k, &s, &l, block);
@@ -149,8 +149,10 @@ static void lists_of_cases(bool is_signed)
 static void test_lists(void **state)
 {
     (void)state;
-    lists_of_cases(false);
-    lists_of_cases(true);
+    lists_of_cases(false, UINT8_MAX);
+    lists_of_cases(false, STEPS_LIMIT);
+    lists_of_cases(false, INT8_MAX + 1);
+    lists_of_cases(true, UINT8_MAX);
 }
 
 /* Weights whose sums reach the bound need no step more; larger ones need more, at least as many as have room for their
@@ -160,8 +162,9 @@ static void test_lengths(void **state)
     (void)state;
     static const struct {
         int8_t w;
-        int64_t steps, steps_i8;
-    } of[] = {{1, 4, 4}, {32, 4, 4}, {33, 6, 4}, {64, 10, 4}, {65, 10, 6}, {127, 20, 8}};
+        int64_t steps, split, steps_i8;
+    } of[] = {{1, 4, 4, 4}, {32, 4, 4, 4}, {33, 6, 4, 4}, {51, 9, 4, 4}, {52, 10, 6, 4}, {64, 10, 6, 4}, {65, 10, 6, 6},
+              {127, 20, 10, 8}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         compiler c;
         steps_lists l;
@@ -169,12 +172,16 @@ static void test_lengths(void **state)
         const int64_t dims[4] = {8, 32, 1, 1};
         int8_t *w = arena_array(&c.mem, int8_t, 256);
         memset(w, of[i].w, 256);
-        const steps_source s = {tensor_dense(&c, DT_I8, 4, dims, w), 8, 8, 1, 1, {1, 1}, false};
+        const steps_source s = {tensor_dense(&c, DT_I8, 4, dims, w), 8, 8, 1, 1, {1, 1}, false, UINT8_MAX};
         assert_int_equal(steps_least(&s), 4);
         assert_true(steps_make(&c, &s, 32, &l));
         assert_int_equal(l.steps, of[i].steps);
         assert_true(l.steps * 256 >= 32 * of[i].w);
-        const steps_source other = {s.weights, 8, 8, 1, 1, {1, 1}, true}; /* room for 512, of runs that are not cut */
+        const steps_source split = {s.weights, 8, 8, 1, 1, {1, 1}, false, STEPS_LIMIT};
+        assert_true(steps_make(&c, &split, 32, &l));
+        assert_int_equal(l.steps, of[i].split);
+        assert_true(l.steps * 2 * steps_bound(STEPS_LIMIT) >= 32 * of[i].w);
+        const steps_source other = {s.weights, 8, 8, 1, 1, {1, 1}, true, UINT8_MAX}; /* room for 512, of runs that are not cut */
         assert_true(steps_make(&c, &other, 8, &l));
         assert_int_equal(l.steps, of[i].steps_i8);
         compiler_free(&c);
@@ -192,7 +199,8 @@ static void test_ties(void **state)
         compiler_init(&c);
         const int64_t rows = (k->dims[2] - 1) * k->dilations[0] + 1, cols = (k->dims[3] - 1) * k->dilations[1] + 1;
         const steps_source s = {weights_of(&c, k), k->lanes, k->in_block, rows, cols,
-                                {k->dilations[0], k->dilations[1]}, i % 2 == 1};
+                                {k->dilations[0], k->dilations[1]}, i % 2 == 1,
+                                i % 4 == 0 ? STEPS_LIMIT : UINT8_MAX};
         for (int turned = 0; turned < 2; turned++) {
             ties_turned = turned != 0;
             assert_true(steps_make(&c, &s, 4 * steps_least(&s) + 16, &l[turned]));

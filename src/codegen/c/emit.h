@@ -48,6 +48,7 @@ typedef enum c_need_kind {
                     * words */
     NEED_DOT_STEPS, /* the same of two runs, added in 16 bits */
     NEED_DOT_NIBBLES, /* the same by numbers of 4 bits */
+    NEED_ANY_BYTE, /* whether one of `lanes` bytes, 4 or 8, is not 0 */
     NEED_CUT,      /* bounds of a part of a parallel loop */
     NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
     NEED_HALF_STORE,

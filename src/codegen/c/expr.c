@@ -295,6 +295,46 @@ static bool tile(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
+#define MOST_BYTES 8
+
+/* The bytes that a chain of `|` reads of one buffer; false: something else, or more than MOST_BYTES. */
+static bool bytes_of(tir_expr_ref x, tir_expr_ref *bytes, uint32_t *n)
+{
+    if (expr_is_binary(x, TIR_BITOR))
+        return bytes_of(x->args[0], bytes, n) && bytes_of(x->args[1], bytes, n);
+    if (x->kind != TIR_LOAD || x->type.dt != DT_U8 || x->n_args != 1 || *n == MOST_BYTES ||
+        (*n > 0 && x->u.buffer != bytes[0]->u.buffer))
+        return false;
+    bytes[(*n)++] = x;
+    return true;
+}
+
+/* Whether any of four or eight neighbouring bytes is not 0: one word. */
+static bool any_byte(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    tir_expr_ref bytes[MOST_BYTES];
+    int64_t zero = 1;
+    uint32_t n = 0;
+    if (x->op != TIR_NE || !tir_is_int(x->args[1], &zero) || zero != 0 || !bytes_of(x->args[0], bytes, &n) ||
+        (n != MOST_BYTES / 2 && n != MOST_BYTES))
+        return false;
+    uint32_t first = 0, places = 0;
+    int64_t at[MOST_BYTES] = {0};
+    for (uint32_t i = 1; i < n; i++) {
+        if (!tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, bytes[i]->args[0], bytes[0]->args[0])), &at[i]))
+            return false;
+        first = at[i] < at[first] ? i : first;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        places |= at[i] - at[first] < n ? 1u << (at[i] - at[first]) : 0;
+    if (places != (1u << n) - 1)
+        return false;
+    needs_add(e->needs, (c_need){.kind = NEED_ANY_BYTE, .lanes = n});
+    *out = (c_text){arena_printf(e->tmp, "lathe_any_%u(%s + %s)", n, expr_name(e, bytes[0]->u.buffer),
+                                 expr_text(e, bytes[first]->args[0]).s), PREC_PRIMARY};
+    return true;
+}
+
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
     bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
@@ -307,6 +347,8 @@ static c_text binary(c_emit *e, tir_expr_ref x)
         return out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
+    if (any_byte(e, x, &out))
+        return out;
     c_text a = expr_text(e, x->args[0]), b = expr_text(e, x->args[1]);
     if (plain_division(e, x, a, b, &out))
         return out;

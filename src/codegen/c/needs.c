@@ -663,6 +663,7 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_DOT:
     case NEED_DOT_STEPS:
     case NEED_DOT_NIBBLES:
+    case NEED_ANY_BYTE:
     case NEED_TILE:
     case NEED_TILE_ROW:
     case NEED_CUT:
@@ -695,6 +696,14 @@ void needs_add_vector(c_needs *n, c_need need)
         scalar_store(n->a, n, need.dt, x);
     n->fallback = false;
     needs_add(n, need);
+}
+
+static void write_any_byte(writer *w, uint32_t bytes)
+{
+    w_fmt(w, "LATHE_INLINE int lathe_any_%u(const uint8_t *x)\n{\n", bytes);
+    w_fmt(w, "#if defined(__GNUC__)\n    typedef uint%u_t word __attribute__((may_alias, aligned(1)));\n", bytes * 8);
+    w_fmt(w, "    return *(const word *)(const void *)x != 0;\n#else\n    int i, any = 0;\n"
+             "    for (i = 0; i < %u; i++)\n        any |= x[i];\n    return any != 0;\n#endif\n}\n\n", bytes);
 }
 
 void needs_write(arena *a, writer *w, const c_needs *n)
@@ -750,6 +759,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_DOT: needs_write_dot(a, w, n, need); break;
         case NEED_DOT_STEPS: needs_write_dot_steps(a, w, n, need); break;
         case NEED_DOT_NIBBLES: needs_write_dot_nibbles(a, w, n, need); break;
+        case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
         case NEED_TILE: needs_write_tile(w, need); break;
         case NEED_TILE_ROW: needs_write_tile_row(w, a, need); break;
         case NEED_CUT:

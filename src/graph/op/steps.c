@@ -45,6 +45,7 @@ typedef struct maker {
     int32_t *sums;          /* [numbers]: of all lanes, without signs */
     int8_t *left;           /* [STEPS_RUNS, STEPS_RUN, lanes]: what a step would leave of its weights */
     int64_t taps[2], ins;   /* ins: as many as the data's blocks have */
+    int bound;              /* of what meets in 16 bits, by data of u8 */
     int64_t looked;         /* segments that are tried beside the longest one */
     int64_t length;         /* of segments: of K numbers 2 sqrt(K), by data of i8 a run: nearly all of these fit */
 } maker;
@@ -163,10 +164,10 @@ static void try_pair(maker *v, const pair *p)
                 leave_any(w, left, lane, above + below - STEPS_BOUND_I8);
                 continue;
             }
-            if (above > STEPS_BOUND)
-                leave(w, left, lane, 1, above - STEPS_BOUND);
-            if (below > STEPS_BOUND)
-                leave(w, left, lane, -1, below - STEPS_BOUND);
+            if (above > v->bound)
+                leave(w, left, lane, 1, above - v->bound);
+            if (below > v->bound)
+                leave(w, left, lane, -1, below - v->bound);
         }
     }
 }
@@ -401,6 +402,7 @@ bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists
 {
     maker v = {.from = from, .taps = {from->weights->dims[2], from->weights->dims[3]}, .ins = filled_ins(from)};
     const int64_t numbers = v.ins * v.taps[0] * v.taps[1], looked = MOST_WORK / (numbers > 0 ? numbers : 1);
+    v.bound = steps_bound(from->most);
     v.looked = looked < LEAST_LOOKED ? LEAST_LOOKED : looked > MOST_LOOKED ? MOST_LOOKED : looked;
     v.length = STEPS_RUN;
     while (!from->is_signed && v.length * v.length / 4 < numbers)
@@ -414,9 +416,9 @@ bool steps_make(compiler *c, const steps_source *from, int64_t most, steps_lists
 
 /* --- the operator --- */
 
-bool steps_fit(const tensor_data *w, bool is_signed)
+bool steps_fit(const tensor_data *w, bool is_signed, int64_t most)
 {
-    const int64_t lanes = w->dims[3], size = lanes * STEPS_RUN;
+    const int64_t lanes = w->dims[3], size = lanes * STEPS_RUN, bound = steps_bound(most);
     const int64_t all = size * STEPS_RUNS > 0 && w->kind == TENSOR_SPLAT && w->count > 0 ? 1 : w->count;
     for (int64_t at = 0; at < all; at += size * STEPS_RUNS)
         for (int64_t i = at; i < at + (all == 1 ? 1 : size); i += STEPS_RUN / PAIRS) {
@@ -426,7 +428,7 @@ bool steps_fit(const tensor_data *w, bool is_signed)
                 above += x > 0 ? x : 0;
                 below += x < 0 ? -x : 0;
             }
-            if (is_signed ? above + below > STEPS_BOUND_I8 : above > STEPS_BOUND || below > STEPS_BOUND)
+            if (is_signed ? above + below > STEPS_BOUND_I8 : above > bound || below > bound)
                 return false;
         }
     return true;
@@ -457,7 +459,10 @@ static bool lists_fit(compiler *c, const graph_node *n, int64_t reach)
     const type *x = infer_in(n, 0), *w = infer_in(n, 1), *p = infer_in(n, 2);
     const tensor_data *places = graph_constant(n->inputs[2]), *known = graph_constant(n->inputs[1]);
     int64_t size = 0;
-    const int bound = x->dt == DT_I8 ? STEPS_BOUND_I8 : STEPS_BOUND;
+    const int64_t most = graph_attr(n, "most") ? graph_attr_int(n, "most") : UINT8_MAX;
+    if (most <= INT8_MAX || most > UINT8_MAX)
+        return infer_error(c, n, "most is %lld, not from 128 to 255", (long long)most);
+    const int bound = x->dt == DT_I8 ? STEPS_BOUND_I8 : steps_bound(most);
     if (!dim_is(w->shape.dims[2], STEPS_RUNS) || !dim_is(w->shape.dims[4], STEPS_RUN))
         return infer_error(c, n, "the weights are no steps of %d runs of %d numbers", STEPS_RUNS, STEPS_RUN);
     for (uint32_t i = 0; i < 3; i++)
@@ -467,7 +472,7 @@ static bool lists_fit(compiler *c, const graph_node *n, int64_t reach)
         return infer_error(c, n, "the data is smaller than what a place has behind it");
     if (places && !stay_inside(places, size, reach))
         return infer_error(c, n, "a place lies outside of the data");
-    if (known ? !steps_fit(known, x->dt == DT_I8) : nn_nibbles_exceed(n->inputs[1], bound / 4))
+    if (known ? !steps_fit(known, x->dt == DT_I8, most) : nn_nibbles_exceed(n->inputs[1], bound / 4))
         return infer_error(c, n, "weights that meet in 16 bits are more than %d in all", bound);
     return true;
 }
@@ -484,12 +489,51 @@ bool steps_lists_fit(compiler *c, const graph_node *n)
     return lists_fit(c, n, reach_of(extents, strides, &reach) ? reach : INT64_MAX);
 }
 
+/* Along one axis: windows of taps, `dilation` apart, from one to the next `stride`, lie in the image. */
+static bool windows_lie_in(int64_t image, int64_t out, int64_t stride, int64_t taps, int64_t dilation)
+{
+    int64_t last, reach;
+    return stride > 0 && taps > 0 && dilation > 0 && i64_mul(out - 1, stride, &last) &&
+           i64_mul(taps - 1, dilation, &reach) && i64_add(last, reach, &last) && last < image;
+}
+
+/* The image that the data was made of, [N, I, rows, cols, block], and all weights, [I, kh, kw, block / 4, B, lanes, 4].
+ */
+static bool image_fits(compiler *c, const graph_node *n, const shape *out)
+{
+    const int64_t *strides = NULL, *extents = NULL, *given = NULL;
+    int64_t x[5], w[7], y[5], size = 0;
+    (void)graph_attr_ints(n, "strides", &strides);
+    (void)graph_attr_ints(n, "out", &extents);
+    if (n->n_inputs < 4)
+        return graph_attr_int(n, "most") == UINT8_MAX ||
+               infer_error(c, n, "data of at most %lld needs the image that it was made of",
+                           (long long)graph_attr_int(n, "most"));
+    if (infer_in(n, 0)->dt != DT_U8)
+        return infer_error(c, n, "data that is split is u8");
+    if (n->n_inputs < 5 || !n->inputs[3] || !n->inputs[4])
+        return infer_error(c, n, "an image and its weights come together");
+    if (!shape_get(infer_in(n, 3)->shape, x) || !shape_get(infer_in(n, 4)->shape, w) || !shape_get(*out, y) ||
+        !dim_is_const(infer_in(n, 0)->shape.dims[1], &size))
+        return infer_error(c, n, "the image, or its weights, are of no known size");
+    const int64_t pixel = x[1] * x[4];
+    const bool dilated = graph_attr_ints(n, "dilations", &given) == 2;
+    if (x[0] != y[0] || x[4] % STEPS_RUN != 0 || pixel * x[2] * x[3] != size || w[0] != x[1] ||
+        w[3] * STEPS_RUN != x[4] || w[4] != y[1] || w[5] != y[4] || w[6] != STEPS_RUN)
+        return infer_error(c, n, "the image, its weights and the lists are not of the same channels");
+    if (pixel == 0 || strides[1] % pixel != 0 || strides[0] % (pixel * x[3]) != 0 ||
+        !windows_lie_in(x[2], extents[0], strides[0] / (pixel * x[3]), w[1], dilated ? given[0] : 1) ||
+        !windows_lie_in(x[3], extents[1], strides[1] / pixel, w[2], dilated ? given[1] : 1))
+        return infer_error(c, n, "windows do not lie in the image");
+    return true;
+}
+
 /* [N, size] -> [N, B, out, lanes] */
 bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
-    const int64_t *extents = NULL;
-    int64_t size = 0;
+    const int64_t *extents = NULL, lanes = graph_attr_int(n, "lanes");
+    int64_t size = 0, blocks = 0, shared = 0;
     if (x->dt != DT_U8 && x->dt != DT_I8)
         return infer_error(c, n, "the data is neither u8 nor i8");
     if (!steps_lists_fit(c, n))
@@ -500,7 +544,16 @@ bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
     (void)graph_attr_ints(n, "out", &extents);
     dim d[5] = {x->shape.dims[0], w->shape.dims[0], dim_const(c, extents[0]), dim_const(c, extents[1]),
                 w->shape.dims[3]};
-    out[0] = type_tensor(DT_I32, shape_make(c, 5, d));
+    if (lanes != 0) {
+        if (lanes < 0 || !dim_is_const(d[1], &blocks) || !dim_is_const(d[4], &shared) || shared % lanes != 0)
+            return infer_error(c, n, "lists are not for whole blocks of %lld channels", (long long)lanes);
+        d[1] = dim_const(c, blocks * (shared / lanes));
+        d[4] = dim_const(c, lanes);
+    }
+    const shape y = shape_make(c, 5, d);
+    if (!image_fits(c, n, &y))
+        return false;
+    out[0] = type_tensor(DT_I32, y);
     return true;
 }
 

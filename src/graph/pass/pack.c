@@ -18,6 +18,11 @@
 #define MOST_FIFTHS 7
 /* The same by data of i8, whose steps take a fifth more time. */
 #define MOST_SIGNED 6
+/* By data that is split, in tenths; of a list that two blocks of output channels share, where these are not more. Fewer
+ * weights than that gain less than what looking for large numbers takes. */
+#define MOST_SPLIT    13
+#define MOST_SHARED   16
+#define LEAST_TO_SPLIT (1 << 16)
 /* Measured as attention's (docs/performance.md). */
 #define FEW_ROWS 12 /* of a left operand, for which the right one is not turned: that takes longer than sums in lanes */
 /* Of AVX-512 with weights of 16 MB, up to 8 rows: lists took 7 to 20 % longer; with 4 MB they took less. */
@@ -44,7 +49,8 @@ typedef struct packer {
     VEC(packed_weights) list;
     ptr_map filled; /* data -> position in `rows`, the same with rows filled up */
     VEC(graph_value *) rows;
-    ptr_map turned, turned_signed; /* data -> position in `pixels`, the same with whole pixels, as it is or as i8 */
+    /* data -> position in `pixels`, the same with whole pixels, as it is, as i8, or limited */
+    ptr_map turned, turned_signed, limited;
     VEC(graph_value *) pixels;
     ptr_map listed; /* weights of products -> position in `lists` */
     VEC(product_lists) lists;
@@ -181,20 +187,29 @@ static bool takes_row_pairs(const packer *p, const graph_node *n, const tensor_d
            nn_data_block(n, "data_layout") == nn_data_block(n, "out_layout");
 }
 
-/* Data of u8 in blocks of channels with all channels of a pixel side by side, [N, rows, cols, channels]; is_signed: as
- * i8, less 128. */
-static graph_value *with_whole_pixels(packer *p, graph_value *x, bool is_signed, src_loc loc)
+/* Numbers of u8, or `most` where they are more. */
+static graph_value *limited(packer *p, graph_value *x, int64_t most, src_loc loc)
 {
+    graph_value *both[2] = {x, rewrite_constant(&p->r, tensor_scalar_i64(p->r.c, DT_U8, most), "most", loc)};
+    return rewrite_emit(&p->r, "minimum", 2, both, 0, NULL, loc);
+}
+
+/* Data of u8 in blocks of channels with all channels of a pixel side by side, [N, rows, cols, channels], for such
+ * lists: as i8, less 128, or limited. */
+static graph_value *with_whole_pixels(packer *p, graph_value *x, const steps_source *from, src_loc loc)
+{
+    const bool is_signed = from->is_signed, is_limited = !is_signed && from->most < UINT8_MAX;
     static const int64_t perm[5] = {0, 2, 3, 1, 4};
-    ptr_map *made = is_signed ? &p->turned_signed : &p->turned;
+    ptr_map *made = is_signed ? &p->turned_signed : is_limited ? &p->limited : &p->turned;
     uint32_t at = 0;
-    if (!x || (!is_signed && dim_is(x->type.shape.dims[1], 1)))
+    if (!x || (!is_signed && !is_limited && dim_is(x->type.shape.dims[1], 1)))
         return x;
     if (ptr_map_get(made, x, &at))
         return p->pixels.data[at];
     const attr order = attr_ints(p->r.c, "perm", 5, perm);
     graph_value *v = rewrite_emit(&p->r, "transpose", 1, &x, 1, &order, loc);
     v = v && is_signed ? rewrite_shift(&p->r, v, -128, DT_I8) : v;
+    v = v && is_limited ? limited(p, v, from->most, loc) : v;
     ptr_map_set(made, x, p->pixels.len);
     vec_push(&p->scratch, &p->pixels, v);
     return v;
@@ -245,7 +260,7 @@ static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t
         !target_find_wide_dot_for(p->target, row, y[2] * y[3]))
         return false;
     *out = (steps_source){.weights = w, .lanes = p->lanes, .in_block = x[1] * block, .rows = x[2], .cols = x[3],
-                          .dilations = {1, 1}};
+                          .dilations = {1, 1}, .most = UINT8_MAX};
     if (graph_attr_ints(n, "pads", &pads) == 4) {
         out->rows += pads[0] + pads[2];
         out->cols += pads[1] + pads[3];
@@ -280,6 +295,48 @@ static bool short_lists(packer *p, const graph_node *n, steps_source *from, bool
     return false;
 }
 
+/* A result's zero point, an operand. */
+static bool is_zero_based(const graph_node *n, uint32_t operand)
+{
+    const tensor_data *zero = operand < n->n_inputs && n->inputs[operand] ? graph_constant(n->inputs[operand]) : NULL;
+    return operand >= n->n_inputs || !n->inputs[operand] ||
+           (zero && zero->count == 1 && tensor_get_i64(zero, 0) == 0);
+}
+
+/* Whether few numbers are likely to be large: results of sums, with 0 at the lower end and nothing piled up at the
+ * upper one, as behind a ReLU. Calibration leaves room for the largest of all. */
+static bool few_are_large(const graph_value *x)
+{
+    static const char *const movers[] = {"nn.pad", "nn.relu", "nn.max_pool2d", "layout_transform", "reshape",
+                                         "transpose"};
+    for (const graph_node *n = x->def; n; n = n->inputs[0]->def) {
+        const bool sum = strcmp(n->op->name, "qnn.add") == 0;
+        bool moves = false;
+        for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
+            moves |= strcmp(n->op->name, movers[i]) == 0;
+        if (sum || strcmp(n->op->name, "qnn.requantize") == 0)
+            return graph_attr_int(n, "piled") == 0 && is_zero_based(n, sum ? 7 : 3);
+        if (!moves)
+            return false;
+    }
+    return false;
+}
+
+/* Lists by data that is split, where that is likely to pay. */
+static bool split_lists(packer *p, const graph_node *n, steps_source *from, steps_lists *out)
+{
+    int64_t blocks = 0;
+    steps_source split = *from;
+    split.most = STEPS_LIMIT;
+    if (dim_is_const(n->outputs[0]->type.shape.dims[1], &blocks) && blocks % 2 == 0 && split.lanes * 2 <= MOST_SHARED)
+        split.lanes *= 2;
+    if (from->weights->count < LEAST_TO_SPLIT || !few_are_large(n->inputs[0]) ||
+        !steps_make(p->r.c, &split, (steps_least(from) * MOST_SPLIT + 9) / 10, out))
+        return false;
+    *from = split;
+    return true;
+}
+
 /* Convolution n as lists of steps, where the target would else widen numbers and the lists come out short. false: it
  * stays, or an error. */
 static bool pack_steps(packer *p, graph_node *n)
@@ -289,23 +346,32 @@ static bool pack_steps(packer *p, graph_node *n)
     int64_t y[5], size = 0, strides[2] = {1, 1};
     steps_source from;
     steps_lists lists;
-    if (!steps_source_of(p, n, &from, &size) ||
-        !short_lists(p, n, &from, from.weights->count / from.weights->dims[0] <= STEPS_MOST, &lists))
+    if (!steps_source_of(p, n, &from, &size))
+        return false;
+    const bool split = split_lists(p, n, &from, &lists);
+    if (!split && !short_lists(p, n, &from, from.weights->count / from.weights->dims[0] <= STEPS_MOST, &lists))
         return false;
     (void)shape_get(n->outputs[0]->type.shape, y);
     for (uint32_t i = 0; graph_attr_ints(n, "strides", &given) == 2 && i < 2; i++)
         strides[i] = given[i];
-    graph_value *data = with_whole_pixels(p, with_border(p, n), from.is_signed, n->loc);
+    graph_value *image = with_border(p, n), *data = with_whole_pixels(p, image, &from, n->loc);
     const int64_t flat[2] = {y[0], size}, out[2] = {y[2], y[3]},
                   taps = from.weights->dims[2] * from.weights->dims[3],
                   apart[2] = {strides[0] * from.cols * from.in_block, strides[1] * from.in_block};
-    const attr attrs[4] = {attr_ints(c, "out", 2, out), attr_ints(c, "strides", 2, apart),
-                           attr_int(c, "products", from.weights->dims[1] * taps), attr_int(c, "proved", 1)};
+    const attr attrs[7] = {attr_ints(c, "out", 2, out), attr_ints(c, "strides", 2, apart),
+                           attr_int(c, "products", from.weights->dims[1] * taps), attr_int(c, "proved", 1),
+                           attr_int(c, "lanes", p->lanes), attr_int(c, "most", from.most),
+                           attr_ints(c, "dilations", 2, from.dilations)};
+    const char *runs = arena_printf(&c->mem, "IHW%lldiO%uo%di",
+                                    (long long)nn_data_block(n, "data_layout") / STEPS_RUN, p->lanes, STEPS_RUN);
     graph_value *shaped[2] = {data, rewrite_constant(&p->r, tensor_from_i64s(c, 2, flat), "shape", n->loc)};
-    graph_value *in[3] = {data ? rewrite_emit(&p->r, "reshape", 2, shaped, 0, NULL, n->loc) : NULL,
+    graph_value *in[5] = {data ? rewrite_emit(&p->r, "reshape", 2, shaped, 0, NULL, n->loc) : NULL,
                           rewrite_constant(&p->r, lists.weights, n->inputs[1]->name, n->loc),
-                          rewrite_constant(&p->r, lists.places, "places", n->loc)};
-    graph_value *sums = in[0] ? rewrite_emit(&p->r, "qnn.conv2d_steps", 3, in, 4, attrs, n->loc) : NULL;
+                          rewrite_constant(&p->r, lists.places, "places", n->loc), image,
+                          split ? transform(p, n, "OIHW", runs, false) : NULL};
+    graph_value *sums = in[0] && (!split || in[4])
+                            ? rewrite_emit(&p->r, "qnn.conv2d_steps", split ? 5 : 3, in, split ? 7 : 4, attrs, n->loc)
+                            : NULL;
     if (from.is_signed)
         sums = with_offsets(p, sums, &lists, n->loc);
     return sums && rewrite_replace(&p->r, n->outputs[0], sums);
@@ -430,7 +496,7 @@ static product_lists lists_of(packer *p, const graph_node *n, const tensor_data 
         return p->lists.data[at];
     const int64_t k = w->dims[transposed ? 1 : 0];
     steps_source from = {.weights = as_channels(p->r.c, w, transposed), .lanes = p->lanes, .in_block = k,
-                               .rows = 1, .cols = 1, .dilations = {1, 1}};
+                               .rows = 1, .cols = 1, .dilations = {1, 1}, .most = UINT8_MAX};
     if (short_lists(p, n, &from, false, &lists)) {
         made.weights = rewrite_constant(&p->r, lists.weights, v->name, n->loc);
         made.places = rewrite_constant(&p->r, lists.places, "places", n->loc);
@@ -568,6 +634,7 @@ static bool run(compiler *c, graph_func *f, const struct target *t)
     ptr_map_init(&p.filled, &p.scratch);
     ptr_map_init(&p.turned, &p.scratch);
     ptr_map_init(&p.turned_signed, &p.scratch);
+    ptr_map_init(&p.limited, &p.scratch);
     ptr_map_init(&p.listed, &p.scratch);
     rewrite_begin(&p.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {

@@ -34,6 +34,7 @@ typedef struct tail {
     qnn_params y;
     bool half_up;
     int64_t lo, hi; /* clips, in quantised numbers */
+    bool piled;     /* one of them is from above */
     graph_value *x; /* what is quantised, behind the clips */
 } tail;
 
@@ -135,6 +136,8 @@ static graph_value *clipped(converter *v, const tail *t, graph_value *y)
 {
     dtype dt = t->y.dt;
     bool low = t->lo > dtype_min_int(dt), high = t->hi < dtype_max_int(dt);
+    if (y && t->piled && y->def && graph_attr(y->def, "piled"))
+        graph_set_attr(v->r.f, y->def, attr_int(v->r.c, "piled", 1));
     if (!y || (!low && !high))
         return y;
     if (!high && t->lo == 0)
@@ -660,6 +663,7 @@ static bool read_clips(tail *t)
             low = qnn_quantized(&t->y, bound[0], t->half_up);
         if (!relu && n->n_inputs > 2 && n->inputs[2])
             high = qnn_quantized(&t->y, bound[1], t->half_up);
+        t->piled |= !relu && n->n_inputs > 2 && n->inputs[2];
         nn_clip_behind(low, high, &t->lo, &t->hi);
         t->x = n->inputs[0];
     }

@@ -35,6 +35,7 @@ typedef struct blocked_conv {
     bool pool;           /* no axis of input channels */
     const graph_node *unpacked; /* takes weights of 4 bits apart, a part for all of its rows; NULL: they are bytes */
     bool steps;          /* a list of steps (graph/op/steps.h), of each block its own */
+    int64_t shared;         /* blocks that share a list */
     int64_t weight_bytes;   /* of one */
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats, or one at a time */
     const char *part;    /* the loop that workers share */
@@ -68,7 +69,9 @@ static te_tile choose_tile(const blocked_conv *v, int64_t width)
     int64_t blocks = te_axis_extent(v->anchor, BLOCK),
             room = (int64_t)target_cpu(v->t)->l2_bytes * AHEAD_QUARTERS / 4 / block_bytes(v);
     room = room > 0 || !v->unpacked ? room : 1;
-    int64_t most = v->steps ? 1 : rows_come_first(v) ? blocks : room;
+    int64_t most = rows_come_first(v) ? blocks : room;
+    if (v->steps)
+        return (te_tile){v->shared, te_choose_dot_rows(v->t, v->dot, v->shared, width)};
     return v->dot ? te_choose_dot_tile(v->t, v->dot, blocks, width, most)
                   : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
 }
@@ -353,11 +356,83 @@ bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_n
     return read_conv(&v, n) ? schedule_conv(v, n) : te_schedule_reduce(s, t, n, anchor, last);
 }
 
+/* Lists of data that is split: a part makes what they leave of large numbers for all of its rows and blocks, before the
+ * sums begin. */
+typedef struct split_cut {
+    int64_t strip, shares; /* rows of a part; parts of the blocks */
+} split_cut;
+
+/* The highest strips whose rests stay in a part of the second-level cache, and as few shares of the blocks as keep all
+ * workers busy. */
+static split_cut choose_split_cut(const blocked_conv *v, const te_node *high)
+{
+    const te_node *y = v->last;
+    const int64_t rows = te_axis_extent(y, v->row - 1), groups = te_axis_extent(y, BLOCK) / v->tile.vectors,
+                  batch = te_axis_most(v->g, y, BATCH), lanes = te_axis_extent(y, v->lane),
+                  line = te_axis_extent(y, v->row) * te_axis_extent(y, BLOCK) * lanes * 4 +
+                         te_axis_extent(high, BLOCK) * te_axis_extent(high, v->row) * te_axis_extent(high, v->lane),
+                  room = (int64_t)target_cpu(v->t)->l2_bytes / 4;
+    split_cut best = {1, 1};
+    for (int64_t shares = 1; shares <= groups; shares++) {
+        if (groups % shares != 0)
+            continue;
+        for (int64_t strip = rows; strip > 0; strip--) {
+            if (rows % strip != 0 || (strip > 1 && strip * line / shares > room))
+                continue;
+            if (shares_are_even(v->t, batch * (rows / strip) * shares, LEAST_ROWS))
+                return (split_cut){strip, shares};
+        }
+    }
+    return best;
+}
+
+static void schedule_split_result(blocked_conv *v, const split_cut *cut)
+{
+    te_sched *s = v->s;
+    const te_node *y = v->last;
+    const char *o = y->name, *n = axis(v, BATCH), *lane = axis(v, v->lane);
+    te_sched_split(s, o, axis(v, BLOCK), v->tile.vectors, "groups", "block_i");
+    te_sched_split(s, o, "groups", te_axis_extent(y, BLOCK) / v->tile.vectors / cut->shares, "share", "group");
+    te_sched_split(s, o, axis(v, v->row - 1), cut->strip, "strip", "row");
+    te_sched_split(s, o, axis(v, v->row), v->tile.rows, "col_o", "col_i");
+    te_sched_reorder(s, o, 9, (const char *[]){"share", n, "strip", "group", "row", "col_o", "col_i", "block_i", lane});
+    te_sched_fuse(s, o, "share", n, "share0");
+    te_sched_fuse(s, o, "share0", "strip", "part");
+    te_sched_annotate(s, TE_PARALLEL, o, "part");
+    te_sched_annotate(s, TE_UNROLL, o, "col_i");
+    te_sched_annotate(s, TE_UNROLL, o, "block_i");
+    te_sched_annotate(s, TE_VECTORIZE, o, lane);
+}
+
+static void schedule_rest(const blocked_conv *v, const te_node *high, const te_node *rest)
+{
+    te_sched *s = v->s;
+    const char *r = rest->name, *lane = te_axis_name(rest, v->lane), *order[TYPE_MAX_RANK + 8];
+    uint32_t n = 0;
+    te_sched_compute_at(s, high->name, v->last->name, "part");
+    te_sched_fuse(s, high->name, te_axis_name(high, v->row), te_axis_name(high, v->lane), "line");
+    te_sched_compute_at(s, r, v->last->name, "part");
+    te_sched_split(s, r, te_axis_name(rest, BLOCK), v->tile.vectors, "block_o", "block_i");
+    order[n++] = te_axis_name(rest, BATCH);
+    for (uint32_t i = IMAGE; i <= v->row; i++)
+        order[n++] = te_axis_name(rest, i);
+    for (uint32_t i = 0; i + 1 < rest->n_reduce; i++)
+        order[n++] = rest->reduce_axes[i]->var->name;
+    const char *const inner[] = {"block_o", "block_i", lane, rest->reduce_axes[rest->n_reduce - 1]->var->name};
+    for (uint32_t i = 0; i < sizeof inner / sizeof *inner; i++)
+        order[n++] = inner[i];
+    te_sched_reorder(s, r, n, order);
+    te_sched_annotate(s, TE_UNROLL, r, "block_i");
+    te_sched_tensorize(s, r, lane, "dot_u8s8_pairs");
+}
+
 bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .steps = true};
+    const te_node *beside[2] = {te_find_tag(s->g, "steps_high"), te_find_tag(s->g, "steps_rest")};
     v.dot = graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, te_in_type(n, 0)->dt) : NULL;
-    if (!v.dot || te_is_taken_apart(s->g, n) || !te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes != 5 ||
+    if (!v.dot || te_is_taken_apart(s->g, n) || anchor->n_axes != 5 ||
+        !te_is_one_nest_with(s, anchor, last, NULL, beside[0] ? 2 : 0, beside) ||
         te_axis_extent(anchor, 4) * 4 != t->vector_bytes)
         return te_schedule_default(s, t, n, NULL, last);
     v.in_block = v.dot->granule;
@@ -367,7 +442,20 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
     v.weight_bytes = v.dot->granule / te_most(s->g, anchor->reduce_axes[1]->extent); /* of both runs */
     v.lane = anchor->n_axes - 1;
     v.row = anchor->n_axes - 2;
-    return has_tiles(&v) ? schedule_conv(v, n) : te_schedule_default(s, t, n, NULL, last);
+    int64_t shared = 0;
+    (void)dim_is_const(te_in_type(n, 1)->shape.dims[3], &shared);
+    v.shared = shared / te_axis_extent(anchor, v.lane);
+    if (!has_tiles(&v))
+        return te_schedule_default(s, t, n, NULL, last);
+    if (!beside[0])
+        return schedule_conv(v, n);
+    v.tile = choose_tile(&v, te_axis_extent(anchor, v.row));
+    const split_cut cut = choose_split_cut(&v, beside[0]);
+    v.acc = te_sums_stage(s, anchor, last, "local.reg");
+    schedule_split_result(&v, &cut);
+    schedule_sums(&v);
+    schedule_rest(&v, beside[0], beside[1]);
+    return true;
 }
 
 /* Means without floats: the sum of a window and its mean, and where that is near the middle of two integers the sum of

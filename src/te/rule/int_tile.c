@@ -42,6 +42,23 @@ double te_dot_tile_cost(const struct target *t, const target_dot *d, te_tile x, 
     return c / (double)x.vectors;
 }
 
+int64_t te_choose_dot_rows(const struct target *t, const target_dot *d, int64_t vectors, int64_t width)
+{
+    int64_t best = 1;
+    double least = 0;
+    for (int64_t r = 1; r <= width; r++) {
+        const bool fits = vectors > 1 ? 2 * vectors * r <= (int64_t)t->vector_regs : te_dot_tile_fits(t, d, vectors, r);
+        const double c = te_dot_tile_cost(t, d, (te_tile){vectors, r}, width);
+        if (!fits)
+            break;
+        if (least == 0 || c < least) {
+            least = c;
+            best = r;
+        }
+    }
+    return best;
+}
+
 te_tile te_choose_dot_tile(const struct target *t, const target_dot *d, int64_t blocks, int64_t width, int64_t most)
 {
     te_tile best = {1, 1};

@@ -72,6 +72,8 @@ struct target_dot;
 /* Cycles of one tile for one granule. */
 double te_dot_step_cost(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t rows);
 double te_dot_tile_cost(const struct target *t, const struct target_dot *d, te_tile x, int64_t width);
+/* Rows of a tile of so many vectors; of more than one sums take half of the registers: weights are read from memory. */
+int64_t te_choose_dot_rows(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t width);
 bool te_dot_tile_fits(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t rows);
 te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, int64_t blocks, int64_t width,
                            int64_t most);
