@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of steps of convolutions and products: what all steps of a block multiply a number of the data by is its
  * weight, and no sum in 16 bits leaves these, by i8, and by u8 of several limits, for weights at the ends of their
- * range and at the bound of sums, channels that fill neither a block nor a run, blocks that no run divides, windows and dilations.
- * That kernels compute the same is checked by test/cli/intrinsics.sh and against onnxruntime (test/py/quantised.py). */
+ * range and at the bound of sums, channels that fill neither a block nor a run, blocks that no run divides, windows and
+ * dilations. That kernels compute the same is checked by test/cli/intrinsics.sh and against onnxruntime
+ * (test/py/quantised.py). */
 #include "base/compiler.h"
 #include "graph/op/steps.h"
 
@@ -181,7 +182,8 @@ static void test_lengths(void **state)
         assert_true(steps_make(&c, &split, 32, &l));
         assert_int_equal(l.steps, of[i].split);
         assert_true(l.steps * 2 * steps_bound(STEPS_LIMIT) >= 32 * of[i].w);
-        const steps_source other = {s.weights, 8, 8, 1, 1, {1, 1}, true, UINT8_MAX}; /* room for 512, of runs that are not cut */
+        /* room for 512, of runs that are not cut */
+        const steps_source other = {s.weights, 8, 8, 1, 1, {1, 1}, true, UINT8_MAX};
         assert_true(steps_make(&c, &other, 8, &l));
         assert_int_equal(l.steps, of[i].steps_i8);
         compiler_free(&c);
