@@ -255,8 +255,8 @@ static bool check_promise(checker *k, const graph_node *call, const graph_func *
     int64_t most = 0;
     if (graph_promises_limit(n, &most) && x && !x->def &&
         !graph_is_limited(x->index < call->n_inputs ? call->inputs[x->index] : NULL, most))
-        return fault(k, call->loc, "%s: @%s wants numbers of at most %lld for its parameter %%%s, as of a minimum",
-                     call->op->name, g->name, (long long)most, x->name);
+        return fault(k, call->loc, "%s: @%s wants numbers of at most %lld for its parameter %%%s, as of a minimum with "
+                     "one constant", call->op->name, g->name, (long long)most, x->name);
     for (uint32_t i = first; i <= last; i++) {
         const graph_value *v = n->inputs[i];
         if (!v || v->def)
@@ -285,8 +285,11 @@ static bool check_own_promises(checker *k, const graph_node *n)
     bool ok = true;
     const bool limits = graph_promises_limit(n, &most) && n->inputs[0];
     if (limits && (n->inputs[0]->def || !graph_is_primitive(k->f)) && !graph_is_limited(n->inputs[0], most))
-        ok = fault(k, n->loc, "%s: proved = 1 is said of %%%s, which is no minimum with %lld; leave it out",
-                   n->op->name, n->inputs[0]->name, (long long)most);
+        ok = fault(k, n->loc, "%s: proved = 1 is said of %%%s, which is no minimum with one constant of at most %lld; "
+                   "leave it out", n->op->name, n->inputs[0]->name, (long long)most);
+    else if (limits && !n->inputs[0]->def && k->f->mark != IS_CALLED)
+        ok = fault(k, n->loc, "%s: proved = 1 is said of parameter %%%s, for which no call answers; leave it out",
+                   n->op->name, n->inputs[0]->name);
     for (uint32_t i = 1; graph_promises(n, &first, &last) && i >= first && i <= last; i++) {
         const graph_value *v = n->inputs[i];
         const char *what = last > 1 ? "proved" : "pairs";

@@ -303,7 +303,7 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
         te_iter *it = st->leaves.data[pos];
         uint32_t outside = n->lw->hoisted.len;
         s = with_producers(n, it, build_nest(n, pos + 1));
-        if (n->tensorized && st->op.reducer && st->op.where)
+        if (n->tensorized && st->op.where && pos >= n->first_reduce)
             s = where_after(n, (int32_t)pos, s);
         s = guarded(n, (int32_t)pos, s);
         s = te_with_prefetch(n->lw, st, it, s);
@@ -312,8 +312,8 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
         s = allocate_rolling(n->lw, st, it, loop(n, it, it->var, it->loop, s));
         s = annotated(n, it, tensorized(n, it, s));
     }
-    if (n->tensorized && st->op.where && pos == n->first_reduce)
-        s = where_after(n, -1, s);
+    for (int32_t at = (int32_t)pos; n->tensorized && st->op.where && pos == n->first_reduce && at-- > -1;)
+        s = where_after(n, at, s); /* of data axes: the identity is stored all the same */
     if (st->op.reducer && pos == n->first_reduce)
         s = tir_seq(c, 2, (tir_stmt *[]){init_nest(n), s});
     return s;

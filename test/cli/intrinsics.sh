@@ -24,6 +24,33 @@ if command -v clang-19 > /dev/null && command -v qemu-riscv64 > /dev/null && [ -
     done
 fi
 
+# Four neighbouring bytes are looked at as one word where they are in memory, wherever they begin.
+cat > memory.te <<'END'
+placeholder X: float32[64]
+placeholder P: float32[16]
+compute x: uint8[i: 64] = cast(uint8, max(((float32*)X[i] - 1.0), 0.0))
+compute p: int64[i: 16] = cast(int64, min(max(((float32*)P[i]*8.0), 0.0), 40.0))
+compute y: bool[i: 16] = (((((uint8*)x[select(((int64*)p[i] < 8), i, 17)] | (uint8*)x[(select(((int64*)p[i] < 8), i, 17) + 1)]) | (uint8*)x[(select(((int64*)p[i] < 8), i, 17) + 2)]) | (uint8*)x[(select(((int64*)p[i] < 8), i, 17) + 3)]) != 0)
+return y
+END
+cat > registers.te <<'END'
+placeholder X: float32[4]
+compute t: uint8[i: 4] = cast(uint8, max((float32*)X[i], 0.0))
+compute y: bool[i: 1] = (((((uint8*)t[0] | (uint8*)t[1]) | (uint8*)t[2]) | (uint8*)t[3]) != 0)
+return y
+--- schedule
+set_scope t local.reg
+unroll t.i
+END
+for text in memory registers; do
+    for target in generic x86-64-v3; do
+        [ $target = generic ] || [ "$(uname -m)" = x86_64 ] || continue
+        expect 0 '' run $text.te --interpret --seed 3 --output-dir plain
+        expect 0 '' run $text.te --seed 3 --output-dir there --target $target
+        check "bytes in $text for $target" cmp plain/y.npy there/y.npy
+    done
+done
+
 # Products of bytes, and of 16 bits, whose sums wrap: every instruction that the C text may choose, on machines that have it.
 dot() { # intrinsic, type of a, lanes, target, its compilers, emulator or "", processor
     local granule=4 type=int8 most=90.0 right=1

@@ -219,11 +219,11 @@ class Model:
         limit, or most of them; all of a window's, a border's and a step's places."""
         rng = self.rng
         zero = self.constant(np.uint8(0))
-        channels, outs = [int(n) for n in ((264, 256), (520, 136), (256, 272))[rng.integers(0, 3)]]
+        channels, outs = [int(n) for n in ((264, 256), (520, 136), (256, 272), (8, 8192))[rng.integers(0, 4)]]
         before = self.params("u8", 12)
         value, ins = self.input([1, 8, 7, 9], before), 8
         for n, size, stride, dilation in ((channels, 1, 1, 1), (outs, 1, int(rng.choice([1, 2])), 1),
-                                          (40, 3, 1, int(rng.choice([1, 2])))):
+                                          (40 if outs < 1000 else 8, 3, 1, int(rng.choice([1, 2])))):
             q = np.rint(rng.standard_normal([n, ins, size, size]) * 35).clip(-128, 127).astype(np.int8)
             ws = np.float32(2.0 ** -6 / ins)
             w = self.node("DequantizeLinear", [self.constant(q), self.constant(ws)])

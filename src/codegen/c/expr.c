@@ -309,29 +309,30 @@ static bool bytes_of(tir_expr_ref x, tir_expr_ref *bytes, uint32_t *n)
     return true;
 }
 
-/* Whether any of four or eight neighbouring bytes is not 0: one word. */
+/* Whether any of four or eight neighbouring bytes in memory is not 0: one word. */
 static bool any_byte(c_emit *e, tir_expr_ref x, c_text *out)
 {
-    tir_expr_ref bytes[MOST_BYTES];
-    int64_t zero = 1;
-    uint32_t n = 0;
+    tir_expr_ref bytes[MOST_BYTES], at[MOST_BYTES];
+    int64_t zero = 1, apart[MOST_BYTES] = {0};
+    uint32_t n = 0, first = 0, places = 0;
     if (x->op != TIR_NE || !tir_is_int(x->args[1], &zero) || zero != 0 || !bytes_of(x->args[0], bytes, &n) ||
         (n != MOST_BYTES / 2 && n != MOST_BYTES))
         return false;
-    uint32_t first = 0, places = 0;
-    int64_t at[MOST_BYTES] = {0};
-    for (uint32_t i = 1; i < n; i++) {
-        if (!tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, bytes[i]->args[0], bytes[0]->args[0])), &at[i]))
+    const tir_buffer *b = bytes[0]->u.buffer;
+    for (uint32_t i = 0; i < n; i++) {
+        at[i] = expr_flat(e, b, 1, bytes[i]->args);
+        if (expr_register(e, b, at[i]) ||
+            !tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, at[i], at[0])), &apart[i]))
             return false;
-        first = at[i] < at[first] ? i : first;
+        first = apart[i] < apart[first] ? i : first;
     }
     for (uint32_t i = 0; i < n; i++)
-        places |= at[i] - at[first] < n ? 1u << (at[i] - at[first]) : 0;
+        places |= apart[i] - apart[first] < n ? 1u << (apart[i] - apart[first]) : 0;
     if (places != (1u << n) - 1)
         return false;
     needs_add(e->needs, (c_need){.kind = NEED_ANY_BYTE, .lanes = n});
-    *out = (c_text){arena_printf(e->tmp, "lathe_any_%u(%s + %s)", n, expr_name(e, bytes[0]->u.buffer),
-                                 expr_text(e, bytes[first]->args[0]).s), PREC_PRIMARY};
+    *out = (c_text){arena_printf(e->tmp, "lathe_any_%u(&%s[%s])", n, expr_name(e, b), expr_text(e, at[first]).s),
+                    PREC_PRIMARY};
     return true;
 }
 

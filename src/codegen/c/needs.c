@@ -700,7 +700,7 @@ void needs_add_vector(c_needs *n, c_need need)
 
 static void write_any_byte(writer *w, uint32_t bytes)
 {
-    w_fmt(w, "LATHE_INLINE int lathe_any_%u(const uint8_t *x)\n{\n", bytes);
+    w_fmt(w, "static inline int lathe_any_%u(const uint8_t *x)\n{\n", bytes);
     w_fmt(w, "#if defined(__GNUC__)\n    typedef uint%u_t word __attribute__((may_alias, aligned(1)));\n", bytes * 8);
     w_fmt(w, "    return *(const word *)(const void *)x != 0;\n#else\n    int i, any = 0;\n"
              "    for (i = 0; i < %u; i++)\n        any |= x[i];\n    return any != 0;\n#endif\n}\n\n", bytes);

@@ -497,33 +497,38 @@ static bool windows_lie_in(int64_t image, int64_t out, int64_t stride, int64_t t
            i64_mul(taps - 1, dilation, &reach) && i64_add(last, reach, &last) && last < image;
 }
 
+#define MOST_BLOCK 64 /* channels of a block of an image */
+
 /* The image that the data was made of, [N, I, rows, cols, block], and all weights, [I, kh, kw, block / 4, B, lanes, 4].
  */
 static bool image_fits(compiler *c, const graph_node *n, const shape *out)
 {
     const int64_t *strides = NULL, *extents = NULL, *given = NULL;
-    int64_t x[5], w[7], y[5], size = 0;
+    int64_t x[5], w[7], y[5], size = 0, pixel = 0, line = 0, all = 0;
     (void)graph_attr_ints(n, "strides", &strides);
     (void)graph_attr_ints(n, "out", &extents);
-    if (n->n_inputs < 4)
-        return graph_attr_int(n, "most") == UINT8_MAX ||
-               infer_error(c, n, "data of at most %lld needs the image that it was made of",
-                           (long long)graph_attr_int(n, "most"));
+    const int64_t most = graph_attr_int(n, "most");
+    const bool image = n->n_inputs > 3 && n->inputs[3], weights = n->n_inputs > 4 && n->inputs[4];
+    const uint32_t dilations = graph_attr_ints(n, "dilations", &given);
+    if (!image && !weights)
+        return most == UINT8_MAX || infer_error(c, n, "data of at most %lld needs the image that it was made of",
+                                                (long long)most);
     if (infer_in(n, 0)->dt != DT_U8)
         return infer_error(c, n, "data that is split is u8");
-    if (n->n_inputs < 5 || !n->inputs[3] || !n->inputs[4])
+    if (!image || !weights)
         return infer_error(c, n, "an image and its weights come together");
+    if (dilations != 0 && dilations != 2)
+        return infer_error(c, n, "dilations are two distances");
     if (!shape_get(infer_in(n, 3)->shape, x) || !shape_get(infer_in(n, 4)->shape, w) || !shape_get(*out, y) ||
         !dim_is_const(infer_in(n, 0)->shape.dims[1], &size))
         return infer_error(c, n, "the image, or its weights, are of no known size");
-    const int64_t pixel = x[1] * x[4];
-    const bool dilated = graph_attr_ints(n, "dilations", &given) == 2;
-    if (x[0] != y[0] || x[4] % STEPS_RUN != 0 || pixel * x[2] * x[3] != size || w[0] != x[1] ||
-        w[3] * STEPS_RUN != x[4] || w[4] != y[1] || w[5] != y[4] || w[6] != STEPS_RUN)
+    if (x[4] < STEPS_RUN || x[4] > MOST_BLOCK || x[4] % STEPS_RUN != 0 || x[0] != y[0] || w[0] != x[1] ||
+        w[3] != x[4] / STEPS_RUN || w[4] != y[1] || w[5] != y[4] || w[6] != STEPS_RUN || !i64_mul(x[1], x[4], &pixel) ||
+        !i64_mul(pixel, x[3], &line) || !i64_mul(line, x[2], &all) || all != size)
         return infer_error(c, n, "the image, its weights and the lists are not of the same channels");
-    if (pixel == 0 || strides[1] % pixel != 0 || strides[0] % (pixel * x[3]) != 0 ||
-        !windows_lie_in(x[2], extents[0], strides[0] / (pixel * x[3]), w[1], dilated ? given[0] : 1) ||
-        !windows_lie_in(x[3], extents[1], strides[1] / pixel, w[2], dilated ? given[1] : 1))
+    if (line == 0 || strides[1] % pixel != 0 || strides[0] % line != 0 ||
+        !windows_lie_in(x[2], extents[0], strides[0] / line, w[1], dilations ? given[0] : 1) ||
+        !windows_lie_in(x[3], extents[1], strides[1] / pixel, w[2], dilations ? given[1] : 1))
         return infer_error(c, n, "windows do not lie in the image");
     return true;
 }
@@ -545,9 +550,10 @@ bool infer_conv2d_steps(compiler *c, const graph_node *n, type *out)
     dim d[5] = {x->shape.dims[0], w->shape.dims[0], dim_const(c, extents[0]), dim_const(c, extents[1]),
                 w->shape.dims[3]};
     if (lanes != 0) {
-        if (lanes < 0 || !dim_is_const(d[1], &blocks) || !dim_is_const(d[4], &shared) || shared % lanes != 0)
+        if (lanes < 0 || !dim_is_const(d[1], &blocks) || !dim_is_const(d[4], &shared) || shared < lanes ||
+            shared % lanes != 0 || !i64_mul(blocks, shared / lanes, &blocks))
             return infer_error(c, n, "lists are not for whole blocks of %lld channels", (long long)lanes);
-        d[1] = dim_const(c, blocks * (shared / lanes));
+        d[1] = dim_const(c, blocks);
         d[4] = dim_const(c, lanes);
     }
     const shape y = shape_make(c, 5, d);

@@ -18,10 +18,10 @@
 #define MOST_FIFTHS 7
 /* The same by data of i8, whose steps take a fifth more time. */
 #define MOST_SIGNED 6
-/* By data that is split, in tenths; of a list that two blocks of output channels share, where these are not more. Fewer
- * weights than that gain less than what looking for large numbers takes. */
-#define MOST_SPLIT    13
-#define MOST_SHARED   16
+/* By data that is split: the longest list, in tenths; output channels that may share one; weights of which fewer gain
+ * less than what looking for large numbers takes. */
+#define MOST_SPLIT     13
+#define MOST_SHARED    16
 #define LEAST_TO_SPLIT (1 << 16)
 /* Measured as attention's (docs/performance.md). */
 #define FEW_ROWS 12 /* of a left operand, for which the right one is not turned: that takes longer than sums in lanes */

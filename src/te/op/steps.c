@@ -182,7 +182,7 @@ bool compute_conv2d_steps(te_graph *g, const graph_node *n, te_tensor *const *in
     (void)graph_attr_ints(n, "strides", &v.strides);
     (void)graph_attr_ints(n, "out", &extents);
     v.lanes = te_shape(g, t)[LANE];
-    v.shared = te_most(g, in[1]->shape[3]) / te_most(g, v.lanes);
+    v.shared = te_most(g, v.lanes) > 0 ? te_most(g, in[1]->shape[3]) / te_most(g, v.lanes) : 1;
     const int64_t reach = (extents[0] - 1) * v.strides[0] + (extents[1] - 1) * v.strides[1] + STEPS_RUN - 1;
     out[0] = sums_of(g, n, &v, "conv", reach);
     te_count_macs(g, 2, (int64_t[]){te_most_count(g, out[0]), products > 0 ? products : te_most(g, in[1]->shape[1]) *
