@@ -223,7 +223,7 @@ class Model:
         before = self.params("u8", 12)
         value, ins = self.input([1, 8, 7, 9], before), 8
         for n, size, stride, dilation in ((channels, 1, 1, 1), (outs, 1, int(rng.choice([1, 2])), 1),
-                                          (40 if outs < 1000 else 8, 3, 1, int(rng.choice([1, 2])))):
+                                          (40, 3 if outs < 1000 else 1, 1, int(rng.choice([1, 2])))):
             q = np.rint(rng.standard_normal([n, ins, size, size]) * 35).clip(-128, 127).astype(np.int8)
             ws = np.float32(2.0 ** -6 / ins)
             w = self.node("DequantizeLinear", [self.constant(q), self.constant(ws)])
