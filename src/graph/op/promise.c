@@ -22,7 +22,8 @@ bool graph_promises(const graph_node *n, uint32_t *out_first, uint32_t *out_last
 
 bool graph_promises_limit(const graph_node *n, int64_t *out_most)
 {
-    *out_most = graph_attr(n, "most") && graph_attr_int(n, "proved") != 0 ? graph_attr_int(n, "most") : UINT8_MAX;
+    const bool proved = graph_attr(n, "most") && graph_attr(n, "proved") && graph_attr_int(n, "proved") != 0;
+    *out_most = proved ? graph_attr_int(n, "most") : UINT8_MAX;
     return *out_most < UINT8_MAX;
 }
 
