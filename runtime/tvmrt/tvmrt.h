@@ -53,7 +53,7 @@ extern "C" {
 #ifdef TVMRT_PORT_FREERTOS
 #define TVMRT_SPIN 0
 #else
-#define TVMRT_SPIN 4000
+#define TVMRT_SPIN 20000
 #endif
 #endif
 

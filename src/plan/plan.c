@@ -18,7 +18,7 @@ uint32_t plan_parts(const plan_problem *p, const plan_op *op)
     bool own_scratch = false;
     for (uint32_t i = 0; i < op->n_scratch; i++)
         own_scratch |= op->scratch[i].per_part;
-    int64_t most = (int64_t)p->workers * (own_scratch ? 1 : 4), wanted = op->work / WORK_PER_PART;
+    int64_t most = (int64_t)p->workers * (own_scratch && !p->keep_busy ? 1 : 4), wanted = op->work / WORK_PER_PART;
     most = op->workers > 0 ? op->workers : most;
     wanted = wanted < most ? wanted : most;
     wanted = wanted < op->extent ? wanted : op->extent;
