@@ -108,12 +108,14 @@ static bool reads_weights(const graph_node *n)
             (strncmp(op, "qnn.conv", strlen("qnn.conv")) == 0 && strstr(op, "_transpose")));
 }
 
-/* Whether what n says of its weights can be seen once they are taken apart: in their range. */
+/* Whether what has to be true of n's weights can be seen once they are taken apart: in their range. Steps have room in
+ * 16 bits, proved or not. */
 static bool keeps_promise(const graph_node *n, int64_t least)
 {
-    const int64_t most = strstr(n->op->name, "_steps") ? STEPS_EACH : NN_PAIRS_BOUND;
-    const char *promise = graph_attr(n, "pairs") ? "pairs" : graph_attr(n, "proved") ? "proved" : NULL;
-    return !promise || graph_attr_int(n, promise) == 0 || (least >= -most && least + 15 <= most);
+    const bool steps = strstr(n->op->name, "_steps") != NULL;
+    const int64_t most = steps ? STEPS_EACH : NN_PAIRS_BOUND;
+    const bool promised = steps || (graph_attr(n, "pairs") && graph_attr_int(n, "pairs") != 0);
+    return !promised || (least >= -most && least + 15 <= most);
 }
 
 /* The constant w, value of `from`, in bytes. */
