@@ -228,6 +228,14 @@ static uint64_t scratch_per_part(const plan_op *o)
     return sum;
 }
 
+/* The next lower number of parts that workers have equal shares of, but not below least_parts. */
+static uint32_t fewer_parts(const plan_problem *p, const plan_op *op, uint32_t parts)
+{
+    const uint32_t least = least_parts(p, op);
+    const uint32_t fewer = parts > p->workers ? (parts - 1) / p->workers * p->workers : parts - 1;
+    return fewer > least ? fewer : least;
+}
+
 /* Every part of an operator may need scratch of its own: fewer parts where that is what lifts a layer above the limit,
  * but not fewer than least_parts. */
 static void spare_scratch(const plan_facts *f, candidate *x, uint64_t limit)
@@ -253,7 +261,7 @@ static void spare_scratch(const plan_facts *f, candidate *x, uint64_t limit)
         arena_reset(f->a, mark);
         if (worst == UINT32_MAX)
             return;
-        x->parts[worst] -= x->parts[worst] > least_parts(f->p, &f->p->ops.data[worst]);
+        x->parts[worst] = fewer_parts(f->p, &f->p->ops.data[worst], x->parts[worst]);
     }
 }
 
