@@ -11,6 +11,7 @@
 #include "type/cpu_model.h"
 #include "type/dot.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Steps of the longest list, in fifths of those that the weights have without a bound on sums. Longer lists took as
@@ -322,6 +323,16 @@ static bool few_are_large(const graph_value *x)
     return false;
 }
 
+/* Whether any four weights may meet in 16 bits: lists are as short as they can be by whatever data, and weights of 4
+ * bits, which are packed later, stay so. */
+static bool any_four_meet(const tensor_data *w)
+{
+    for (int64_t i = 0; i < w->count; i++)
+        if (llabs((long long)tensor_get_i64(w, i)) > STEPS_EACH)
+            return false;
+    return true;
+}
+
 /* Lists by data that is split, where that is likely to pay. */
 static bool split_lists(packer *p, const graph_node *n, steps_source *from, steps_lists *out)
 {
@@ -330,7 +341,7 @@ static bool split_lists(packer *p, const graph_node *n, steps_source *from, step
     split.most = STEPS_LIMIT;
     if (dim_is_const(n->outputs[0]->type.shape.dims[1], &blocks) && blocks % 2 == 0 && split.lanes * 2 <= MOST_SHARED)
         split.lanes *= 2;
-    if (from->weights->count < LEAST_TO_SPLIT || !few_are_large(n->inputs[0]) ||
+    if (from->weights->count < LEAST_TO_SPLIT || any_four_meet(from->weights) || !few_are_large(n->inputs[0]) ||
         !steps_make(p->r.c, &split, (steps_least(from) * MOST_SPLIT + 9) / 10, out))
         return false;
     *from = split;

@@ -446,7 +446,7 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
     int64_t shared = 0;
     (void)dim_is_const(te_in_type(n, 1)->shape.dims[3], &shared);
     v.shared = shared / te_axis_extent(anchor, v.lane);
-    if (!has_tiles(&v))
+    if (!has_tiles(&v) || (beside[0] && v.unpacked)) /* split data has no stage for weights that are taken apart */
         return te_schedule_default(s, t, n, NULL, last);
     if (!beside[0])
         return schedule_conv(v, n);
