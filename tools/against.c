@@ -28,6 +28,7 @@ bool session_run_as_c(session *s, run_model *out)
     o.port = "posix";
     o.board = NULL;
     o.memories = NULL;
+    o.integers |= o.target && o.target->integers; /* what the target says by itself is said of the reference */
     o.target = s->is_computation ? o.target : target_find("generic");
     if (!pipeline_compile(c, s->path, &o, &r) || !file_make_dirs(&c->diags, dir) ||
         !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, NULL, out))

@@ -110,6 +110,24 @@ expect 1 '^y5: onnxruntime with session.x64quantprecision=1.* differs from that 
 expect 1 '"other_session": "session.x64quantprecision=1.*", "other_session_wrong": [1-9]' \
     verify norms.onnx --against onnxruntime --rtol 0 --atol 0 --interpret --json
 
+# A NaN is not half-way between two steps: onnxruntime makes it the lowest one, and a package 0 (docs/quantize.md).
+"$python" - << 'PY' || exit 1
+import numpy as np, onnx
+from onnx import helper as h, TensorProto as T
+one = h.make_graph([h.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])], "g", [h.make_tensor_value_info("x", 1, [8])],
+    [h.make_tensor_value_info("y", T.INT8, [8])], [h.make_tensor("s", 1, [], [0.25]), h.make_tensor("z", T.INT8, [], [0])])
+onnx.save(h.make_model(one, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "one.onnx")
+np.save("nan.npy", np.array([np.nan, 1, 2, 3, np.inf, -np.inf, 0.375, np.nan], np.float32))
+PY
+expect 1 'error: output .y.: 2 of 8 elements' verify one.onnx --against onnxruntime --input x=nan.npy --interpret
+expect 1 '^y: .*WRONG$' verify one.onnx --against onnxruntime --input x=nan.npy --interpret
+"$lathe" verify one.onnx --against onnxruntime --input x=nan.npy --interpret > warned 2>&1
+check "numpy warns of nothing" bash -c '! grep -q Warning warned'
+# What a target does by itself is done by the reference, too.
+if grep -q avx2 /proc/cpuinfo 2> /dev/null; then
+    expect 0 ' ok$' verify product.onnx --against c --target x86-64-v3 $inputs --rtol 0 --atol 0
+fi
+
 # Layers that onnxruntime computes in floats: weights of 4 bits are compared as bytes, a 16-bit result half-way between two
 # steps may be either of them. `bent` models have 9 more of 32 on one channel: steps that differ off ties.
 "$python" - << 'PY' || exit 1
