@@ -200,7 +200,7 @@ static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
         return "its data is not quantised to 8 or 16 bits with one scale";
     if (!qnn_dequantized(n->inputs[1], false, &out->w) &&
         !(qnn_is_quantised(n->inputs[1], &out->w) && qnn_is_single(&out->w)))
-        return "its weights are not quantised to 8 bits";
+        return "its weights are not quantised to 8 bits with scales above 0";
     if (qnn_is_wide(&out->w))
         return "its weights are of 16 bits";
     const type *w = &n->inputs[1]->type, *t = &n->outputs[0]->type;

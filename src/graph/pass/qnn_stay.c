@@ -11,11 +11,18 @@ void qnn_set_reason(compiler *c, qnn_reasons *r, const graph_node *n, const char
     ptr_map_set(&r->of, n, r->texts.len - 1);
 }
 
+/* Directly or reshaped. A reshape computes nothing itself. */
 static bool reads_dequantised(const graph_node *n)
 {
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (rewrite_is_op(n->inputs[i], "qnn.dequantize") && n->inputs[i]->def->inputs[0]->type.dt != DT_I32)
+    if (strcmp(n->op->name, "reshape") == 0)
+        return false;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        const graph_value *x = n->inputs[i];
+        while (x && x->def && strcmp(x->def->op->name, "reshape") == 0)
+            x = x->def->inputs[0];
+        if (x && rewrite_is_op(x, "qnn.dequantize") && x->def->inputs[0]->type.dt != DT_I32)
             return true;
+    }
     return false;
 }
 
