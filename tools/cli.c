@@ -540,6 +540,7 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     out->opt_level = (int)level;
     out->plan_effort = (uint32_t)effort;
     out->no_winograd = cli_has(x, OPT_NO_WINOGRAD);
+    out->no_split_data = cli_has(x, OPT_NO_SPLIT_DATA);
     out->requant = cli_choice(x, OPT_REQUANT, NULL, "exact");
     out->short_names = cli_choice(x, OPT_NAMES, NULL, "long") == 1;
     out->shares_kernels = cli_has(x, OPT_SHARE_KERNELS);

@@ -25,6 +25,7 @@ static bool opt_graph(cli *x, const char *file, span s, const compile_options *h
     pass_options o = {.target = how->target ? how->target : target_default(),
                       .opt_level = how->opt_level,
                       .no_winograd = how->no_winograd,
+                      .no_split_data = how->no_split_data,
                       .offload = how->offload,
                       .no_integers = !how->integers && !passes && !(how->target && how->target->integers),
                       .quantised_ends = how->quantised_ends,

@@ -206,6 +206,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
     pass_options options = {.target = t,
                             .opt_level = o->opt_level,
                             .no_winograd = o->no_winograd,
+                            .no_split_data = o->no_split_data,
                             .offload = o->offload,
                             .no_integers = !o->integers && !t->integers,
                             .quantised_ends = o->quantised_ends,

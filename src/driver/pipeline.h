@@ -30,7 +30,7 @@ typedef struct compile_options {
     uint32_t widths[COMPILE_MAX_WIDTHS], n_widths; /* bytes of vectors that it is for; none: all of the target's */
     const struct target *target; /* NULL: default */
     int opt_level;
-    bool no_winograd; /* see pass_options */
+    bool no_winograd, no_split_data; /* see pass_options */
     const struct offload *offload; /* who takes parts of the model, graph/pass/offload.h; NULL: nobody */
     bool integers;    /* quantised values that round to the nearest even, too; see pass_options */
     bool input_in_workspace; /* inputs of a package lie in its workspace; plan_problem_of */

@@ -16,6 +16,7 @@ typedef struct pass_options {
     const struct target *target; /* who will run what comes out */
     int opt_level;               /* 0..3 */
     bool no_winograd;            /* convolutions keep the direct form, whose error is smaller */
+    bool no_split_data;          /* pack-weights splits no data; its time is the same whatever the numbers are */
     const struct offload *offload; /* targets that take a part of the graph, graph/pass/offload.h; NULL: none */
     bool no_integers;            /* of quantised values only those that round half up are integers */
     bool quantised_ends;         /* inputs and results are handed over quantised where they are so inside */

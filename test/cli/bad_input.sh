@@ -76,7 +76,7 @@ expect_error 2 'second time' run "$model" --input image=zero.bin --input image=z
 expect_error 2 'is graph text' compile symbol.txt --dim n=3 -o out
 "$lathe" compile "$model" -q -o package
 expect_error 2 'compiled already, without an open extent' run package --dim n=3
-for option in --integers '--requant fast' --quantized-io '--plan-effort 9' '--schedules no' --no-winograd '--offload vta' \
+for option in --integers '--requant fast' --quantized-io '--plan-effort 9' '--schedules no' --no-winograd --no-split-data '--offload vta' \
     --input-in-workspace '--share-kernels shape' --interpret '-O1'; do
     expect_error 2 'compiled already: --' run package $option
 done

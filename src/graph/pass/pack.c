@@ -45,6 +45,7 @@ typedef struct packer {
     rewriter r;
     const struct target *target;
     uint32_t lanes;
+    bool no_split;
     arena scratch;
     ptr_map packed; /* weights -> position in `list`: weights that several nodes share are packed once */
     VEC(packed_weights) list;
@@ -341,10 +342,14 @@ static bool split_lists(packer *p, const graph_node *n, steps_source *from, step
     split.most = STEPS_LIMIT;
     if (dim_is_const(n->outputs[0]->type.shape.dims[1], &blocks) && blocks % 2 == 0 && split.lanes * 2 <= MOST_SHARED)
         split.lanes *= 2;
-    if (from->weights->count < LEAST_TO_SPLIT || any_four_meet(from->weights) || !few_are_large(n->inputs[0]) ||
+    if (p->no_split || from->weights->count < LEAST_TO_SPLIT || any_four_meet(from->weights) || !few_are_large(n->inputs[0]) ||
         !steps_make(p->r.c, &split, (steps_least(from) * MOST_SPLIT + 9) / 10, out))
         return false;
     *from = split;
+    const char *text = arena_printf(&p->r.c->mem, "its data is split: it takes the longer, the more numbers of that are "
+                                    "above %d; --no-split-data has other lists (docs/quantize.md)", STEPS_LIMIT);
+    const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name, text, n->loc};
+    vec_push(&p->r.c->mem, &p->r.f->module->notes, note);
     return true;
 }
 
@@ -637,9 +642,9 @@ static void pack_matmul(packer *p, graph_node *n)
     graph_set_attr(p->r.f, n, attr_int(c, "units", units));
 }
 
-static bool run(compiler *c, graph_func *f, const struct target *t)
+static bool run(compiler *c, graph_func *f, const pass_options *o)
 {
-    packer p = {.target = t, .lanes = t->vector_bytes / 4};
+    packer p = {.target = o->target, .lanes = o->target->vector_bytes / 4, .no_split = o->no_split_data};
     arena_init(&p.scratch, &c->mem);
     ptr_map_init(&p.packed, &p.scratch);
     ptr_map_init(&p.filled, &p.scratch);
@@ -677,6 +682,6 @@ bool graph_pass_pack(compiler *c, graph_module *m, const pass_options *o)
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len && lanes > 1; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i], o->target);
+            ok &= run(c, m->funcs.data[i], o);
     return ok;
 }
