@@ -87,7 +87,7 @@ bool rows_conv_derive(rows_conv *v)
     v->tiled = v->words && !v->depthwise && v->pixel % ROWS_GRANULE == 0 && w->kernel[0] == 1 &&
                w->kernel[1] == 1 && v->out_extent[1] > 1;
     bool one = v->images * v->out_extent[0] * v->out_extent[1] == 1;
-    v->block = one && v->out % 4 == 0 ? 4 : v->out % 2 == 0 ? 2 : 1;
+    v->block = one && v->out % 4 == 0 ? 4 : v->out > 1 ? 2 : 1;
     return true;
 }
 
@@ -102,7 +102,7 @@ bool rows_conv_can_be_direct(const rows_conv *v)
 
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
 {
-    int64_t sums[6] = {v->out / v->block, v->patches ? 1 : v->win.kernel[0], v->taps, v->steps, v->block, ROWS_GRANULE};
+    int64_t sums[6] = {up_to(v->out, v->block) / v->block, v->patches ? 1 : v->win.kernel[0], v->taps, v->steps, v->block, ROWS_GRANULE};
     const int64_t channels = v->lanes && v->nibbles ? v->out / 2 : v->out;
     int64_t single[3] = {channels, v->win.kernel[0], v->win.kernel[1]};
     if (v->lanes && !v->depthwise) {
@@ -124,7 +124,7 @@ dtype rows_conv_weight_type(const rows_conv *v)
 
 bool rows_conv_has_pairs(const rows_conv *v)
 {
-    return v->lanes ? v->out % 2 == 0 : !v->depthwise && v->block % 2 == 0;
+    return v->lanes ? v->out % 2 == 0 : !v->depthwise && v->out % 2 == 0;
 }
 
 int64_t rows_conv_nibble(const rows_conv *v, int64_t e, int64_t c, int64_t *out_half)

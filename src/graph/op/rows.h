@@ -56,12 +56,13 @@ bool rows_conv_can_be_direct(const rows_conv *v);
  * chunks are given. false: the window does not fit into the input, or they are too large. */
 bool rows_conv_derive(rows_conv *v);
 /* Shape of the weights: depthwise [channels, rows, columns]; else blocks of result channels, rows, runs, steps,
- * channels of the block, elements of the step, where elements 1 and 2 have changed places: what an instruction that
- * widens every second byte makes of them are neighbours again; with direct they stand as they are. Of lanes: channels,
- * rows (1: patches), runs, elements of the run. With nibbles the two last are pairs of channels of the block, and four
- * bytes: 2 * h + c has two weights of channel c of the pair, elements h and h + 2 of the step (direct: 2 * h and
- * 2 * h + 1), the first one in the upper half; depthwise [channels, rows], element x of a row in bits 4 * x on. Of
- * lanes the first extent counts pairs of channels, depthwise or not, whose first one is in the upper half. */
+ * channels of the block (0 for those that the last one does not have), elements of the step, where elements 1 and 2
+ * have changed places: what an instruction that widens every second byte makes of them are neighbours again; with
+ * direct they stand as they are. Of lanes: channels, rows (1: patches), runs, elements of the run. With nibbles the two
+ * last are pairs of channels of the block, and four bytes: 2 * h + c has two weights of channel c of the pair, elements
+ * h and h + 2 of the step (direct: 2 * h and 2 * h + 1), the first one in the upper half; depthwise [channels, rows],
+ * element x of a row in bits 4 * x on. Of lanes the first extent counts pairs of channels, depthwise or not, whose
+ * first one is in the upper half. */
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6]);
 dtype rows_conv_weight_type(const rows_conv *v);
 #endif

@@ -158,7 +158,7 @@ static void pack_block(const rows_conv *v, const source *s, int64_t o, uint8_t *
         for (int64_t t = 0; t < v->taps; t++, at += rows)
             for (int64_t x = 0; x < columns; x++)
                 for (int64_t i = 0; i < v->in; i++)
-                    for (int64_t b = 0; b < v->block; b++)
+                    for (int64_t b = 0; b < v->block && o + b < v->out; b++)
                         put_weight(v, at, ((v->patches ? y * columns : 0) + x) * pixel + i, b,
                                    s->bytes[(o + b) * s->o + i * s->i + y * s->y + (t + x) * s->x]);
 }
@@ -267,7 +267,7 @@ static const uint8_t *pack(converter *v, const rows_conv *r, const source *s)
         pack_windows(r, s, bytes, dtype_bytes(dt));
     } else {
         for (int64_t o = 0; o < r->out; o += r->block)
-            pack_block(r, s, o, bytes + o / r->block * (count / (r->out / r->block)));
+            pack_block(r, s, o, bytes + o / r->block * (count / dims[0]));
     }
     return bytes;
 }
