@@ -273,14 +273,42 @@ static uint64_t soonest_peak(const plan_facts *f, const uint32_t *layer)
     return b.peak;
 }
 
-/* Each candidate cuts operators in its own way: what one gives up for memory, another may keep. */
+/* Each candidate cuts operators in its own way: what one gives up for memory, another may keep. Where parts have
+ * scratch it begins with one for each worker. */
 static candidate new_candidate(const plan_facts *f, const char *order)
 {
     candidate x = {
         .layer = arena_array(f->a, uint32_t, f->n_ops), .parts = arena_array(f->a, uint32_t, f->n_ops), .order = order};
-    for (uint32_t op = 0; op < f->n_ops; op++)
-        x.parts[op] = plan_parts(f->p, &f->p->ops.data[op]);
+    for (uint32_t op = 0; op < f->n_ops; op++) {
+        const plan_op *o = &f->p->ops.data[op];
+        x.parts[op] = plan_parts(f->p, o);
+        if (scratch_per_part(o) > 0 && x.parts[op] > f->p->workers)
+            x.parts[op] = f->p->workers;
+    }
     return x;
+}
+
+/* More parts with scratch, in layers that have room for them below the largest: the workspace stays as it is. */
+static void take_room(const plan_facts *f, candidate *x)
+{
+    candidate more = *x;
+    more.parts = arena_array(f->a, uint32_t, f->n_ops);
+    memcpy(more.parts, x->parts, f->n_ops * sizeof *more.parts);
+    uint64_t *live = bytes_in_layers(f, &x->blocks);
+    for (uint32_t op = 0; op < f->n_ops; op++) {
+        const plan_op *o = &f->p->ops.data[op];
+        const uint64_t each = scratch_per_part(o), room = x->blocks.peak - live[x->layer[op]];
+        uint32_t parts = plan_parts(f->p, o);
+        while (parts > x->parts[op] && (parts - x->parts[op]) * each > room)
+            parts = fewer_parts(f->p, o, parts);
+        if (each > 0 && parts > x->parts[op]) {
+            live[x->layer[op]] += (parts - x->parts[op]) * each;
+            more.parts[op] = parts;
+        }
+    }
+    weigh(f, &more);
+    if (more.bytes <= x->bytes)
+        *x = more;
 }
 
 /* The widest layering when it costs at most a tenth more than the bound, or no more than parts that stay; else the
@@ -306,6 +334,7 @@ static candidate choose(const plan_facts *f, const order_facts *known)
         if (next.bytes < best.bytes)
             best = next;
     }
+    take_room(f, &best);
     return best;
 }
 

@@ -102,7 +102,8 @@ bool rows_conv_can_be_direct(const rows_conv *v)
 
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])
 {
-    int64_t sums[6] = {up_to(v->out, v->block) / v->block, v->patches ? 1 : v->win.kernel[0], v->taps, v->steps, v->block, ROWS_GRANULE};
+    const int64_t blocks = up_to(v->out, v->block) / v->block, rows = v->patches ? 1 : v->win.kernel[0];
+    int64_t sums[6] = {blocks, rows, v->taps, v->steps, v->block, ROWS_GRANULE};
     const int64_t channels = v->lanes && v->nibbles ? v->out / 2 : v->out;
     int64_t single[3] = {channels, v->win.kernel[0], v->win.kernel[1]};
     if (v->lanes && !v->depthwise) {

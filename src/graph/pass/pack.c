@@ -342,12 +342,13 @@ static bool split_lists(packer *p, const graph_node *n, steps_source *from, step
     split.most = STEPS_LIMIT;
     if (dim_is_const(n->outputs[0]->type.shape.dims[1], &blocks) && blocks % 2 == 0 && split.lanes * 2 <= MOST_SHARED)
         split.lanes *= 2;
-    if (p->no_split || from->weights->count < LEAST_TO_SPLIT || any_four_meet(from->weights) || !few_are_large(n->inputs[0]) ||
-        !steps_make(p->r.c, &split, (steps_least(from) * MOST_SPLIT + 9) / 10, out))
+    if (p->no_split || from->weights->count < LEAST_TO_SPLIT || any_four_meet(from->weights) ||
+        !few_are_large(n->inputs[0]) || !steps_make(p->r.c, &split, (steps_least(from) * MOST_SPLIT + 9) / 10, out))
         return false;
     *from = split;
-    const char *text = arena_printf(&p->r.c->mem, "its data is split: it takes the longer, the more numbers of that are "
-                                    "above %d; --no-split-data has other lists (docs/quantize.md)", STEPS_LIMIT);
+    const char *text = arena_printf(&p->r.c->mem,
+                                    "its data is split: it takes the longer, the more numbers of that are above %d; "
+                                    "--no-split-data has other lists (docs/quantize.md)", STEPS_LIMIT);
     const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name, text, n->loc};
     vec_push(&p->r.c->mem, &p->r.f->module->notes, note);
     return true;
