@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose-conv-algorithm: a convolution of 3 x 3 in blocks of channels becomes a Winograd convolution where an estimate
  * of cycles says so. What counts: multiplications saved, transforms added, tiles that reach beyond the image, and the
- * reading of weights, of which F(4x4) has four times as many: a kernel that looks faster alone loses in a network whose
- * weights do not stay in a cache. The weights' transform is an operator on a constant, which the constant folder
- * evaluates. */
+ * reading of weights, of which F(4x4) has four times as many (eight times the bytes in integers): a kernel that looks
+ * faster alone loses in a network whose weights do not stay in a cache. The weights' transform is an operator on a
+ * constant, which the constant folder evaluates. */
 #include "graph/op/winograd.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
@@ -26,6 +26,11 @@
 
 #define SLACK 16 /* the workspace may become this part larger */
 
+typedef struct transformed_weights {
+    graph_value *value;
+    int64_t tile;
+} transformed_weights;
+
 typedef struct chooser {
     rewriter r;
     int64_t lanes;
@@ -35,7 +40,7 @@ typedef struct chooser {
     double bytes_per_cycle; /* at which weights arrive */
     arena scratch;
     ptr_map transformed; /* weights -> position in `list`: those that several nodes share are transformed once */
-    VEC(graph_value *) list;
+    VEC(transformed_weights) list;
 } chooser;
 
 typedef struct conv_size {
@@ -100,25 +105,34 @@ static bool comes_out(const graph_node *n, const conv_size *z, int64_t tile)
            winograd_integers_fit(winograd_form_of(tile), graph_constant(n->inputs[1]), n->inputs[0]->type.dt);
 }
 
-/* 0: direct. room: bytes that a part may use between the steps. What is estimated not much slower than the best may be
- * chosen by a record. */
-static int64_t best_tile(chooser *v, const graph_node *n, const conv_size *z, double room)
+static const int64_t tiles[] = {0, 2, 4}; /* 0: direct */
+enum { N_FORMS = sizeof tiles / sizeof *tiles };
+
+/* Estimates for each form, and which is the least. room: bytes that a part may use between the steps. */
+static uint32_t estimate(const chooser *v, const graph_node *n, const conv_size *z, double room, double *cycles)
 {
-    static const int64_t tiles[] = {0, 2, 4};
-    static const char *const names[] = {"direct", "winograd 2", "winograd 4"};
-    double cycles[3] = {direct_cycles(v, z) * WORTH_CHANGING}, least = cycles[0];
-    for (uint32_t i = 1; i < 3; i++) {
+    uint32_t best = 0;
+    cycles[0] = direct_cycles(v, z) * WORTH_CHANGING;
+    for (uint32_t i = 1; i < N_FORMS; i++) {
         bool fits = least_scratch(v, z, tiles[i]) <= room && comes_out(n, z, tiles[i]);
         cycles[i] = fits ? winograd_cycles(v, z, tiles[i]) : HUGE_VAL;
-        least = cycles[i] < least ? cycles[i] : least;
+        best = cycles[i] < cycles[best] ? i : best;
     }
-    const char *forms[3];
-    int64_t of[3];
-    uint32_t n_forms = 0, rule = 0;
-    for (uint32_t i = 0; i < 3; i++) {
-        if (cycles[i] > least * WORTH_TRYING)
+    return best;
+}
+
+/* What is estimated not much slower than the best may be chosen by a record. */
+static int64_t best_tile(chooser *v, const graph_node *n, const conv_size *z, double room)
+{
+    static const char *const names[] = {"direct", "winograd 2", "winograd 4"};
+    double cycles[N_FORMS];
+    uint32_t best = estimate(v, n, z, room, cycles), n_forms = 0, rule = 0;
+    const char *forms[N_FORMS];
+    int64_t of[N_FORMS];
+    for (uint32_t i = 0; i < N_FORMS; i++) {
+        if (cycles[i] > cycles[best] * WORTH_TRYING)
             continue;
-        rule = cycles[i] == least ? n_forms : rule;
+        rule = i == best ? n_forms : rule;
         of[n_forms] = tiles[i];
         forms[n_forms++] = names[i];
     }
@@ -167,7 +181,7 @@ static bool can_change(const chooser *v, const graph_node *n, conv_size *out)
 }
 
 /* Weights of the form in integers, as many inputs as the data's blocks have. */
-static graph_value *transformed_integers(chooser *v, const graph_node *n, int64_t tile)
+static graph_value *transform_integers(chooser *v, const graph_node *n, int64_t tile)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
     int64_t ins = (w->dims[1] + v->lanes - 1) / v->lanes * v->lanes;
@@ -175,20 +189,28 @@ static graph_value *transformed_integers(chooser *v, const graph_node *n, int64_
     return rewrite_constant(&v->r, t, n->inputs[1]->name, n->loc);
 }
 
+static graph_value *transform(chooser *v, const graph_node *n, int64_t tile)
+{
+    attr attrs[2] = {attr_int(v->r.c, "tile_size", tile), attr_int(v->r.c, "block", v->lanes)};
+    graph_value *u =
+        rewrite_emit(&v->r, "nn.conv2d_winograd_weight_transform", 1, &n->inputs[1], 2, attrs, n->loc);
+    if (u)
+        rewrite_take_name(u, n->inputs[1]);
+    return u;
+}
+
+/* NULL: after an error. */
 static graph_value *transformed(chooser *v, const graph_node *n, int64_t tile)
 {
-    compiler *c = v->r.c;
     graph_value *w = n->inputs[1];
     uint32_t at = 0;
-    if (ptr_map_get(&v->transformed, w, &at) && graph_attr_int(v->list.data[at]->def, "tile_size") == tile)
-        return v->list.data[at];
-    attr attrs[2] = {attr_int(c, "tile_size", tile), attr_int(c, "block", v->lanes)};
-    graph_value *u = rewrite_emit(&v->r, "nn.conv2d_winograd_weight_transform", 1, &w, 2, attrs, n->loc);
+    if (ptr_map_get(&v->transformed, w, &at) && v->list.data[at].tile == tile)
+        return v->list.data[at].value;
+    graph_value *u = dtype_is_float(w->type.dt) ? transform(v, n, tile) : transform_integers(v, n, tile);
     if (!u)
         return NULL;
-    rewrite_take_name(u, w);
     ptr_map_set(&v->transformed, w, v->list.len);
-    vec_push(&v->scratch, &v->list, u);
+    vec_push(&v->scratch, &v->list, ((transformed_weights){u, tile}));
     return u;
 }
 
@@ -199,9 +221,8 @@ static bool change(chooser *v, graph_node *n, int64_t tile, int64_t room)
     const int64_t *pads = NULL;
     uint32_t n_pads = graph_attr_ints(n, "pads", &pads);
     attr attrs[3] = {attr_int(c, "tile_size", tile), attr_ints(c, "pads", n_pads, pads), attr_int(c, "scratch", room)};
-    bool integers = !dtype_is_float(n->inputs[1]->type.dt);
-    graph_value *in[2] = {n->inputs[0], integers ? transformed_integers(v, n, tile) : transformed(v, n, tile)};
-    const char *op = integers ? "qnn.conv2d_winograd" : "nn.conv2d_winograd";
+    graph_value *in[2] = {n->inputs[0], transformed(v, n, tile)};
+    const char *op = dtype_is_float(n->inputs[1]->type.dt) ? "nn.conv2d_winograd" : "qnn.conv2d_winograd";
     graph_value *y = in[1] ? rewrite_emit(&v->r, op, 2, in, 3, attrs, n->loc) : NULL;
     return y && rewrite_replace(&v->r, n->outputs[0], y);
 }
@@ -267,17 +288,28 @@ static int64_t share_of(const target *t, int64_t room, double least)
 
 /* --- functions --- */
 
-/* Weights of more than the last cache come from memory in every run. */
-static double rate_of(const cpu_model *who, const graph_func *f)
+/* Bytes of all constants, the weights of each layer in the form that looks best. */
+static double weights_of(chooser *v, const graph_func *f, const liveness *l)
 {
-    uint64_t bytes = 0;
+    double bytes = 0, cycles[N_FORMS];
+    ptr_map seen; /* weights that several nodes share */
+    ptr_map_init(&seen, &v->scratch);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
         const tensor_data *t = n->n_outputs == 1 ? graph_constant(n->outputs[0]) : NULL;
         if (t && t->kind == TENSOR_DENSE && t->count > 0)
-            bytes += (uint64_t)t->count * dtype_bytes(t->dt);
+            bytes += (double)t->count * (double)dtype_bytes(t->dt);
+        conv_size z;
+        uint32_t first;
+        uint32_t best = can_change(v, n, &z) ? estimate(v, n, &z, (double)room_for(l, i), cycles) : 0;
+        if (best > 0 && !ptr_map_get(&seen, n->inputs[1], &first)) {
+            ptr_map_set(&seen, n->inputs[1], i);
+            double side = (double)winograd_form_of(tiles[best])->side,
+                   each = (z.wide ? 2 : 4) * side * side - (z.wide ? 1 : 4) * WINOGRAD_KERNEL * WINOGRAD_KERNEL;
+            bytes += each * z.ins * z.outs;
+        }
     }
-    return bytes > who->l3_bytes ? who->memory_bytes : who->far_bytes;
+    return bytes;
 }
 
 static bool run(compiler *c, graph_func *f, const pass_options *o)
@@ -287,11 +319,13 @@ static bool run(compiler *c, graph_func *f, const pass_options *o)
                  .target = t,
                  .cpu = target_cpu(t),
                  .choices = o->choices,
-                 .bytes_per_cycle = rate_of(target_cpu(t), f)};
+                 .bytes_per_cycle = target_cpu(t)->far_bytes};
     arena_init(&v.scratch, &c->mem);
     ptr_map_init(&v.transformed, &v.scratch);
     rewrite_begin(&v.r, c, f);
     liveness l = measure(&v.scratch, f, false), bytes = measure(&v.scratch, f, true);
+    if (weights_of(&v, f, &l) > v.cpu->l3_bytes) /* they come from memory in every run */
+        v.bytes_per_cycle = v.cpu->memory_bytes;
     for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
         graph_node *n = f->nodes.data[i];
         conv_size z;
