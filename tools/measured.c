@@ -43,7 +43,7 @@ static void show_text(const session *s, const board_measure *m)
     if (m->operators)
         w_fmt(w, "instructions  %lld (%s; with hooks)\n", (long long)m->instructions, b->count);
     else
-        w_fmt(w, "instructions  not counted: %s has no counter\n", b->emulator);
+        w_fmt(w, "instructions  not counted: %s\n", s->model.uncounted);
     if (m->operators)
         show_operators(s, m);
 }

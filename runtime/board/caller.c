@@ -5,6 +5,7 @@
  *     data      the inputs
  *     answer    status and operator, the numbers, the outputs; in the machine's order of bytes
  *     measured  instructions (-1: no count), bytes of stack, instructions of each operator
+ * On Linux without files it does nothing, which tells whether the emulator runs it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,8 +22,11 @@ int32_t CONSTANTS(const void *data, size_t size);
 enum { ALIGN = 64, NO_CALL = 3, PAINT = 0xA5, HOSTED_STACK = 1 << 20 };
 
 #ifndef BOARD
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static FILE *files[5];
 
@@ -134,9 +138,22 @@ static uint64_t number(const char **text)
 static int64_t measured[2 + OPERATORS];
 
 #ifndef BOARD
+/* Of the emulator's plugin (qemu_counter.c); NULL: it has none. */
+static const volatile uint64_t *counter;
+
+static void map_counter(void)
+{
+    int f = open("instructions.bin", O_RDONLY);
+    void *page = f < 0 ? MAP_FAILED : mmap(NULL, sizeof *counter, PROT_READ, MAP_SHARED, f, 0);
+
+    if (f >= 0)
+        close(f);
+    counter = page == MAP_FAILED ? NULL : page;
+}
+
 uint64_t board_instructions(void)
 {
-    return 0;
+    return counter != NULL ? *counter : 0;
 }
 #endif
 
@@ -181,6 +198,9 @@ static __attribute__((noinline)) int32_t call(void *in, void *out)
 #endif
     for (p = lower_end(stack); p < stack; p++)
         *p = (char)PAINT;
+#ifndef BOARD
+    map_counter();
+#endif
     start = board_instructions();
     status = CALLED(in, out);
     measured[0] = (int64_t)(board_instructions() - start);
@@ -188,7 +208,8 @@ static __attribute__((noinline)) int32_t call(void *in, void *out)
         ;
     measured[1] = stack - (char *)(uintptr_t)p;
 #ifndef BOARD
-    measured[0] = -1;
+    if (counter == NULL)
+        measured[0] = -1;
 #endif
     return status;
 }
@@ -263,6 +284,9 @@ int main(void)
 int main(int argc, char **argv)
 {
     const bool given = argc > 4;
+
+    if (argc < 4)
+        return 0;
 #endif
 
 #ifdef CONSTANTS

@@ -49,7 +49,8 @@ static const board table[] = {
      .emulator = "qemu-system-riscv32 -M virt -bios none " SEMIHOSTING "-kernel", .count = "mcycle under -icount"},
     {.name = "qemu-aarch64", .target = "aarch64", .port = "posix", .tools = "aarch64-linux-gnu-",
      .compiler_packages = "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", .emulator_package = "qemu-user", .cflags = "",
-     .ldflags = "-static -lpthread", .emulator = "qemu-aarch64"},
+     .ldflags = "-static -lpthread", .emulator = "qemu-aarch64", .count = "a plugin of the emulator",
+     .plugin = "qemu_counter"},
 };
 
 const board *board_find(const char *name)
@@ -230,18 +231,49 @@ static bool check_devices(compiler *c, const run_model *m)
     return false;
 }
 
+/* The emulator's plugin that counts, compiled for this machine, and tried: versions of the emulator differ. */
+static bool add_plugin(compiler *c, run_model *m, int64_t workers)
+{
+    const board *b = m->board;
+    bool works = false;
+    if (!b->plugin)
+        return true;
+    if (workers > 1) {
+        m->uncounted = "workers side by side; --workers 1 counts";
+        return true;
+    }
+    const char *emulator = arena_printf(&c->mem, "%s -plugin ./%s.so", b->emulator, b->plugin);
+    process_words build = {0}, probe = {0};
+    process_add_words(c, &build, "cc -O2 -fPIC -shared -o");
+    vec_push(&c->mem, &build, arena_printf(&c->mem, "%s.so", b->plugin));
+    vec_push(&c->mem, &build, arena_printf(&c->mem, "%s.c", b->plugin));
+    vec_push(&c->mem, &build, NULL);
+    process_add_words(c, &probe, emulator);
+    process_add_words(c, &probe, "./" EMULATE_CALLER);
+    vec_push(&c->mem, &probe, NULL);
+    if (!build_write_embedded(c, m->scratch, "board", arena_printf(&c->mem, "%s.c", b->plugin)) ||
+        !process_try(c, &(process_task){.argv = build.data, .dir = m->scratch}, &works) ||
+        (works && !process_try(c, &(process_task){.argv = probe.data, .dir = m->scratch}, &works)))
+        return false;
+    if (works)
+        m->emulator = emulator;
+    else
+        m->uncounted = arena_printf(&c->mem, "cc or this %s cannot make or load its plugin", b->emulator);
+    return true;
+}
+
 bool board_build(compiler *c, run_model *m, int64_t workers)
 {
     process_words sources = {0};
     span sizes;
     const bool bare = strcmp(m->report->port, "baremetal") == 0;
-    workers = bare ? 0 : workers;
+    workers = bare ? 0 : workers >= 0 ? workers : m->board->plugin ? 1 : m->report->workers;
     return check_devices(c, m) && build_link_package(c, m->dir, m->scratch) &&
            build_add_sources(c, m, m->scratch, &sources) && compile_objects(c, m, workers, &sources) &&
            link_objects(c, m, workers, &sources) &&
            measure_sections(c, m) && compiler_read_file(c, path_join(&c->mem, m->scratch, "log"), &sizes) &&
            compiler_write_file(c, path_join(&c->mem, m->scratch, SECTIONS), sizes.data, sizes.len) &&
-           build_program(c, m, workers, &sources);
+           build_program(c, m, workers, &sources) && add_plugin(c, m, workers);
 }
 
 /* --- what it took --- */

@@ -12,7 +12,8 @@ typedef struct board {
     const char *script, *startup; /* files of runtime/board; NULL: a program of Linux */
     const char *emulator;         /* the command, up to the program's name */
     const char *compiler_packages, *emulator_package; /* of Debian and Ubuntu */
-    const char *count;            /* where the number of instructions comes from; NULL: there is none */
+    const char *count;            /* where the number of instructions comes from */
+    const char *plugin;           /* of the emulator, which counts: a file of runtime/board without its end; or NULL */
 } board;
 
 const board *board_find(const char *name); /* NULL: there is none of that name */
@@ -24,7 +25,7 @@ bool board_is_hosted(const board *b);      /* it runs programs of Linux */
 typedef struct board_measure {
     uint64_t text, rodata, data, bss; /* static sections; the constants are in rodata */
     uint64_t stack;                   /* the deepest, of the calling thread */
-    int64_t instructions;             /* -1: the emulator has no count */
+    int64_t instructions;             /* -1: not counted, run_model's `uncounted` says why */
     const int64_t *operators;         /* instructions of each; NULL: no count */
     uint32_t n_operators;
 } board_measure;

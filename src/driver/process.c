@@ -138,15 +138,32 @@ static const char *with_path(compiler *c, const process_task *t, const char *lin
     return named ? arena_printf(&c->mem, "%s%s", t->path, line + n) : line;
 }
 
-bool process_run(compiler *c, const process_task *t)
+/* status: waitpid's. False after a diagnostic. */
+static bool run_logged(compiler *c, const process_task *t, const char *log, int *status)
 {
-    const char *log = path_join(&c->mem, t->dir, "log"), *program = t->argv[0];
     int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot write '%s': %s", log, strerror(errno));
-    int pid = start(c, t->argv, t->dir, true, -1, fd, fd), status = pid > 0 ? wait_for(c, pid) : 0;
+    int pid = start(c, t->argv, t->dir, true, -1, fd, fd);
+    *status = pid > 0 ? wait_for(c, pid) : 0;
     (void)close(fd);
-    if (pid < 0)
+    return pid >= 0;
+}
+
+bool process_try(compiler *c, const process_task *t, bool *out_worked)
+{
+    int status;
+    if (!run_logged(c, t, path_join(&c->mem, t->dir, "log"), &status))
+        return false;
+    *out_worked = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return true;
+}
+
+bool process_run(compiler *c, const process_task *t)
+{
+    const char *log = path_join(&c->mem, t->dir, "log"), *program = t->argv[0];
+    int status;
+    if (!run_logged(c, t, log, &status))
         return false;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;

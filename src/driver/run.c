@@ -312,7 +312,7 @@ bool run_build(compiler *c, const char *scratch, int64_t workers, run_model *m)
     if (m->emulator && r->hands_over)
         m->constants = file;
     if (m->board)
-        return board_build(c, m, workers < 0 ? r->workers : workers);
+        return board_build(c, m, workers);
     return build(c, m, scratch, workers < 0 ? r->workers : workers) &&
            (m->emulator || (load(c, path_join(&c->mem, scratch, LIBRARY), r->module, m) &&
                             hand_over(c, m, m->dir, r->module)));

@@ -48,6 +48,7 @@ struct run_model {
     const char *dir;                 /* of a package; NULL: interpreted */
     const char *emulator;            /* the command that runs the package; NULL: it is loaded here */
     const struct board *board;       /* the machine that this emulator has; NULL: it runs programs of Linux */
+    const char *uncounted;           /* why the board does not count instructions; NULL: it does */
     const char *scratch;             /* run_build's */
     const char *constants;           /* the file that the package is given in an emulator, there; NULL: it holds them */
     const struct run_report *report; /* of a package; NULL: interpreted */
@@ -66,6 +67,8 @@ typedef struct process_task {
 } process_task;
 /* false after a diagnostic that shows the first error in what it said. */
 bool process_run(compiler *c, const process_task *t);
+/* The same of what may fail: false only when it cannot be tried. */
+bool process_try(compiler *c, const process_task *t, bool *out_worked);
 /* Arguments, and words between spaces as more of them. */
 typedef struct process_words {
     const char **data;
