@@ -47,6 +47,23 @@ func @main(%x: i8[4]) {
 }
 TEXT
 expect 0 '^slow .*quantised operators that compute in float: 1 \(nn.relu\)$' compile quantised.txt -o quantised --target x86-64-v2
+cat > nibbles.txt << 'TEXT'
+func @main(%x: i8[1, 2, 16], %a: f32[1, 2, 1]) {
+  %w = constant u8[8, 32] splat 5
+  %s = constant f32[8, 2] splat 0.5
+  %z = constant u8[8, 2] splat 8
+  %b = qnn.dequantize(%w, %s, %z) {axis = 1, block_size = 16}
+  %d = qnn.dequantize(%x, %a) {axis = 2, block_size = 16}
+  %to = constant i64[2] dense [1, 32]
+  %f = reshape(%d, %to)
+  %y = nn.matmul(%f, %b) {transpose_b = 1}
+  return %y
+}
+TEXT
+for cpu in m4 m55; do
+    expect 0 '^slow +sums of quantised numbers in plain loops: 1 .weights of 4 bits in blocks' compile nibbles.txt -o nibbles --target cortex-$cpu --port baremetal
+done
+expect 0 '^slow +nothing' compile nibbles.txt -o nibbles --target cortex-m3 --port baremetal
 printf 'func @main(%%x: f32[200000]) {\n  %%a = constant i64[] dense [0]\n  %%y = cumsum(%%x, %%a) : f32[200000]\n  return %%y\n}\n' > alone.txt
 expect 0 '^slow .*operators that leave some of 4 workers idle: 1 \(cumsum\), no loop can be cut' compile alone.txt -o alone
 check "a report without remarks says so" sh -c 'tr -d " \n" < alone/report.json | grep -q "\"remarks\":\[\]"'

@@ -632,6 +632,8 @@ static const char *why_plain(converter *v, const graph_node *n)
 {
     const char *op = n->op->name;
     const bool is_product = strcmp(op, "qnn.matmul") == 0, is_conv = strcmp(op, "qnn.conv2d") == 0;
+    if (strcmp(op, "qnn.matmul_nibbles") == 0 && (v->lanes || (v->words && n->inputs[0]->type.dt == DT_I8)))
+        return "weights of 4 bits in blocks are multiplied one by one";
     if (!is_product && strncmp(op, "qnn.conv", strlen("qnn.conv")) != 0)
         return NULL;
     if (strcmp(op, "qnn.conv2d_rows") == 0)
