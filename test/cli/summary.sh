@@ -47,11 +47,11 @@ func @main(%x: i8[4]) {
 }
 TEXT
 expect 0 '^slow .*quantised operators that compute in float: 1 \(nn.relu\)$' compile quantised.txt -o quantised --target x86-64-v2
-cat > nibbles.txt << 'TEXT'
+cat > nibbles.txt << TEXT
 func @main(%x: i8[1, 2, 16], %a: f32[1, 2, 1]) {
-  %w = constant u8[8, 32] splat 5
-  %s = constant f32[8, 2] splat 0.5
-  %z = constant u8[8, 2] splat 8
+  %w = constant u8[8, 32] hex "$(printf '05%.0s' $(seq 256))"
+  %s = constant f32[8, 2] dense [$(echo 1.5{,}{,}{,}{,} | tr ' ' ,)]
+  %z = constant u8[8, 2] hex "$(printf '08%.0s' $(seq 16))"
   %b = qnn.dequantize(%w, %s, %z) {axis = 1, block_size = 16}
   %d = qnn.dequantize(%x, %a) {axis = 2, block_size = 16}
   %to = constant i64[2] dense [1, 32]
