@@ -24,9 +24,13 @@
 #define SUM(a_type)                                                                                                 \
     "((((int32*)out[j] + " PRODUCT(a_type, "0") ") + " PRODUCT(a_type, "1") ") + " PRODUCT(a_type, "2") ") + "      \
     PRODUCT(a_type, "3")
-#define PAIR(a_type, k, next) \
-    "max(min((" PRODUCT(a_type, k) " + " PRODUCT(a_type, next) "), 32767), -32768)"
-#define PAIRS(a_type)  "(((int32*)out[j] + " PAIR(a_type, "0", "1") ") + " PAIR(a_type, "2", "3") ")"
+/* Beyond 16 bits as the instructions have it, vpmaddubsw and addp. Whoever takes these rows sees to it that no sum gets
+ * there; but a computation written by hand in such a form becomes the same instructions, for whatever numbers. */
+#define SATURATED(sum) "max(min(" sum ", 32767), -32768)"
+#define WRAPPED(sum)   "cast(int32, cast(int16, " sum "))"
+#define PAIR(a_type, k, next) "(" PRODUCT(a_type, k) " + " PRODUCT(a_type, next) ")"
+#define PAIRS(a_type, kept)                                                                                         \
+    "(((int32*)out[j] + " kept(PAIR(a_type, "0", "1")) ") + " kept(PAIR(a_type, "2", "3")) ")"
 #define WIDE(k)        TERM("int16", "int16", k)
 
 /* Two runs of data, each by weights of its own; a term is one product. */
@@ -45,19 +49,21 @@
 #define SIGNED_TERM(a, c, k)                                                                                        \
     "((cast(int32, (int8*)" a "[" k "]) - (cast(int32, (int8*)" c "[j, " k "]) >> 7))"                               \
     "*cast(int32, (int8*)" c "[j, " k "]))"
-/* What may saturate; that two of these fit together as well is for those who use it to see to. */
-#define STEP_PAIR(term, a, c, k, next) "max(min((" term(a, c, k) " + " term(a, c, next) "), 32767), -32768)"
-#define STEPS_UPDATE(term)                                                                                          \
-    "(((((int32*)out[j] + " STEP_PAIR(term, "a", "c", "0", "1") ") + " STEP_PAIR(term, "b", "d", "0", "1") ") + "    \
-    STEP_PAIR(term, "a", "c", "2", "3") ") + " STEP_PAIR(term, "b", "d", "2", "3") ")"
-#define STEPS(id, what, a_type, term)                                                                               \
+/* Two products of u8 saturate, those of i8 have room; both runs are added by vpaddw, which wraps. */
+#define STEP_PAIR(term, a, c, k, next) "(" term(a, c, k) " + " term(a, c, next) ")"
+#define STEP_FOUR(term, kept, k, next)                                                                              \
+    WRAPPED("(" kept(STEP_PAIR(term, "a", "c", k, next)) " + " kept(STEP_PAIR(term, "b", "d", k, next)) ")")
+#define STEPS_UPDATE(term, kept)                                                                                    \
+    "(((int32*)out[j] + " STEP_FOUR(term, kept, "0", "1") ") + " STEP_FOUR(term, kept, "2", "3") ")"
+#define AS_IT_IS(sum) sum
+#define STEPS(id, what, a_type, term, kept)                                                                         \
     {.name = id,                                                                                                    \
      .help = what,                                                                                                  \
      .nest = STEPS_NEST(id, a_type, term),                                                                          \
      .n_symbols = 1,                                                                                                \
      .symbols = {{"n", 2, 64, 2}},                                                                                  \
      .reset = LANES("0"),                                                                                           \
-     .update = LANES(STEPS_UPDATE(term))}
+     .update = LANES(STEPS_UPDATE(term, kept))}
 
 /* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
 #define NIBBLE(h, k, code)  "(cast(int32, (int8*)a[" h ", " k "])*(" code " & 15))"
@@ -127,12 +133,13 @@ static const tir_intrin rows[] = {
     BYTES("dot_u8s8", "out[j] += a[0] * b[j, 0] + ... + a[3] * b[j, 3], uint8 by int8", "uint8", "(" SUM("uint8") ")"),
     BYTES("dot_s8s8", "the same, int8 by int8", "int8", "(" SUM("int8") ")"),
     BYTES("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
-        "uint8", PAIRS("uint8")),
-    BYTES("dot_s8s8_pairs", "as dot_s8s8 in the same way", "int8", PAIRS("int8")),
+        "uint8", PAIRS("uint8", SATURATED)),
+    BYTES("dot_s8s8_pairs", "as dot_s8s8 in the same way; sums of two wrap", "int8", PAIRS("int8", WRAPPED)),
     STEPS("dot_u8s8_steps",
         "out[j] += a[0] * c[j, 0] + b[0] * d[j, 0] + ..., uint8 by int8; sums of four products have 16 bits", "uint8",
-        STEP_TERM),
-    STEPS("dot_s8s8_steps", "the same, int8 by int8; weights below 0 multiply what is one more", "int8", SIGNED_TERM),
+        STEP_TERM, SATURATED),
+    STEPS("dot_s8s8_steps", "the same, int8 by int8; weights below 0 multiply what is one more", "int8", SIGNED_TERM,
+        AS_IT_IS),
     ROW("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16", "int16", "int16", "2",
         "(((int32*)out[j] + " WIDE("0") ") + " WIDE("1") ")"),
     {.name = "dot_s8u4",

@@ -18,7 +18,7 @@ typedef struct product {
 typedef struct product_list {
     product list[MOST];
     uint32_t n, granule; /* of the first product's type: 4 bytes in all */
-    bool pairs; /* sums of two saturate */
+    bool pairs; /* sums of two have 16 bits */
 } product_list;
 
 tir_expr_ref c_under_casts(tir_expr_ref x)
@@ -90,18 +90,37 @@ static bool take_step_product(product_list *l, uint32_t pair, tir_expr_ref x)
            l->list[l->n - 1].a->type.dt == DT_I8;
 }
 
-typedef bool take_fn(product_list *l, uint32_t pair, tir_expr_ref x);
-
-/* max(min(sum, 32767), -32768); of i8 by i8 no sum is below. */
-static bool take_pair(product_list *l, uint32_t pair, tir_expr_ref x, take_fn *take)
+/* x of max(min(x, 32767), -32768); NULL: something else. */
+static tir_expr_ref saturated(tir_expr_ref x)
 {
-    const bool below = x->kind == TIR_BINOP && x->op == TIR_MAX && is_number(x->args[1], INT16_MIN);
-    tir_expr_ref low = below ? x->args[0] : x;
-    if (low->kind != TIR_BINOP || low->op != TIR_MIN || !is_number(low->args[1], INT16_MAX) || !is_sum(low->args[0]))
-        return false;
+    tir_expr_ref low = x->kind == TIR_BINOP && x->op == TIR_MAX && is_number(x->args[1], INT16_MIN) ? x->args[0] : NULL;
+    return low && low->kind == TIR_BINOP && low->op == TIR_MIN && is_number(low->args[1], INT16_MAX) ? low->args[0]
+                                                                                                   : NULL;
+}
+
+/* x of cast(i32, cast(i16, x)); NULL: something else. */
+static tir_expr_ref wrapped(tir_expr_ref x)
+{
+    tir_expr_ref half = x->kind == TIR_CAST && x->type.dt == DT_I32 ? x->args[0] : NULL;
+    return half && half->kind == TIR_CAST && half->type.dt == DT_I16 && half->args[0]->type.dt == DT_I32 ? half->args[0]
+                                                                                                        : NULL;
+}
+
+/* A sum of two in 16 bits: of u8 one that saturates, of i8 one that wraps. */
+static bool take_pair(product_list *l, uint32_t pair, tir_expr_ref x)
+{
+    tir_expr_ref kept = saturated(x), sum = kept ? kept : wrapped(x);
     l->pairs = true;
-    return take(l, pair, low->args[0]->args[0]) && take(l, pair, low->args[0]->args[1]) &&
-           (below || l->list[l->n - 1].a->type.dt == DT_I8);
+    return sum && is_sum(sum) && take_product(l, pair, sum->args[0]) && take_product(l, pair, sum->args[1]) &&
+           l->list[l->n - 1].a->type.dt == (kept ? DT_U8 : DT_I8);
+}
+
+/* Two products of a run: of u8 their sum saturates, of i8 none leaves 16 bits. */
+static bool take_step_pair(product_list *l, uint32_t pair, tir_expr_ref x)
+{
+    tir_expr_ref kept = saturated(x), sum = kept ? kept : x;
+    return is_sum(sum) && take_step_product(l, pair, sum->args[0]) && take_step_product(l, pair, sum->args[1]) &&
+           l->list[l->n - 1].a->type.dt == (kept ? DT_U8 : DT_I8);
 }
 
 /* The terms behind the first one, in a chain of sums. */
@@ -111,7 +130,7 @@ static bool take_terms(tir_expr_ref x, product_list *l, tir_expr_ref *acc)
     uint32_t pair = 0;
     for (; l->n == 0 || l->n < l->granule; left = left->args[0], pair++)
         if (!is_sum(left) ||
-            (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1], take_product)))
+            (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1])))
             return false;
     *acc = left;
     return pair == (l->pairs ? l->granule / 2 : l->granule);
@@ -167,10 +186,12 @@ bool dot_steps_match(c_emit *e, tir_expr_ref x, c_dot *out)
 {
     product_list runs[2] = {{.n = 0}, {.n = 0}};
     tir_expr_ref acc = x;
-    for (uint32_t i = 0; i < 4; i++, acc = acc->args[0])
-        if (!is_sum(acc) || acc->type.lanes < 2 ||
-            !take_pair(&runs[1 - i % 2], i / 2, acc->args[1], take_step_product))
+    for (uint32_t i = 0; i < 2; i++, acc = acc->args[0]) {
+        tir_expr_ref four = is_sum(acc) && acc->type.lanes > 1 ? wrapped(acc->args[1]) : NULL;
+        if (!four || !is_sum(four) || !take_step_pair(&runs[0], i, four->args[0]) ||
+            !take_step_pair(&runs[1], i, four->args[1]))
             return false;
+    }
     for (uint32_t i = 0; i < 2; i++)
         if (runs[i].n != 4 || !place_products(e, &runs[i], acc, &out[i]))
             return false;
@@ -386,7 +407,9 @@ static void write_plain(writer *w, const c_need *n)
         w_fmt(w, "        for (k = 0; k < %d; k += 2) {\n", granule);
         w_fmt(w, "            const int32_t s = a[k] * b[%d * i + k] + a[k + 1] * b[%d * i + k + 1];\n", granule,
               granule);
-        w_str(w, "            LATHE_LANE(acc, i) += s > 32767 ? 32767 : s < -32768 ? -32768 : s;\n        }\n");
+        w_str(w, n->dt == DT_I8 ? "            LATHE_LANE(acc, i) += (int16_t)s;\n        }\n"
+                                : "            LATHE_LANE(acc, i) += s > 32767 ? 32767 : s < -32768 ? -32768 : s;\n"
+                                  "        }\n");
     } else {
         w_fmt(w, "        for (k = 0; k < %d; k++)\n", granule);
         w_str(w, "            LATHE_LANE(acc, i) = (int32_t)((uint32_t)LATHE_LANE(acc, i) + (uint32_t)(a[k] * ");

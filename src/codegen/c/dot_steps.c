@@ -28,6 +28,29 @@ static const struct steps_code {
 #undef CODE
 };
 
+/* Two products of a run, by name. */
+static void write_plain_run(writer *w, const char *sum, const char *data, const char *weights, bool is_signed)
+{
+    for (int k = 0; k < 2; k++) {
+        w_fmt(w, k == 0 ? "            const int32_t %s = " : "\n                + ", sum);
+        w_fmt(w, is_signed ? "(%s[k + %d] + (%s[4 * i + k + %d] < 0)) * " : "%s[k + %d] * ", data, k, weights, k);
+        w_fmt(w, "%s[4 * i + k + %d]", weights, k);
+    }
+    w_str(w, ";\n");
+}
+
+/* For other vectors, with the same 16 bits. */
+static void write_plain_steps(writer *w, uint32_t lanes, bool is_signed)
+{
+    w_fmt(w, "    int i, k;\n    for (i = 0; i < %u; i++)\n        for (k = 0; k < 4; k += 2) {\n", lanes);
+    write_plain_run(w, "s", "a", "c", is_signed);
+    write_plain_run(w, "t", "b", "d", is_signed);
+    w_str(w, is_signed ? "            LATHE_LANE(acc, i) += (int16_t)(s + t);\n"
+                       : "            LATHE_LANE(acc, i) += (int16_t)((s > 32767 ? 32767 : s < -32768 ? -32768 : s)\n"
+                         "                + (t > 32767 ? 32767 : t < -32768 ? -32768 : t));\n");
+    w_str(w, "        }\n    return acc;\n");
+}
+
 void needs_write_dot_steps(arena *a, writer *w, const c_needs *all, const c_need *n)
 {
     const char *v = needs_vector_name(a, DT_I32, n->lanes), *data = dtype_name(n->dt);
@@ -52,10 +75,6 @@ void needs_write_dot_steps(arena *a, writer *w, const c_needs *all, const c_need
                  "    const word y = *(const lathe_word *)(const void *)b - (word){0};\n");
         w_fmt(w, "    %s\n#else\n", is_signed ? k->signed_body : k->body);
     }
-    w_fmt(w, "    int i, k;\n    for (i = 0; i < %u; i++)\n        for (k = 0; k < 4; k++)\n", n->lanes);
-    w_str(w, is_signed ? "            LATHE_LANE(acc, i) += (a[k] + (c[4 * i + k] < 0)) * c[4 * i + k]\n"
-                         "                + (b[k] + (d[4 * i + k] < 0)) * d[4 * i + k];\n    return acc;\n"
-                       : "            LATHE_LANE(acc, i) += a[k] * c[4 * i + k] + b[k] * d[4 * i + k];\n"
-                         "    return acc;\n");
+    write_plain_steps(w, n->lanes, is_signed);
     w_str(w, known ? "#endif\n}\n\n" : "}\n\n");
 }

@@ -250,7 +250,7 @@ const char *expr_condition(c_emit *e, tir_expr_ref x);
 /* acc[j] + a[0] * b[g j] + ... + a[g - 1] * b[g j + g - 1] in lanes j, a granule g of 4 bytes */
 typedef struct c_dot {
     tir_expr_ref acc, a, b; /* a, b: the loads of the first product */
-    bool pairs;             /* sums of two saturate */
+    bool pairs;             /* sums of two have 16 bits: of u8 they saturate, of i8 they wrap */
 } c_dot;
 
 /* dot.c: a sum of products of bytes in lanes, which has a helper; false: x is something else. */
