@@ -113,28 +113,20 @@ static void read_block(maker *v, int64_t block)
 /* --- steps --- */
 
 /* What two numbers of each run, all of which meet in a sum, have beyond the bound is left for later steps: of the later
- * numbers first, and of one of them where that is enough. */
+ * numbers first, and of one of them where that is enough. sign: of the weights that the bound is for; 0: of all,
+ * whatever their signs, as by data of i8. */
 static void leave(const int8_t *const weights[4], int8_t *const left[4], int64_t lane, int sign, int beyond)
 {
-    const int last = sign * weights[3][lane], other = sign * weights[1][lane];
-    const bool turned = beyond > last && beyond <= other;
+    int has[4];
+    for (int i = 0; i < 4; i++)
+        has[i] = sign ? sign * weights[i][lane] : abs(weights[i][lane]);
+    const bool turned = sign && beyond > has[3] && beyond <= has[1]; /* lists by data of i8 get no shorter so */
     const int order[4] = {turned ? 1 : 3, turned ? 3 : 1, 2, 0};
     for (int i = 0; i < 4 && beyond > 0; i++) {
-        const int has = sign * weights[order[i]][lane], part = has < beyond ? has : beyond;
+        const int at = order[i], part = has[at] < beyond ? has[at] : beyond;
         if (part <= 0)
             continue;
-        left[order[i]][lane] = (int8_t)(sign * part);
-        beyond -= part;
-    }
-}
-
-/* The same by data of i8, whose sums are bounded whatever the signs of weights. */
-static void leave_any(const int8_t *const weights[4], int8_t *const left[4], int64_t lane, int beyond)
-{
-    static const int order[4] = {3, 1, 2, 0};
-    for (int i = 0; i < 4 && beyond > 0; i++) {
-        const int has = abs(weights[order[i]][lane]), part = has < beyond ? has : beyond;
-        left[order[i]][lane] = (int8_t)(weights[order[i]][lane] < 0 ? -part : part);
+        left[at][lane] = (int8_t)(weights[at][lane] < 0 ? -part : part);
         beyond -= part;
     }
 }
@@ -161,7 +153,7 @@ static void try_pair(maker *v, const pair *p)
                 below += w[k][lane] < 0 ? -w[k][lane] : 0;
             }
             if (v->from->is_signed) {
-                leave_any(w, left, lane, above + below - STEPS_BOUND_I8);
+                leave(w, left, lane, 0, above + below - STEPS_BOUND_I8);
                 continue;
             }
             if (above > v->bound)
