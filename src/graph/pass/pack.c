@@ -41,6 +41,12 @@ typedef struct packed_weights {
     const char *src, *dst; /* layouts */
 } packed_weights;
 
+/* Data with a border. */
+typedef struct bordered {
+    graph_value *v;
+    int64_t pads[4];
+} bordered;
+
 typedef struct packer {
     rewriter r;
     const struct target *target;
@@ -51,6 +57,8 @@ typedef struct packer {
     VEC(packed_weights) list;
     ptr_map filled; /* data -> position in `rows`, the same with rows filled up */
     VEC(graph_value *) rows;
+    ptr_map framed; /* data -> position in `borders`, the last border that it got */
+    VEC(bordered) borders;
     /* data -> position in `pixels`, the same with whole pixels, as it is, as i8, or limited */
     ptr_map turned, turned_signed, limited;
     VEC(graph_value *) pixels;
@@ -167,14 +175,24 @@ static const target_dot *conv_dot(const packer *p, const graph_node *n, const te
     return along % row->granule == 0 ? row : NULL;
 }
 
-/* The data of convolution n with its border in it: tiles of pixels have no tests between them. NULL after an error. */
+/* The data of convolution n with its border in it: tiles of pixels have no tests between them. Convolutions with one
+ * border read one value. NULL after an error. */
 static graph_value *with_border(packer *p, graph_node *n)
 {
+    graph_value *x = n->inputs[0];
     const int64_t *pads = NULL;
+    uint32_t at = 0;
     if (graph_attr_ints(n, "pads", &pads) != 4 || (!pads[0] && !pads[1] && !pads[2] && !pads[3]))
-        return n->inputs[0];
+        return x;
+    if (ptr_map_get(&p->framed, x, &at) && memcmp(p->borders.data[at].pads, pads, 4 * sizeof *pads) == 0)
+        return p->borders.data[at].v;
     const int64_t all[10] = {0, 0, pads[0], pads[1], 0, 0, 0, pads[2], pads[3], 0};
-    return rewrite_pad(&p->r, n->inputs[0], all, NULL, n->loc);
+    const bordered made = {rewrite_pad(&p->r, x, all, NULL, n->loc), {pads[0], pads[1], pads[2], pads[3]}};
+    if (made.v) {
+        ptr_map_set(&p->framed, x, p->borders.len);
+        vec_push(&p->scratch, &p->borders, made);
+    }
+    return made.v;
 }
 
 /* Whether depthwise convolution n is better made of pairs of rows (te/op/row_pairs.c): the target multiplies pairs of
@@ -649,6 +667,7 @@ static bool run(compiler *c, graph_func *f, const pass_options *o)
     arena_init(&p.scratch, &c->mem);
     ptr_map_init(&p.packed, &p.scratch);
     ptr_map_init(&p.filled, &p.scratch);
+    ptr_map_init(&p.framed, &p.scratch);
     ptr_map_init(&p.turned, &p.scratch);
     ptr_map_init(&p.turned_signed, &p.scratch);
     ptr_map_init(&p.limited, &p.scratch);
