@@ -163,6 +163,29 @@ def product():
             "  %d = qnn.dequantize(%q, %f, %z)\n  %r = qnn.quantize(%d, %t, %z)\n  return %r\n}\n")
 
 
+def batches():
+    """Products of one and of several batches with one matrix: of an input, for a result, one behind the other, with a bias,
+    a scale for each column, a sum of two behind them."""
+    rng = random.Random(7)
+    params, body, results = [], [], []
+    for i, (dt, shape, columns) in enumerate((("u8", (1, 7, 12), 9), ("i8", (3, 4, 16), 16), ("i8", (2, 2, 3, 21), 8))):
+        k = shape[-1]
+        params.append(f"%x{i}: {dt}[{', '.join(map(str, shape))}]")
+        scales = ", ".join(f"{rng.uniform(0.0005, 0.01):.6f}" for _ in range(columns))
+        body += [f"%w{i} = constant i8[{k}, {columns}] dense " + numbers(rng, k * columns, -127, 127),
+                 f"%v{i} = constant i8[{columns}, {columns}] dense " + numbers(rng, columns * columns, -127, 127),
+                 f"%z{i} = constant {dt}[] splat 5",
+                 f"%b{i} = constant i32[{columns}] dense " + numbers(rng, columns, -4000, 4000),
+                 f"%s{i} = constant f32[{columns}] dense [{scales}]", f"%t{i} = constant f32[] splat 0.9",
+                 f"%p{i} = qnn.matmul(%x{i}, %w{i}, %z{i})", f"%a{i} = add(%p{i}, %b{i})",
+                 f"%q{i} = qnn.requantize(%a{i}, %s{i}, %t{i}, %z{i}) {{axis = -1}}",
+                 f"%r{i} = qnn.matmul(%q{i}, %v{i}, %z{i})",
+                 f"%u{i} = qnn.requantize(%r{i}, %s{i}, %t{i}, %z{i}) {{axis = -1}}",
+                 f"%y{i} = qnn.add(%q{i}, %t{i}, %u{i}, %t{i}, %t{i}, %z{i}, %z{i}, %z{i})"]
+        results += [f"%q{i}", f"%y{i}", f"%r{i}"]
+    return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
+
+
 def pools():
     """Average pools over windows, whose means are integers where there is no floating-point unit."""
     params, body, results = [], [], []
@@ -417,6 +440,11 @@ def main():
             f.write(choices())
         for board in ("m4", "m55"):
             t.one(f"choices on {board}", lambda b=board: shown(verify(t.lathe, chosen, b, True)))
+        several = os.path.join(work, "batches.txt")
+        with open(several, "w", encoding="ascii") as f:
+            f.write(batches())
+        for board in ("m0plus", "m4", "m55"):
+            t.one(f"batches on {board}", lambda b=board: t.counted(b, "batches", several, True))
         lines = os.path.join(work, "words.txt")
         with open(lines, "w", encoding="ascii") as f:
             f.write(layers(words()))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flatten-rows: a product of a tensor [B, L, K] with one matrix is a product of B * L rows: as such it reads the matrix
  * once, and its tiles of rows do not end with each batch. What follows element by element is done on the rows as well,
- * so that it stays the product's epilogue; for other readers the result is a view of [B, L, N]. */
+ * so that it stays the product's epilogue; for other readers the result is a view of [B, L, N]. On microcontrollers this
+ * is done for quantised numbers, whose kernel with channels last takes a matrix, and for one batch as well. */
 #include "base/ptr_map.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -12,12 +13,13 @@
 
 typedef struct flattener {
     rewriter r;
+    bool rows_alone; /* for convert-rows: of quantised numbers, and of one batch, too */
     ptr_map rows_of;         /* value -> its number in `rows` */
     VEC(graph_value *) rows; /* the same elements, [B * L, N] */
 } flattener;
 
-/* Rows of a static tensor of rank 3 or more, whose last axis is a row; 0: it is none, or has one batch. */
-static int64_t rows_in(const graph_value *v, int64_t dims[TYPE_MAX_RANK])
+/* Rows of a static tensor of rank 3 or more, whose last axis is a row; 0: it is none, or has too few batches. */
+static int64_t rows_in(const flattener *f, const graph_value *v, int64_t dims[TYPE_MAX_RANK])
 {
     int32_t rank = v->type.kind == TYPE_TENSOR ? v->type.shape.rank : -1;
     int64_t batches = 1, rows = 0;
@@ -26,7 +28,7 @@ static int64_t rows_in(const graph_value *v, int64_t dims[TYPE_MAX_RANK])
     for (int32_t i = 0; i + 2 < rank; i++)
         if (!i64_mul(batches, dims[i], &batches))
             return 0;
-    return batches > 1 && dims[rank - 1] > 0 && i64_mul(batches, dims[rank - 2], &rows) ? rows : 0;
+    return batches > (f->rows_alone ? 0 : 1) && dims[rank - 1] > 0 && i64_mul(batches, dims[rank - 2], &rows) ? rows : 0;
 }
 
 static graph_value *view(flattener *f, graph_value *v, uint32_t rank, const int64_t *dims, src_loc loc)
@@ -38,7 +40,7 @@ static graph_value *view(flattener *f, graph_value *v, uint32_t rank, const int6
 /* NULL: after an error. */
 static graph_value *as_rows(flattener *f, graph_value *v, src_loc loc)
 {
-    int64_t dims[TYPE_MAX_RANK] = {0}, rows = rows_in(v, dims);
+    int64_t dims[TYPE_MAX_RANK] = {0}, rows = rows_in(f, v, dims);
     uint32_t at = 0;
     if (ptr_map_get(&f->rows_of, v, &at))
         return f->rows.data[at];
@@ -65,13 +67,13 @@ static bool is_one(const graph_value *v)
 }
 
 /* [B, L, K] by one matrix; of quantised numbers without a zero point for each row. */
-static bool is_product(const graph_node *n)
+static bool is_product(const flattener *f, const graph_node *n)
 {
     int64_t dims[TYPE_MAX_RANK];
     const bool integers = strcmp(n->op->name, "qnn.matmul") == 0;
-    if ((!integers && strcmp(n->op->name, "nn.matmul") != 0) || graph_attr_int(n, "transpose_a") != 0 ||
-        !has_views(n->inputs[0]) || n->inputs[1]->type.kind != TYPE_TENSOR || n->inputs[1]->type.shape.rank != 2 ||
-        rows_in(n->inputs[0], dims) == 0)
+    if ((!integers && (f->rows_alone || strcmp(n->op->name, "nn.matmul") != 0)) || graph_attr_int(n, "transpose_a") != 0 ||
+        !(f->rows_alone || has_views(n->inputs[0])) || n->inputs[1]->type.kind != TYPE_TENSOR || n->inputs[1]->type.shape.rank != 2 ||
+        rows_in(f, n->inputs[0], dims) == 0)
         return false;
     for (uint32_t i = 2; i < n->n_inputs; i++)
         if (n->inputs[i] && !is_one(n->inputs[i]) && (i == 2 || n->inputs[i]->type.shape.rank > 2))
@@ -111,7 +113,7 @@ static bool is_epilogue(const flattener *f, const graph_node *n)
     int64_t dims[TYPE_MAX_RANK];
     bool plain = n->op->cls <= CLASS_BROADCAST && n->op->effect == EFFECT_PURE && n->n_outputs == 1 &&
                  (n->op->flags & ~OPF_COMMUTATIVE) == 0;
-    if (!plain || counts_axes(n) || rows_in(n->outputs[0], dims) == 0)
+    if (!plain || counts_axes(n) || rows_in(f, n->outputs[0], dims) == 0)
         return false;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const graph_value *v = n->inputs[i];
@@ -129,7 +131,7 @@ static graph_value *on_rows(flattener *f, const graph_node *n)
     rewriter *r = &f->r;
     graph_value **in = arena_array(&r->c->mem, graph_value *, n->n_inputs), *y = n->outputs[0];
     int64_t dims[TYPE_MAX_RANK];
-    bool product = is_product(n);
+    bool product = is_product(f, n);
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         bool rows = n->inputs[i] && (product ? i == 0 : has_shape_of(n->inputs[i], y));
         in[i] = rows ? as_rows(f, n->inputs[i], n->loc) : n->inputs[i];
@@ -151,15 +153,15 @@ static graph_value *on_rows(flattener *f, const graph_node *n)
     return out;
 }
 
-static bool run(compiler *c, graph_func *func)
+static bool run(compiler *c, graph_func *func, bool rows_alone)
 {
-    flattener f = {0};
+    flattener f = {.rows_alone = rows_alone};
     rewrite_begin(&f.r, c, func);
     ptr_map_init(&f.rows_of, &c->mem);
     for (uint32_t i = 0; i < func->nodes.len && !f.r.failed; i++) {
         graph_node *n = func->nodes.data[i];
         rewrite_operands(n);
-        bool rows = n->n_outputs > 0 && !is_result(n) && (is_product(n) || is_epilogue(&f, n));
+        bool rows = n->n_outputs > 0 && (f.rows_alone || !is_result(n)) && (is_product(&f, n) || is_epilogue(&f, n));
         graph_value *y = rows ? on_rows(&f, n) : NULL;
         if (!y || !rewrite_replace(&f.r, n->outputs[0], y))
             rewrite_keep(&f.r, n);
@@ -170,9 +172,9 @@ static bool run(compiler *c, graph_func *func)
 
 bool graph_pass_flatten(compiler *c, graph_module *m, const pass_options *o)
 {
-    bool ok = true;
-    for (uint32_t i = 0; i < m->funcs.len && o->target->vector_bytes > 0; i++)
+    bool ok = true, lanes = o->target->vector_bytes > 0, small = graph_pass_rows_takes(o->target);
+    for (uint32_t i = 0; i < m->funcs.len && (lanes || small); i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i]);
+            ok &= run(c, m->funcs.data[i], small);
     return ok;
 }

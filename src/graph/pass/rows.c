@@ -638,6 +638,8 @@ static const char *why_plain(converter *v, const graph_node *n)
         return NULL;
     if (strcmp(op, "qnn.conv2d_rows") == 0)
         return NULL;
+    if (strstr(op, "_transpose"))
+        return "transposed convolutions have no kernel with channels last";
     if (!is_product && !is_conv)
         return "only convolutions over two axes have a kernel with channels last";
     if (!graph_constant(n->inputs[1]))
@@ -649,8 +651,9 @@ static const char *why_plain(converter *v, const graph_node *n)
     const bool turned = is_product && graph_attr_int(n, "transpose_b") != 0;
     if (!byte_weights(v, n, is_conv ? 4 : 2, is_product && !turned ? 1 : 0))
         return "weights less their zero points are no numbers of 8 bits; quantise weights symmetrically";
-    if (is_conv && graph_attr_int(n, "groups") > 1)
-        return "it has groups";
+    const int64_t groups = is_conv ? graph_attr_int(n, "groups") : 1;
+    if (groups > 1 && groups != extent(n->inputs[0], 1))
+        return "its groups are neither one nor a channel each";
     return "the layer has a form that kernels with channels last do not take";
 }
 
