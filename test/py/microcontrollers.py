@@ -164,8 +164,8 @@ def product():
 
 
 def batches():
-    """Products of one and of several batches with one matrix: of an input, for a result, one behind the other, with a bias,
-    a scale for each column, a sum of two behind them."""
+    """Products of one and of several batches with one matrix: of an input, for a result, one behind the other, with a
+    bias, a scale for each column, a sum of two behind them."""
     rng = random.Random(7)
     params, body, results = [], [], []
     for i, (dt, shape, columns) in enumerate((("u8", (1, 7, 12), 9), ("i8", (3, 4, 16), 16), ("i8", (2, 2, 3, 21), 8))):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flatten-rows: a product of a tensor [B, L, K] with one matrix is a product of B * L rows: as such it reads the matrix
  * once, and its tiles of rows do not end with each batch. What follows element by element is done on the rows as well,
- * so that it stays the product's epilogue; for other readers the result is a view of [B, L, N]. On microcontrollers this
- * is done for quantised numbers, whose kernel with channels last takes a matrix, and for one batch as well. */
+ * so that it stays the product's epilogue; for other readers the result is a view of [B, L, N]. On microcontrollers
+ * it is done for quantised numbers, whose kernel with channels last takes a matrix, and for one batch, too. */
 #include "base/ptr_map.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -28,7 +28,8 @@ static int64_t rows_in(const flattener *f, const graph_value *v, int64_t dims[TY
     for (int32_t i = 0; i + 2 < rank; i++)
         if (!i64_mul(batches, dims[i], &batches))
             return 0;
-    return batches > (f->rows_alone ? 0 : 1) && dims[rank - 1] > 0 && i64_mul(batches, dims[rank - 2], &rows) ? rows : 0;
+    const bool enough = batches > (f->rows_alone ? 0 : 1) && dims[rank - 1] > 0;
+    return enough && i64_mul(batches, dims[rank - 2], &rows) ? rows : 0;
 }
 
 static graph_value *view(flattener *f, graph_value *v, uint32_t rank, const int64_t *dims, src_loc loc)
@@ -70,9 +71,10 @@ static bool is_one(const graph_value *v)
 static bool is_product(const flattener *f, const graph_node *n)
 {
     int64_t dims[TYPE_MAX_RANK];
-    const bool integers = strcmp(n->op->name, "qnn.matmul") == 0;
-    if ((!integers && (f->rows_alone || strcmp(n->op->name, "nn.matmul") != 0)) || graph_attr_int(n, "transpose_a") != 0 ||
-        !(f->rows_alone || has_views(n->inputs[0])) || n->inputs[1]->type.kind != TYPE_TENSOR || n->inputs[1]->type.shape.rank != 2 ||
+    const char *op = n->op->name;
+    const bool known = strcmp(op, "qnn.matmul") == 0 || (!f->rows_alone && strcmp(op, "nn.matmul") == 0);
+    if (!known || graph_attr_int(n, "transpose_a") != 0 || !(f->rows_alone || has_views(n->inputs[0])) ||
+        n->inputs[1]->type.kind != TYPE_TENSOR || n->inputs[1]->type.shape.rank != 2 ||
         rows_in(f, n->inputs[0], dims) == 0)
         return false;
     for (uint32_t i = 2; i < n->n_inputs; i++)
