@@ -45,6 +45,11 @@ for b in ${boards[@]+"${boards[@]}"}; do
     check "$b: the same numbers again" cmp first stdout
 done
 
+if have riscv64-unknown-elf-gcc; then
+    expect 0 'next: make -C riscv lib CC=riscv64-unknown-elf-gcc' compile "$model" -o riscv --target rv32imc --port baremetal
+    line=$(sed -n 's/^# *\(make lib CC=riscv64.*\)/\1/p' riscv/Makefile)
+    check "RISC-V: the library by the Makefile's own line" sh -c "cd riscv && ${line:-false}"
+fi
 # one board is enough for the rest
 if have arm-none-eabi-gcc qemu-system-arm; then
     printf '\000\000\040\101' > ten.bin

@@ -125,6 +125,8 @@ check "one of another size is refused, and left as it is" test "$(sized 0)" = "-
 # --- names
 expect 0 '' compile rows.txt --target cortex-m4 --port posix --names short -o brief
 check "short names, the same numbers" test "$(says brief -DTVMRT_NUM_WORKERS=0)" = "$want"
+check "the table of times numbers operators" sh -c "make -s -C brief CC=$cc HOOKS=1 CPU= TARGET_FLAGS= CFLAGS='-O1 -w' && brief/runner > said &&
+    grep -q '^ *[0-9]* operator 0$' said"
 # long_names DIR: identifiers of more than 31 characters, without comments, but for macros that a build may define
 long_names() {
     grep -Eho '(ifn?def|defined\() *[A-Za-z0-9_]+' "$1"/src/*.[ch] "$1"/include/*.h | grep -Eo '[A-Za-z0-9_]+$' > asked

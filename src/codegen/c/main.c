@@ -440,9 +440,12 @@ static const char hooks_text[] =
     "        tvmrt_atomic_add(&op_wraps[op_id], 1);\n}\n\n"
     "static void print_cycles(void)\n{\n    size_t op;\n"
     "    for (op = 0; op + 1 < sizeof op_cycles / sizeof *op_cycles; op++) {\n"
+    "        const char *name = model_get_op_descs()[op].name;\n"
     "        if (op_wraps[op] > 0)\n            printf(\"%lu * 2^32 + \", (unsigned long)op_wraps[op]);\n"
-    "        printf(\"%10lu %s\\n\", (unsigned long)op_cycles[op],\n"
-    "               model_get_op_descs()[op].name);\n    }\n}\n#endif\n\n";
+    "        printf(\"%10lu \", (unsigned long)op_cycles[op]);\n"
+    "        if (name != NULL && name[0] != '\\0')\n            printf(\"%s\\n\", name);\n"
+    "        else /* names are left out */\n            printf(\"operator %lu\\n\", (unsigned long)op);\n"
+    "    }\n}\n#endif\n\n";
 
 static const char posix_run[] =
     "    status = run();\n"
