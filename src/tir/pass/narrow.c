@@ -46,10 +46,33 @@ static tir_expr_ref narrow_var(narrower *n, tir_expr_ref e)
     return v ? tir_varref(n->c, v) : tir_cast(n->c, DT_I32, e);
 }
 
+/* The other operand of a minimum or maximum with a number of 32 bits; NULL: e is none. */
+static tir_expr_ref bounded(tir_expr_ref e, tir_op op, int64_t *bound)
+{
+    for (uint32_t i = 0; e->kind == TIR_BINOP && e->op == op && i < 2; i++)
+        if (tir_is_int(e->args[i], bound) && *bound >= INT32_MIN && *bound <= INT32_MAX)
+            return e->args[1 - i];
+    return NULL;
+}
+
+/* A float as an index between two bounds: conversions saturate, so that it may do so in 32 bits. */
+static tir_expr_ref narrow_clamp(narrower *n, tir_expr_ref e)
+{
+    const tir_op inside = e->op == TIR_MAX ? TIR_MIN : TIR_MAX;
+    int64_t outer = 0, inner_bound = 0;
+    tir_expr_ref middle = e->op == TIR_MAX || e->op == TIR_MIN ? bounded(e, e->op, &outer) : NULL;
+    tir_expr_ref x = middle ? bounded(middle, inside, &inner_bound) : NULL;
+    if (!x || x->kind != TIR_CAST || !dtype_is_float(x->args[0]->type.dt))
+        return NULL;
+    tir_expr_ref number = tir_cast(n->c, DT_I32, rebuilt(n, x->args[0]));
+    return tir_binary(n->c, e->op, tir_binary(n->c, inside, number, tir_int(n->c, DT_I32, inner_bound)),
+                      tir_int(n->c, DT_I32, outer));
+}
+
 static tir_expr_ref narrow_binary(narrower *n, tir_expr_ref e)
 {
     tir_expr_ref a = is_arithmetic(e->op) ? narrow_of(n, e->args[0]) : NULL, b = a ? narrow_of(n, e->args[1]) : NULL;
-    return b ? tir_binary(n->c, e->op, a, b) : NULL;
+    return b ? tir_binary(n->c, e->op, a, b) : narrow_clamp(n, e);
 }
 
 static tir_expr_ref narrow_select(narrower *n, tir_expr_ref e)
