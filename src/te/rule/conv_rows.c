@@ -4,6 +4,7 @@
  * other. Rows that the next line needs again stay in the buffer where one worker makes all lines. */
 #include "te/rule/rows.h"
 
+#include "te/from_graph.h"
 #include "te/inline.h"
 #include "type/target.h"
 
@@ -252,7 +253,9 @@ bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_no
     if (s->g->params.len - s->g->n_inputs == 1 && last->kind == TE_COMPUTE)
         n_kept = inline_between(s, anchor, last, kept);
     kept[n_kept] = te_find_tag(s->g, ROWS_CHUNKS); /* placed with the sums */
-    if (n_kept == MOST_STAGES || !te_is_one_nest_with(s, anchor, last, "pad", n_kept + 1, kept))
+    /* A single weight is a number in the expression of the sums, not a load: no intrinsic multiplies by that. */
+    const bool literal = graph_constant(n->inputs[1]) && !te_is_data(n->inputs[1]);
+    if (n_kept == MOST_STAGES || literal || !te_is_one_nest_with(s, anchor, last, "pad", n_kept + 1, kept))
         return te_schedule_default(s, t, n, NULL, last);
     for (uint32_t i = 0; i < n_kept; i++)
         te_sched_set_scope(s, kept[i]->name, "local");
