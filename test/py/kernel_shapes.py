@@ -82,10 +82,47 @@ def quantised(b, zero, scale):
         case("Conv", [x, b.node("DequantizeLinear", [b.four_bits([8, 8, 3, 3])] + ends)], pads=[1, 1, 1, 1])
 
 
+def mixed(b, ends, to):
+    """The same between numbers of 8 and of 16 bits: data has `ends`, results have `to`; scales of channels as well."""
+    zero, scale = ends
+    low, by = to
+
+    def data(*shape):
+        return b.rounded(b.input(*shape), scale, zero)
+
+    def case(operator, inputs, **attributes):
+        b.output(b.rounded(b.node(operator, inputs, **attributes), by * 3.7, low))
+
+    def weight(*shape):
+        values = b.constant(b.rng.integers(-128, 128, shape).astype(np.int8))
+        scales = b.constant(b.rng.uniform(0.001, 0.01, shape[0]).astype(np.float32))
+        return b.node("DequantizeLinear", [values, scales], axis=0)
+
+    x = data(1, 8, 7, 9)
+    case("Conv", [x, weight(6, 8, 3, 3)], pads=[1, 1, 1, 1])
+    case("Conv", [x, b.weight((6, 8, 1, 1))])
+    case("Conv", [x, weight(8, 1, 3, 3)], group=8, strides=[2, 2])
+    case("Conv", [data(1, 512, 3, 3), b.weight((4, 512, 3, 3))])
+    case("ConvTranspose", [x, b.weight((8, 3, 2, 2))], strides=[2, 2])
+    case("MatMul", [data(3, 37), b.weight((37, 11))])
+    case("Gemm", [data(1, 40), weight(12, 40)], transB=1)
+    case("Add", [data(2, 3, 5), data(2, 3, 5)])
+    case("Mul", [data(2, 3, 5), data(2, 3, 5)])
+    case("AveragePool", [data(1, 5, 9, 11)], kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])
+    case("GlobalAveragePool", [data(1, 5, 9, 11)])
+    case("ReduceMean", [data(1, 5, 11), b.constant(np.array([-1]))])
+    case("Identity", [data(2, 3, 5)])
+    case("Relu", [data(2, 3, 5)])
+
+
 def write(path):
     b = Builder()
     for _, zero, scale in TYPES:
         quantised(b, zero, scale)
+    for _, *ends in TYPES:
+        for _, *to in TYPES:
+            if to[0].dtype != ends[0].dtype and (ends[0].itemsize == 2 or to[0].itemsize == 2):
+                mixed(b, ends, to)
     q, s, z = b.node("DynamicQuantizeLinear", [b.input(3, 65)], 3)
     sums = b.node("MatMulInteger", [q, b.constant(b.rng.integers(-128, 128, (65, 19)).astype(np.int8)), z])
     b.output(b.node("Mul", [b.node("Cast", [sums], to=T.FLOAT), s]))

@@ -4,10 +4,11 @@
 
     wide.py [--lathe FILE] [--seed N] [--count N] [--target TARGET ...] [--cross]
 
-Each model has random layers side by side, of int16 or uint16: convolutions (groups, strides, borders, biases, a scale
-for each channel), products whose sums fit into 32 bits and some that do not, sums, products of two values, pools,
-clips, concatenations and changes of scale. Every element has to be the integer nearest to the exact quotient, ties to
-even, by rational arithmetic here, and within one of what onnxruntime, whose 16-bit layers compute in f32, makes of it.
+Each model has random layers side by side, of int16 or uint16, some with data or a result of 8 bits: convolutions
+(groups, strides, borders, biases, a scale for each channel), products whose sums fit into 32 bits and some that do not,
+sums, products of two values, pools, clips, concatenations and changes of scale. Every element has to be the integer
+nearest to the exact quotient, ties to even, by rational arithmetic here, and within one of what onnxruntime, whose
+16-bit layers compute in f32, makes of it.
 No layer may have stayed in float. Some scales are powers of two or multiples of each other, so that there are ties.
 Targets of emulated boards (qemu-m4) and an AArch64, in the defaults where their tools are here, run there, half as many
 seeds. With --cross all processors of quantised.py's table take their turn alone, under qemu's user mode: AArch64 with
@@ -31,7 +32,8 @@ from package import save_inputs
 from quantised import CROSS
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TYPES = {np.int16: TensorProto.INT16, np.uint16: TensorProto.UINT16}
+TYPES = {np.int16: TensorProto.INT16, np.uint16: TensorProto.UINT16, np.int8: TensorProto.INT8,
+         np.uint8: TensorProto.UINT8}
 
 
 def exact(scale):
@@ -49,7 +51,7 @@ def rounded(numerators, ratio):
 
 class Model:
     def __init__(self, rng, dt):
-        self.rng, self.dt, self.limits = rng, dt, np.iinfo(dt)
+        self.rng, self.dt = rng, dt
         self.nodes, self.weights, self.inputs, self.outputs, self.feed, self.want = [], [], [], [], {}, {}
 
     def constant(self, array):
@@ -62,14 +64,22 @@ class Model:
         self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
         return name
 
-    def params(self, span):
+    def params(self, span, dt=None):
         """A scale and a zero point."""
-        scale = np.float32(span / 65535 * self.rng.uniform(0.5, 1.5))
+        dt = dt or self.dt
+        limits = np.iinfo(dt)
+        scale = np.float32(span / (int(limits.max) - int(limits.min)) * self.rng.uniform(0.5, 1.5))
         if self.rng.integers(0, 3) == 0:
             scale = np.float32(2.0 ** round(np.log2(scale)) * int(self.rng.choice([1, 1, 3])))
-        middle = 0 if self.dt == np.int16 else 32768
-        zero = self.dt(middle + (int(self.rng.integers(-3000, 3000)) if self.rng.integers(0, 2) else 0))
+        middle, most = (int(limits.max) + int(limits.min) + 1) // 2, int(limits.max) // (10 if limits.min else 20)
+        zero = dt(middle + (int(self.rng.integers(-most, most)) if self.rng.integers(0, 2) else 0))
         return scale, zero
+
+    def ends(self, x_span, y_span):
+        """Those of data and of the result, of which one here and there has 8 bits."""
+        small, kind = np.int8 if self.rng.integers(0, 2) else np.uint8, int(self.rng.integers(0, 5))
+        x = self.params(x_span, small if kind == 0 else self.dt)
+        return x, self.params(y_span, small if kind == 1 else self.dt)
 
     def operands(self, params):
         return [self.constant(params[0]), self.constant(params[1])]
@@ -77,20 +87,21 @@ class Model:
     def input(self, shape, params):
         """A dequantised graph input, and its numbers less the zero point."""
         name, (scale, zero) = f"x{len(self.inputs)}", params
-        self.inputs.append(helper.make_tensor_value_info(name, TYPES[self.dt], shape))
-        spread = 9000 if self.rng.integers(0, 4) else 40000
-        q = np.rint(self.rng.standard_normal(shape) * spread + int(zero)).clip(self.limits.min, self.limits.max)
-        self.feed[name] = q.astype(self.dt)
+        dt, limits = type(zero), np.iinfo(zero.dtype)
+        self.inputs.append(helper.make_tensor_value_info(name, TYPES[dt], shape))
+        spread = (9000 if self.rng.integers(0, 4) else 40000) / (1 if limits.bits == 16 else 256)
+        q = np.rint(self.rng.standard_normal(shape) * spread + int(zero)).clip(limits.min, limits.max)
+        self.feed[name] = q.astype(dt)
         return self.node("DequantizeLinear", [name] + self.operands(params)), q.astype(np.int64) - int(zero)
 
-    def output(self, value, params, numbers, low=None, high=None):
+    def output(self, value, params, numbers, low=None):
         """numbers: what the quantised value is, less its zero point, unless it is saturated."""
-        name = self.node("QuantizeLinear", [value] + self.operands(params))
+        name, dt = self.node("QuantizeLinear", [value] + self.operands(params)), type(params[1])
+        limits = np.iinfo(dt)
         y = numbers + int(params[1])
-        y = np.clip(y, self.limits.min if low is None else max(low, self.limits.min),
-                    self.limits.max if high is None else min(high, self.limits.max))
-        self.want[name] = y.astype(np.int64).astype(self.dt)
-        self.outputs.append(helper.make_tensor_value_info(name, TYPES[self.dt], None))
+        y = np.clip(y, limits.min if low is None else max(low, limits.min), limits.max)
+        self.want[name] = y.astype(np.int64).astype(dt)
+        self.outputs.append(helper.make_tensor_value_info(name, TYPES[dt], None))
 
     def weight(self, shape, axis, most=60):
         """The operand, its numbers less zero points, and the scales of the channels (or one)."""
@@ -130,7 +141,7 @@ class Model:
             groups, outs = channels, channels * int(rng.integers(1, 3))
         kernel, stride = [int(k) for k in rng.integers(1, 4, 2)], [int(s) for s in rng.integers(1, 3, 2)]
         pads = [int(rng.integers(0, kernel[i % 2])) for i in range(4)]
-        x, y = self.params(12), self.params(30)
+        x, y = self.ends(12, 30)
         data, numbers = self.input([1, channels, 9, 8], x)
         w, codes, scales = self.weight([outs, channels // groups] + kernel, 0, most)
         operands, offset = [data, w], 0
@@ -162,7 +173,7 @@ class Model:
     def matmul(self, k=None, most=60):
         rng = self.rng
         k, n = k or int(rng.integers(1, 70)), int(rng.integers(1, 40))
-        x, y = self.params(12), self.params(40 if k < 100 else 400)
+        x, y = self.ends(12, 40 if k < 100 else 400)
         data, numbers = self.input([int(rng.integers(1, 4)), 5, k], x)
         w, codes, scales = self.weight([k, n], 1, most)
         self.output(self.node("MatMul", [data, w]), y, self.by_channel(numbers @ codes, 2, x[0], scales, y[0]))
@@ -172,7 +183,7 @@ class Model:
 
     def gemm(self, k=None, most=60):
         k, n = k or int(self.rng.integers(1, 70)), int(self.rng.integers(1, 40))
-        x, y = self.params(12), self.params(40 if k < 100 else 400)
+        x, y = self.ends(12, 40 if k < 100 else 400)
         data, numbers = self.input([int(self.rng.choice([1, 7])), k], x)
         w, codes, scales = self.weight([n, k], 0, most)
         b, values = self.bias(x[0], scales)
@@ -239,7 +250,7 @@ class Model:
         self.output(self.node("Concat", [name for name, _ in made], axis=1), y, np.concatenate(numbers, axis=1))
 
     def rescaled(self):
-        x, y = self.params(12), self.params(9)
+        x, y = self.ends(12, 9)
         data, numbers = self.input([3, 40], x)
         self.output(data, y, rounded(numbers, exact(x[0]) / exact(y[0])))
 
@@ -252,7 +263,7 @@ class Model:
 LAYERS = [Model.conv] * 6 + [Model.deep, Model.matmul, Model.matmul, Model.long, Model.gemm, Model.gemm,
                              Model.long_gemm, Model.long_gemm, Model.sum, Model.sum, Model.product, Model.product,
                              Model.average, Model.average, Model.global_average, Model.moved, Model.joined,
-                             Model.rescaled]
+                             Model.rescaled, Model.rescaled]
 
 
 # target: compiler, emulator

@@ -518,9 +518,9 @@ static bool scale_fits(const graph_node *n, uint32_t i, const graph_value *y)
 static bool emit_elementwise(converter *v, graph_node *n, graph_value *const *in)
 {
     attr *attrs = arena_array(&v->t.scratch, attr, n->n_attrs + 1);
-    /* What C has a function for that does the same in integers. */
+    /* What C has a function for that does the same in integers; by scales of f64 there is none. */
     bool scales = strcmp(n->op->name, "qnn.requantize") == 0 && dtype_bits(n->outputs[0]->type.dt) == 8 &&
-                  strcmp(graph_attr_string(n, "method"), "integer") == 0;
+                  n->inputs[1]->type.dt == DT_F32 && strcmp(graph_attr_string(n, "method"), "integer") == 0;
     const attr method = attr_string(v->t.r.c, "method", "float");
     uint32_t count = 0;
     for (uint32_t i = 0; i < n->n_attrs; i++)
