@@ -224,6 +224,22 @@ def choices():
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
 
 
+def codes():
+    """Floats that become numbers of 16 bits: ties, what is beyond the range, NaNs (square roots)."""
+    body = ["%k = constant f32[] splat 1000.0", "%h = constant f32[] splat 0.5", "%b = constant f32[] splat 3e9",
+            "%f = constant f32[] splat 33.0", "%l = multiply(%x, %k)", "%i = floor(%l)", "%v0 = add(%i, %h)",
+            "%v1 = multiply(%v0, %f)", "%v2 = multiply(%x, %b)", "%v3 = sqrt(%l)", "%v4 = divide(%x, %zero)",
+            "%zero_i16 = constant i16[] splat -7", "%zero_u16 = constant u16[] splat 32771"]
+    body.insert(0, "%zero = constant f32[] splat 0.0")
+    results = []
+    for dt in ("i16", "u16"):
+        for i in range(5):
+            body += [f"%s{i}{dt} = constant f32[] splat {1 + i % 2}.0",
+                     f"%y{i}{dt} = qnn.quantize(%v{i}, %s{i}{dt}, %zero_{dt})"]
+            results.append(f"%y{i}{dt}")
+    return "func @main(%x: f32[8, 67]) {\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
+
+
 FAR = ("sin(%a)", "cos(%a)", "tan(%a)", "mod(%a, %b) {fmod = 1}")
 
 
@@ -445,6 +461,11 @@ def main():
             f.write(batches())
         for board in ("m0plus", "m4", "m55"):
             t.one(f"batches on {board}", lambda b=board: t.counted(b, "batches", several, True))
+        rounded = os.path.join(work, "codes.txt")
+        with open(rounded, "w", encoding="ascii") as f:
+            f.write(codes())
+        for board in ("m0plus", "m4", "m55"):
+            t.one(f"codes on {board}", lambda b=board: t.counted(b, "codes", rounded, True))
         lines = os.path.join(work, "words.txt")
         with open(lines, "w", encoding="ascii") as f:
             f.write(layers(words()))

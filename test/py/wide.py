@@ -8,8 +8,8 @@ Each model has random layers side by side, of int16 or uint16, some with data or
 (groups, strides, borders, biases, a scale for each channel), products whose sums fit into 32 bits and some that do not,
 sums, products of two values, pools, clips, concatenations and changes of scale. Every element has to be the integer
 nearest to the exact quotient, ties to even, by rational arithmetic here, and within one of what onnxruntime, whose
-16-bit layers compute in f32, makes of it.
-No layer may have stayed in float. Some scales are powers of two or multiples of each other, so that there are ties.
+16-bit layers compute in f32, makes of it. No layer may have stayed in float. Some scales are powers of two or multiples
+of each other, so that there are ties.
 Targets of emulated boards (qemu-m4) and an AArch64, in the defaults where their tools are here, run there, half as many
 seeds. With --cross all processors of quantised.py's table take their turn alone, under qemu's user mode: AArch64 with
 three sets of instructions, RISC-V's vectors of 128, 256 and 512 bits.

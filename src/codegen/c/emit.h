@@ -27,7 +27,7 @@ typedef enum c_need_kind {
     NEED_NIBBLE_BYTES,
     NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
-    NEED_ROUNDED,  /* a float to bytes (to) */
+    NEED_ROUNDED,  /* a float to 8 or 16 bits (to) */
     NEED_SCALED,   /* an i32 times a scale to bytes (to) */
     NEED_SINGLE,   /* op: TIR_FMA or TIR_MUL, rounded once */
     NEED_MVE,      /* mve.c: arm_mve.h where it is, and what stands behind it */

@@ -421,7 +421,7 @@ bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
         out->zero = zero_text(e, zero, top->args[0]->args[0]->op == TIR_SUB);
     }
     out->sure = is_sure_number(out->v);
-    uint32_t i = scaled_operand(out->v);
+    uint32_t i = dtype_bits(to) == 8 ? scaled_operand(out->v) : 2;
     const bool lanes = x->type.lanes > 1;
     if (lanes)
         needs_add(e->needs, (c_need){.kind = NEED_MVE});

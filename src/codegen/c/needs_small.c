@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C of what expr.c makes of quantised arithmetic for small processors: rounding to bytes, and sums of products with one
+/* C of what expr.c makes of quantised arithmetic for small processors: rounding to codes, and sums of products with one
  * rounding, by the instructions of their floating-point unit where they have one. */
 #include "codegen/c/emit.h"
 
@@ -19,9 +19,9 @@ static void write_saturation(writer *w, dtype to)
     w_fmt(w,
           "    __asm__(\"vcvtr.s32.f32 %%0, %%1\" : \"=t\"(q) : \"t\"(v));\n"
           "    __asm__(\"qadd %%0, %%1, %%2\" : \"=r\"(q) : \"r\"(q), \"r\"(zero));\n"
-          "    __asm__(\"%ssat %%0, #8, %%1\" : \"=r\"(q) : \"r\"(q));\n"
+          "    __asm__(\"%ssat %%0, #%u, %%1\" : \"=r\"(q) : \"r\"(q));\n"
           "    return (%s)q;\n",
-          to == DT_I8 ? "s" : "u", dtype_c_name(to));
+          dtype_is_signed(to) ? "s" : "u", (unsigned)dtype_bits(to), dtype_c_name(to));
 }
 
 void small_write_rounded(writer *w, dtype to)

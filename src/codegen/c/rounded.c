@@ -20,12 +20,18 @@ static bool is_zero_point(tir_expr_ref x, bool negative)
            dtype_bits(x->args[0]->type.dt) <= 16;
 }
 
+/* Lanes become bytes only. */
+static bool is_code(dtype to, uint32_t lanes)
+{
+    return dtype_is_int(to) && (dtype_bits(to) == 8 || (dtype_bits(to) == 16 && lanes == 1));
+}
+
 tir_expr_ref expr_rounded_number(tir_expr_ref x, tir_expr_ref *out_zero)
 {
     dtype to = x->type.dt;
     tir_expr_ref top = x->kind == TIR_CAST ? x->args[0] : x, low = expr_is_binary(top, TIR_MIN) ? top->args[0] : NULL;
     *out_zero = NULL;
-    if ((to != DT_I8 && to != DT_U8) || !low || top->type.dt != DT_F32 || !expr_is_binary(low, TIR_MAX) ||
+    if (!is_code(to, x->type.lanes) || !low || top->type.dt != DT_F32 || !expr_is_binary(low, TIR_MAX) ||
         !is_literal(top->args[1], (double)dtype_max_int(to)) || !is_literal(low->args[1], (double)dtype_min_int(to)))
         return NULL;
     tir_expr_ref sum = low->args[0];
