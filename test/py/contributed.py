@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised operators as onnxruntime's tools write them (com.microsoft: QLinearAdd, QGemm, ...) and those of ONNX
-(QLinearConv, QLinearMatMul, ...), against onnxruntime with exact sums.
+"""Quantised operators as onnxruntime's tools write them (com.microsoft: QLinearAdd, QGemm, QuantizeLinear, ...) and
+those of ONNX (QLinearConv, QLinearMatMul, ...), against onnxruntime with exact sums.
 
     contributed.py [--lathe FILE] [--seed N] [--count N] [--target TARGET]
 
@@ -184,6 +184,34 @@ class Model:
             operands.append(self.constant(self.rng.integers(0, 256, n * ((blocks * bits + 7) // 8)).astype(np.uint8)))
         self.node("MatMulNBits", operands, TensorProto.FLOAT, K=k, N=n, bits=bits, block_size=block, accuracy_level=1)
 
+    def to_codes(self):
+        """f32 to a type of 8 or 16 bits, and one of those, i32 or 4 bits to f32; for all, or along an axis."""
+        for operator, kinds in (("QuantizeLinear", [np.uint8, np.int8, np.uint16, np.int16]),
+                                ("DequantizeLinear", [np.uint8, np.int8, np.uint16, np.int16, np.int32, "u4", "i4"])):
+            kind, axis = kinds[int(self.rng.integers(0, len(kinds)))], int(self.rng.integers(-1, 3))
+            n = (3, 6, 10)[axis]
+            scale = np.float32(self.rng.uniform(0.01, 0.2, n if self.rng.integers(0, 2) else None))
+            more = {"axis": axis} if scale.shape else {}
+            whole = {"u4": np.uint8, "i4": np.int8}.get(kind, kind)
+            low, high = {"u4": (0, 15), "i4": (-8, 7)}.get(kind, (np.iinfo(whole).min, np.iinfo(whole).max))
+            codes = lambda shape: self.rng.integers(low, high + 1, shape).astype(whole)
+            zero = codes(scale.shape) * (kind != np.int32)
+            if operator == "QuantizeLinear":
+                x = (self.rng.standard_normal([3, 6, 10]) * (high - low) * 0.05).astype(np.float32)
+                self.node(operator, [self.input(x), self.constant(scale), self.constant(zero)],
+                          helper.np_dtype_to_tensor_dtype(np.dtype(whole)), **more)
+            elif whole == kind:
+                self.node(operator, [self.input(codes([3, 6, 10])), self.constant(scale), self.constant(zero)],
+                          TensorProto.FLOAT, **more)
+            else:
+                made = []
+                for values in (codes([3, 6, 10]), zero):
+                    name = f"c{len(self.weights)}"
+                    t = TensorProto.UINT4 if kind == "u4" else TensorProto.INT4
+                    self.weights.append(helper.make_tensor(name, t, values.shape, values.flatten()))
+                    made.append(name)
+                self.node(operator, [made[0], self.constant(scale), made[1]], TensorProto.FLOAT, **more)
+
     def save(self, path):
         graph = helper.make_graph(self.nodes, "contributed", self.inputs, self.outputs, self.weights)
         opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
@@ -207,6 +235,7 @@ def build(rng):
     m.to_float()
     m.dynamic()
     m.nbits()
+    m.to_codes()
     m.windows()
     m.selected()
     return m
