@@ -374,27 +374,32 @@ static int64_t count_wrong(judge *j)
 }
 
 /* A model in integers is right when it agrees with one of onnxruntime's ways to run it; where it agrees with none, that
- * one counts that is nearest. Not every model runs in all of them. */
+ * one counts that is nearest. Not every model runs in all of them: the error of the first is told where none does. */
 static bool run_reference(judge *j)
 {
+    diags *d = &j->s->x->c->diags;
+    const diags_mark before = diags_get_mark(d);
+    bool found = run_oracle(j, 0);
+    if (!found && !j->s->refused)
+        return false; /* there is no onnxruntime */
     const uint32_t count = reference_oracles(j->s);
-    if (!run_oracle(j, 0) || count == 1)
-        return j->options != NULL;
-    int64_t least = count_wrong(j);
+    int64_t least = found && count > 1 ? count_wrong(j) : -1;
     uint32_t best = 0;
     for (uint32_t i = 1; i < count && least != 0; i++) {
-        diags *d = &j->s->x->c->diags;
-        diags_mark mark = diags_get_mark(d);
-        const int64_t wrong = run_oracle(j, i) ? count_wrong(j) : -1;
+        const diags_mark mark = diags_get_mark(d);
+        const bool runs = run_oracle(j, i);
+        const int64_t wrong = runs ? count_wrong(j) : -1;
         diags_reset(d, mark);
-        if (wrong < 0 || (least >= 0 && wrong >= least))
+        if (!runs || (found && (wrong < 0 || (least >= 0 && wrong >= least))))
             continue;
+        found = true;
         least = wrong;
         best = i;
-        if (wrong == 0)
-            return true;
     }
-    return best == j->s->oracle || run_oracle(j, best);
+    if (!found)
+        return false;
+    diags_reset(d, before);
+    return (best == j->s->oracle && j->options) || run_oracle(j, best);
 }
 
 static bool check_options(const cli *x)

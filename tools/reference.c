@@ -146,6 +146,7 @@ static const char script[] = "import os, sys, time\n"
                              "model, folder, mode, threads, options = sys.argv[1:6]\n"
                              "def lines(name):\n"
                              "    return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
+                             "def cut(t): return t if len(t) <= 300 else t[:300].rsplit(' ', 1)[0] + ' ...'\n"
                              "o = ort.SessionOptions()\n"
                              "o.intra_op_num_threads = max(1, int(threads)); o.log_severity_level = 3\n"
                              "if mode != 'bench':\n"
@@ -191,7 +192,7 @@ static const char script[] = "import os, sys, time\n"
                              "    as_numbers(ends, s.get_outputs(), results)\n"
                              "    as_numbers(ends, s.get_outputs(), others)\n"
                              "except Exception as e:\n"
-                             "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n"
+                             "    print('failed', cut(str(e).replace('\\n', ' ')), flush=True); sys.exit(1)\n"
                              "if mode == 'nodes':\n"
                              "    results = dict(zip([r.name for r in s.get_outputs()], results))\n"
                              "    for i, w in enumerate(wanted):\n"
@@ -237,16 +238,22 @@ static const struct {
     [FLOATS] = {"floats", EXACT ", graph optimizations off"},
 };
 
+/* It computes in floats, which only the model as it stands does, too. */
+static bool in_floats(const session *s)
+{
+    return s->result.quantised && (!s->result.integers || s->result.half_up);
+}
+
 uint32_t reference_oracles(const session *s)
 {
     const bool unknown = !s->result.graph; /* a package or a module does not say how it computes */
-    return (s->result.integers || unknown) && !s->options.show_values ? PLAIN + 1 : 1;
+    const bool refused = s->refused && !in_floats(s);
+    return (s->result.integers || unknown || refused) && !s->options.show_values ? PLAIN + 1 : 1;
 }
 
 static uint32_t oracle_of(const session *s, const char *mode)
 {
-    const bool floats = s->result.quantised && (!s->result.integers || s->result.half_up);
-    if (strcmp(mode, "nodes") == 0 || (strcmp(mode, "once") == 0 && floats))
+    if (strcmp(mode, "nodes") == 0 || (strcmp(mode, "once") == 0 && in_floats(s)))
         return s->result.integers ? PLAIN : FLOATS;
     return strcmp(mode, "once") == 0 ? s->oracle : DEFAULT;
 }
@@ -382,7 +389,7 @@ bool reference_check(const cli *x, const char *known)
 static bool start(session *s, const char *mode, uint32_t oracle, long threads, process *out)
 {
     compiler *c = s->x->c;
-    char line[512];
+    char line[2048]; /* of `cut`, in any script */
     const char *argv[] = {process_python(),
                           path_join(&c->mem, s->scratch, "reference.py"),
                           cli_get(s->x, OPT_MODEL, s->path),
@@ -399,6 +406,7 @@ static bool start(session *s, const char *mode, uint32_t oracle, long threads, p
         return true;
     int status = process_end(out);
     const char *failed = after(line, "failed "), *missing = after(line, "missing ");
+    s->refused |= failed != NULL;
     if (failed)
         return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "onnxruntime: %s", failed);
     if (missing)

@@ -14,6 +14,7 @@ typedef struct session {
     const char *scratch; /* removed by session_close */
     const char *data;    /* --data */
     uint32_t oracle;     /* which of onnxruntime's ways to run the model is compared with */
+    bool refused;        /* one of them it could not run the model in */
     bool remote; /* the model runs elsewhere */
     run_remote_options where;
     compile_options options;
