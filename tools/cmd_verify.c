@@ -358,23 +358,38 @@ static bool run_oracle(judge *j, uint32_t which)
     return true;
 }
 
-/* How many elements of all outputs are not what the reference says; nothing is said about it. -1: there is no way to
- * compare. */
-static int64_t count_wrong(judge *j)
+/* Elements of all outputs: how many are not what the reference says, and how many are as the second of two steps. */
+typedef struct agreement {
+    int64_t wrong, ties; /* wrong -1: there is no way to compare */
+} agreement;
+
+static const agreement incomparable = {.wrong = -1};
+
+/* Nothing is said about it. */
+static agreement count_wrong(judge *j)
 {
     diags *d = &j->s->x->c->diags;
     diags_mark mark = diags_get_mark(d);
-    int64_t wrong = 0;
-    for (uint32_t i = 0; i < j->s->model.n_outputs && wrong >= 0; i++) {
+    agreement a = {0};
+    for (uint32_t i = 0; i < j->s->model.n_outputs && a.wrong >= 0; i++) {
         compare_result r;
-        wrong = compare_output(j, i, reference_output(j->s, i), false, &r) ? wrong + r.wrong : -1;
+        a.wrong = compare_output(j, i, reference_output(j->s, i), false, &r) ? a.wrong + r.wrong : -1;
+        a.ties += j->ties;
     }
     diags_reset(d, mark);
-    return wrong;
+    return a;
 }
 
-/* A model in integers is right when it agrees with one of onnxruntime's ways to run it; where it agrees with none, that
- * one counts that is nearest. Not every model runs in all of them: the error of the first is told where none does. */
+static bool is_nearer(agreement a, agreement b)
+{
+    if (a.wrong < 0 || b.wrong < 0)
+        return a.wrong >= 0;
+    return a.wrong != b.wrong ? a.wrong < b.wrong : a.ties < b.ties;
+}
+
+/* A model in integers is right when it agrees with one of onnxruntime's ways to run it, best without ties; where it
+ * agrees with none, that one counts that is nearest. Not every model runs in all of them: the error of the first is
+ * told where none does. */
 static bool run_reference(judge *j)
 {
     diags *d = &j->s->x->c->diags;
@@ -383,17 +398,17 @@ static bool run_reference(judge *j)
     if (!found && !j->s->refused)
         return false; /* there is no onnxruntime */
     const uint32_t count = reference_oracles(j->s);
-    int64_t least = found && count > 1 ? count_wrong(j) : -1;
+    agreement least = found && count > 1 ? count_wrong(j) : incomparable;
     uint32_t best = 0;
-    for (uint32_t i = 1; i < count && least != 0; i++) {
+    for (uint32_t i = 1; i < count && (least.wrong != 0 || least.ties != 0); i++) {
         const diags_mark mark = diags_get_mark(d);
         const bool runs = run_oracle(j, i);
-        const int64_t wrong = runs ? count_wrong(j) : -1;
+        const agreement now = runs ? count_wrong(j) : incomparable;
         diags_reset(d, mark);
-        if (!runs || (found && (wrong < 0 || (least >= 0 && wrong >= least))))
+        if (!runs || (found && !is_nearer(now, least)))
             continue;
         found = true;
-        least = wrong;
+        least = now;
         best = i;
     }
     if (!found)

@@ -8,7 +8,8 @@
  * add pairs of them in 16 bits; and a quantised model runs as it stands, because its optimiser replaces the arithmetic
  * between dequantised values by integer kernels, which round otherwise: those are for models in integers. What it
  * computes in floats even there has other bits than exact sums of integers where a result is half-way between two
- * steps: weights of 4 bits become bytes, for which it has integer kernels, and of 16 bits both steps count as right.
+ * steps: weights of 4 bits become bytes, for which it has integer kernels, and where it has none both steps count as
+ * right.
  * Where it is timed, it has its defaults.
  *
  * Node by node, its optimiser is off, and the model's own values are added to its outputs: as text of the wire, a
@@ -107,8 +108,9 @@ static const char widen_script[] =
     "    return bytes(data)\n";
 
 /* Where onnxruntime computes in floats what becomes integers at an output, a float that is half-way between two steps,
- * as nearly as sums in f32 can tell, allows both: other_N.npy has the second one. Where it has integer kernels
- * (values of 8 bits, not behind a transposed convolution) only a package in floats is allowed that. */
+ * as nearly as sums in f32 can tell, allows both: other_N.npy has the second one. Of the model as it stands, where all
+ * is computed so, that holds where it has no integer kernels (values of 16 bits; behind a transposed convolution) and
+ * for a package in floats. */
 static const char ties_script[] =
     "def rounded(data, all_of_them):\n" /* outputs: names of the float, its scale, its zero point; dequantised */
     "    made = {}; found = []\n"
@@ -137,6 +139,38 @@ static const char ties_script[] =
     "    code = np.clip(code, low, high).astype(zero.dtype)\n"
     "    code = (code.astype('i4') - z).astype('f4') * scale.reshape(()) if back else code\n"
     "    return np.where(near, code, result)\n";
+/* Of an optimised model that holds where it still rounds a float that one of its nodes makes: the session runs once
+ * more with this value of the model, and what it is rounded by, as outputs, and has to give the same results. */
+static const char optimised_script[] =
+    "def quantises(data):\n"
+    "    nodes = (part for g in graphs(data) for n, part in fields(g) if n == 1)\n"
+    "    return any(text(v) == 'QuantizeLinear' for node in nodes for n, v in fields(node) if n == 4)\n"
+    "def in_floats(data):\n" /* what is made in floats, and rounded, in an optimised model */
+    "    made = {}; read = set()\n"
+    "    for part in (part for g in graphs(data) for n, part in fields(g) if n == 1):\n"
+    "        of = lambda k: [text(v) for n, v in fields(part) if n == k]\n"
+    "        kind = of(4)[0]; made.update((o, kind) for o in of(2))\n"
+    "        if kind == 'QuantizeLinear': read.add(of(1)[0])\n"
+    "    return {n for n in read if made.get(n, 'DequantizeLinear') != 'DequantizeLinear'}\n"
+    "def optimised_ties(model, whole, optimised, o, folder, folder_of, feed, results):\n"
+    "    floats = in_floats(read(optimised))\n"
+    "    if floats: open(folder + '/in_floats', 'w').close()\n"
+    "    ties = rounded(read(model), True); made = {}\n"
+    "    for part in (part for g in graphs(read(model)) for n, part in fields(g) if n == 1):\n"
+    "        of = lambda k: [text(v) for n, v in fields(part) if n == k]\n"
+    "        if of(4)[0] in ('Relu', 'Clip'): made.update((o, of(1)[0]) for o in of(2))\n"
+    "    for i, names, *_ in ties:\n" /* one that the type's range implies is gone */
+    "        while names[0] in made and names[0] not in floats: names[0] = made[names[0]]\n"
+    "    ties = [tie for tie in ties if tie[1][0] in floats]\n"
+    "    if not ties: return [], {}\n"
+    "    whole = read(model) if whole is model else memoryview(whole)\n"
+    "    o.optimized_model_filepath = ''\n"
+    "    o.add_session_config_entry('session.model_external_initializers_file_folder_path', folder_of)\n"
+    "    whole = shown(whole, [n for tie in ties for n in tie[1]])\n"
+    "    s = ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
+    "    values = dict(zip([r.name for r in s.get_outputs()], s.run(None, feed)))\n"
+    "    same = all(r.tobytes() == v.tobytes() for r, v in zip(results, values.values()))\n"
+    "    return (ties, values) if same else ([], {})\n";
 static const char script[] = "import os, sys, time\n"
                              "try:\n"
                              "    import numpy as np, onnxruntime as ort\n"
@@ -168,7 +202,13 @@ static const char script[] = "import os, sys, time\n"
                              "        wanted = [n for tie in at_ties for n in tie[1]]\n"
                              "    whole = shown(read(model), wanted) if wanted else model\n"
                              "    whole = widened(read(model), folder_of) if 'bytes' in options else whole\n"
-                             "    s = ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
+                             "    optimised = folder + '/optimised.onnx'; s = None\n"
+                             "    fuses = mode == 'once' and options not in ('plain', 'floats')\n"
+                             "    if fuses and quantises(read(model)):\n"
+                             "        o.optimized_model_filepath = optimised\n"
+                             "        try: s = ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
+                             "        except Exception: o.optimized_model_filepath = ''\n" /* too large a file */
+                             "    s = s or ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
                              "    names = lines('names')\n"
                              "    feed = {n: np.load('%s/in_%d.npy' % (folder, i)) for i, n in enumerate(names)}\n"
                              "    known = {i.name: i for i in s.get_inputs()}\n"
@@ -177,14 +217,18 @@ static const char script[] = "import os, sys, time\n"
                              "    types = {'float': 'f4', 'double': 'f8', 'float16': 'f2', 'bool': '?'}\n"
                              "    for line in lines('binds'):\n" /* inputs that are constants of ours */
                              "        n, values = line.rsplit('=', 1); kind = known[n].type[7:-1]\n"
-                             "        read = int if 'int' in kind else float\n"
-                             "        values = np.array([read(v) for v in values.split(',')])\n"
+                             "        number = int if 'int' in kind else float\n"
+                             "        values = np.array([number(v) for v in values.split(',')])\n"
                              "        values = values.astype(types.get(kind, kind))\n"
                              "        shape = [sizes.get(d, d) for d in known[n].shape]\n"
                              "        feed[n] = np.resize(values, shape) if shape else values.reshape(())\n"
                              "    ends = handed_over(lines('ends')); as_floats(ends, feed)\n"
                              "    results = s.run(None, feed)\n"
                              "    values = {**feed, **dict(zip([r.name for r in s.get_outputs()], results))}\n"
+                             "    if o.optimized_model_filepath:\n"
+                             "        at_ties, more = optimised_ties(model, whole, optimised, o, folder, folder_of,\n"
+                             "                                       feed, results)\n"
+                             "        values.update(more)\n"
                              "    others = list(results); both = set()\n"
                              "    for i, names, back, allowed in at_ties:\n"
                              "        one = other(*(values[n] for n in names), back, allowed, results[i])\n"
@@ -192,33 +236,34 @@ static const char script[] = "import os, sys, time\n"
                              "    as_numbers(ends, s.get_outputs(), results)\n"
                              "    as_numbers(ends, s.get_outputs(), others)\n"
                              "except Exception as e:\n"
-                             "    print('failed', cut(str(e).replace('\\n', ' ')), flush=True); sys.exit(1)\n"
-                             "if mode == 'nodes':\n"
-                             "    results = dict(zip([r.name for r in s.get_outputs()], results))\n"
-                             "    for i, w in enumerate(wanted):\n"
-                             "        if w in results:\n"
-                             "            r = np.asarray(results[w], order='C')\n"
-                             "            np.save('%s/ref_%s_%d.npy' % (folder, options, i), r)\n"
-                             "    print('ready', flush=True); sys.exit(0)\n"
-                             "if mode == 'once':\n"
-                             "    for i, r in enumerate(results):\n"
-                             "        np.save('%s/ref_%s_%d.npy' % (folder, options, i), np.asarray(r, order='C'))\n"
-                             "    for i, r in enumerate(others):\n"
-                             "        name = '%s/other_%s_%d.npy' % (folder, options, i)\n"
-                             "        if i in both: np.save(name, np.asarray(r, order='C'))\n"
-                             "    print('ready', flush=True); sys.exit(0)\n"
-                             "print('ready', flush=True)\n"
-                             "now = time.perf_counter\n"
-                             "for line in sys.stdin:\n"
-                             "    n, gap = map(int, line.split()); rest = 0.1 if int(threads) > 1 else 0\n"
-                             "    time.sleep(rest); s.run(None, feed); t = now()\n"
-                             "    for _ in range(n):\n"
-                             "        b = now()\n"
-                             "        if gap: time.sleep(1e-6 * gap); t += now() - b\n"
-                             "        s.run(None, feed)\n"
-                             "    t = (now() - t) / n\n"
-                             "    time.sleep(rest)\n"
-                             "    print('%.9f' % t, flush=True)\n";
+                             "    print('failed', cut(str(e).replace('\\n', ' ')), flush=True); sys.exit(1)\n";
+static const char answer_script[] =
+    "if mode == 'nodes':\n"
+    "    results = dict(zip([r.name for r in s.get_outputs()], results))\n"
+    "    for i, w in enumerate(wanted):\n"
+    "        if w in results:\n"
+    "            r = np.asarray(results[w], order='C')\n"
+    "            np.save('%s/ref_%s_%d.npy' % (folder, options, i), r)\n"
+    "    print('ready', flush=True); sys.exit(0)\n"
+    "if mode == 'once':\n"
+    "    for i, r in enumerate(results):\n"
+    "        np.save('%s/ref_%s_%d.npy' % (folder, options, i), np.asarray(r, order='C'))\n"
+    "    for i, r in enumerate(others):\n"
+    "        name = '%s/other_%s_%d.npy' % (folder, options, i)\n"
+    "        if i in both: np.save(name, np.asarray(r, order='C'))\n"
+    "    print('ready', flush=True); sys.exit(0)\n"
+    "print('ready', flush=True)\n"
+    "now = time.perf_counter\n"
+    "for line in sys.stdin:\n"
+    "    n, gap = map(int, line.split()); rest = 0.1 if int(threads) > 1 else 0\n"
+    "    time.sleep(rest); s.run(None, feed); t = now()\n"
+    "    for _ in range(n):\n"
+    "        b = now()\n"
+    "        if gap: time.sleep(1e-6 * gap); t += now() - b\n"
+    "        s.run(None, feed)\n"
+    "    t = (now() - t) / n\n"
+    "    time.sleep(rest)\n"
+    "    print('%.9f' % t, flush=True)\n";
 
 #define EXACT "session.x64quantprecision=1"
 #define AS_BYTES "weights of 4 bits as bytes, because its integer kernels are for bytes"
@@ -295,7 +340,7 @@ bool reference_has_ties(const session *s)
     for (uint32_t i = 0; i < s->model.n_outputs; i++)
         if (file_exists(stored(s, "other", PLAIN, i)) || file_exists(stored(s, "other", FLOATS, i)))
             return true;
-    return false;
+    return file_exists(path_join(&s->x->c->mem, s->scratch, "in_floats"));
 }
 
 /* A line: in or out, type, scale, zero point, name. */
@@ -324,8 +369,10 @@ static bool write_inputs(session *s)
     w_str(&program, wire_script);
     w_str(&program, widen_script);
     w_str(&program, ties_script);
+    w_str(&program, optimised_script);
     w_str(&program, ends_script);
     w_str(&program, script);
+    w_str(&program, answer_script);
     writer_init(&names, &c->mem);
     writer_init(&binds, &c->mem);
     for (uint32_t i = 0; i < s->options.n_binds; i++)
