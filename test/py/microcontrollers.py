@@ -409,6 +409,14 @@ class Tests:
         return f"{ram} bytes, {count} instructions"
 
 
+def written(folder, name, text):
+    """The path of a graph in a file."""
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+    return path
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
@@ -417,9 +425,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         t = Tests(options, work)
-        graph = os.path.join(work, "layers.txt")
-        with open(graph, "w", encoding="ascii") as f:
-            f.write(layers())
+        graph = written(work, "layers.txt", layers())
         files = [("layers", graph, True)]
         for spec in models.all_models():
             if spec.name == "demo_digits" or spec.name in TINY:
@@ -433,42 +439,26 @@ def main():
                 if name in TINY and board not in ("m4", "m55") and not options.all:
                     continue
                 t.one(f"{name} on {board}", lambda b=board, n=name, f=file, e=exact: t.counted(b, n, f, e))
-        means = os.path.join(work, "pools.txt")
-        with open(means, "w", encoding="ascii") as f:
-            f.write(pools())
+        means = written(work, "pools.txt", pools())
         for board in ("m0plus", "m3", "rv32"):
             t.one(f"pools on {board}", lambda b=board: t.counted(b, "pools", means, True))
-        grid = os.path.join(work, "vectors.txt")
-        with open(grid, "w", encoding="ascii") as f:
-            f.write(layers(vectors()))
+        grid = written(work, "vectors.txt", layers(vectors()))
         t.one("vectors on m55", lambda: t.counted("m55", "vectors", grid, True))
-        single = os.path.join(work, "product.txt")
-        with open(single, "w", encoding="ascii") as f:
-            f.write(product())
+        single = written(work, "product.txt", product())
         t.one("product of u8 on m55", lambda: t.counted("m55", "product", single, True))
-        halves = os.path.join(work, "nibbles.txt")
-        with open(halves, "w", encoding="ascii") as f:
-            f.write(layers(vectors() + [("u8", ins, 5, 7, ins, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), ins)
-                                        for ins in (6, 18, 22)], -8, 7))
+        windows = [("u8", ins, 5, 7, ins, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), ins) for ins in (6, 18, 22)]
+        halves = written(work, "nibbles.txt", layers(vectors() + windows, -8, 7))
         t.one("nibbles on m55", lambda: t.counted("m55", "nibbles", halves, True))
-        chosen = os.path.join(work, "choices.txt")
-        with open(chosen, "w", encoding="ascii") as f:
-            f.write(choices())
+        chosen = written(work, "choices.txt", choices())
         for board in ("m4", "m55"):
             t.one(f"choices on {board}", lambda b=board: shown(verify(t.lathe, chosen, b, True)))
-        several = os.path.join(work, "batches.txt")
-        with open(several, "w", encoding="ascii") as f:
-            f.write(batches())
+        several = written(work, "batches.txt", batches())
         for board in ("m0plus", "m4", "m55"):
             t.one(f"batches on {board}", lambda b=board: t.counted(b, "batches", several, True))
-        rounded = os.path.join(work, "codes.txt")
-        with open(rounded, "w", encoding="ascii") as f:
-            f.write(codes())
+        rounded = written(work, "codes.txt", codes())
         for board in ("m0plus", "m4", "m55"):
             t.one(f"codes on {board}", lambda b=board: t.counted(b, "codes", rounded, True))
-        lines = os.path.join(work, "words.txt")
-        with open(lines, "w", encoding="ascii") as f:
-            f.write(layers(words()))
+        lines = written(work, "words.txt", layers(words()))
         t.one("words on m4", lambda: t.counted("m4", "words", lines, True))
         for name, file, exact in files:
             t.one(f"{name} on m4, rows streamed", lambda n=name, f=file, e=exact: t.streamed(n, f, e))
