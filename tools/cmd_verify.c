@@ -98,7 +98,7 @@ static bool mismatch(const judge *j, const run_tensor *got, const compare_result
     if (j->s->result.half_up && reference_is(j->s->x, "onnxruntime"))
         diag_hint(d, "the model rounds halves up, onnxruntime to even numbers: steps may differ by one; "
                      "--against interpreter rounds as the model says");
-    if (reference_is(j->s->x, "onnxruntime") && reference_has_ties(j->s))
+    else if (reference_is(j->s->x, "onnxruntime") && reference_has_ties(j->s))
         diag_hint(d, "onnxruntime computes in floats what becomes integers: where that is half-way between two steps "
                      "it may take the other one, and so on from layer to layer; --against interpreter compares with "
                      "what the operators mean");
