@@ -288,28 +288,31 @@ static int64_t share_of(const target *t, int64_t room, double least)
 
 /* --- functions --- */
 
-/* Bytes of all constants, the weights of each layer in the form that looks best. */
-static double weights_of(chooser *v, const graph_func *f, const liveness *l)
+/* Whether the last cache does not hold all constants, the weights of each layer in the form that looks best: that has
+ * no fewer bytes than they have, so that the walk ends where there are too many. */
+static bool come_from_memory(chooser *v, const graph_func *f, const liveness *l)
 {
     double bytes = 0, cycles[N_FORMS];
     ptr_map seen; /* weights that several nodes share */
     ptr_map_init(&seen, &v->scratch);
-    for (uint32_t i = 0; i < f->nodes.len; i++) {
+    for (uint32_t i = 0; i < f->nodes.len && bytes <= v->cpu->l3_bytes; i++) {
         const graph_node *n = f->nodes.data[i];
         const tensor_data *t = n->n_outputs == 1 ? graph_constant(n->outputs[0]) : NULL;
-        if (t && t->kind == TENSOR_DENSE && t->count > 0)
-            bytes += (double)t->count * (double)dtype_bytes(t->dt);
         conv_size z;
         uint32_t first;
-        uint32_t best = can_change(v, n, &z) ? estimate(v, n, &z, (double)room_for(l, i), cycles) : 0;
-        if (best > 0 && !ptr_map_get(&seen, n->inputs[1], &first)) {
+        if (t && t->kind == TENSOR_DENSE && t->count > 0)
+            bytes += (double)t->count * (double)dtype_bytes(t->dt);
+        if (!can_change(v, n, &z) || ptr_map_get(&seen, n->inputs[1], &first))
+            continue;
+        const uint32_t best = estimate(v, n, &z, (double)room_for(l, i), cycles);
+        if (best > 0) {
             ptr_map_set(&seen, n->inputs[1], i);
             double side = (double)winograd_form_of(tiles[best])->side,
                    each = (z.wide ? 2 : 4) * side * side - (z.wide ? 1 : 4) * WINOGRAD_KERNEL * WINOGRAD_KERNEL;
             bytes += each * z.ins * z.outs;
         }
     }
-    return bytes;
+    return bytes > v->cpu->l3_bytes;
 }
 
 static bool run(compiler *c, graph_func *f, const pass_options *o)
@@ -324,7 +327,7 @@ static bool run(compiler *c, graph_func *f, const pass_options *o)
     ptr_map_init(&v.transformed, &v.scratch);
     rewrite_begin(&v.r, c, f);
     liveness l = measure(&v.scratch, f, false), bytes = measure(&v.scratch, f, true);
-    if (weights_of(&v, f, &l) > v.cpu->l3_bytes) /* they come from memory in every run */
+    if (come_from_memory(&v, f, &l)) /* in every run */
         v.bytes_per_cycle = v.cpu->memory_bytes;
     for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
         graph_node *n = f->nodes.data[i];
