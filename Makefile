@@ -4,10 +4,12 @@
 BUILD := build
 PREFIX ?= /usr/local
 JOBS  := $(shell nproc 2>/dev/null || echo 2)
-CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=cc
+# The compiler of the tests, unless CC names another one: a `make test` after `make` goes on with what is built.
+COMPILER := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=$(COMPILER)
 export BUILD JOBS
 
-.PHONY: help build install demo demo-vta check test golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
+.PHONY: help build install uninstall demo demo-vta check test golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
@@ -17,11 +19,14 @@ build: ## build/lathe, libvta, liblathe_vm and build/exec.out (the default)
 	@mkdir -p $(BUILD)
 	@[ -e $(BUILD)/lathe ] || echo "building $(BUILD)/lathe and libvta; configuring: $(BUILD)/configure.log"
 	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
-	@ninja --quiet -C $(BUILD) -j$(JOBS) lathe vta_shared lathe_vm_shared lathe_loops exec.out
+	@ninja --quiet -C $(BUILD) -j$(JOBS) products
 	@echo "built: $(BUILD)/lathe, $(BUILD)/exec.out, $(BUILD)/runtime/vta/libvta.so, $(BUILD)/runtime/vm/liblathe_vm.so"
 
-install: build ## lathe, libvta, liblathe_vm, liblathe_loops and their headers under PREFIX (/usr/local)
+install: build ## lathe, libvta, liblathe_vm, liblathe_loops and their headers under PREFIX (/usr/local); DESTDIR for packages
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+uninstall: ## remove what the last `make install` wrote
+	@cmake -DMANIFEST=$(BUILD)/install_manifest.txt -DDESTDIR=$(DESTDIR) -P cmake/uninstall.cmake
 
 demo: build ## compile the bundled model to C, build it, run it on bundled inputs
 	@sh demo/run.sh $(BUILD)/lathe $(BUILD)/demo

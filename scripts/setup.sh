@@ -8,7 +8,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 
 rows_build() {
     cat <<'ROWS'
-command -v cc | gcc
+command -v gcc | gcc
 test -e /usr/include/stdio.h | libc6-dev
 command -v cmake | cmake
 command -v ninja | ninja-build
@@ -21,7 +21,6 @@ ROWS
 rows_test() {
     rows_build
     cat <<'ROWS'
-command -v gcc | gcc
 command -v g++ | g++
 command -v clang-19 | clang-19
 ls /usr/lib/llvm-19/lib/clang/*/lib/linux/libclang_rt.fuzzer-* | libclang-rt-19-dev

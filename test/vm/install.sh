@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What `make install` leaves is enough: examples/exec.c is built with the installed header and library, by pkg-config, and
-# runs the demo's network as a module, asked and answered as a user would; a wrong description of its inputs is refused.
+# What `make install` leaves is enough, wherever the tree is moved to, and `make uninstall` leaves nothing. The installed
+# program compiles the demo's network; examples/exec.c, built by pkg-config, runs it as a module, asked and answered as a
+# user would; a project of CMake finds all libraries; Python loads the shared ones.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$LATHE_SOURCE" || exit 3
@@ -10,8 +11,23 @@ trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 check() { if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $1"; cat "$work/out"; fi; }
 
-cmake --install "$LATHE_BUILD" --prefix "$work/root" > "$work/out" 2>&1 || { cat "$work/out"; exit 1; }
-PKG_CONFIG_PATH=$(find "$work/root" -name pkgconfig -type d)
+# make_here TARGET: as a packager calls it, into a root of its own.
+make_here() {
+    env -u MAKEFLAGS -u MAKELEVEL make "$1" BUILD="$LATHE_BUILD" CC="${CC:-gcc}" PREFIX=/opt/lathe DESTDIR="$work/stage" \
+        > "$work/out" 2>&1
+}
+
+make_here install
+check "make install" $?
+# The build folder of the tests holds everything, a user's only what `make` asks for: that must be all that is installed.
+ninja -C "$LATHE_BUILD" -t query products | sed 's|.*[/ ]||' | sort > "$work/built"
+sed 's|.*/||' "$LATHE_BUILD/install_manifest.txt" | grep -E '^lathe$|[.]a$|[.]so$' | sort > "$work/installed"
+comm -13 "$work/built" "$work/installed" > "$work/out"
+[ ! -s "$work/out" ] && [ "$(wc -l < "$work/installed")" -ge 7 ]
+check "what is installed is built by make" $?
+mv "$work/stage/opt/lathe" "$work/root"
+LATHE=$work/root/bin/lathe
+PKG_CONFIG_PATH=$work/root/lib/pkgconfig
 export PKG_CONFIG_PATH XDG_CACHE_HOME=$LATHE_BUILD/test/vm-cache
 # shellcheck disable=SC2046
 ${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -D_XOPEN_SOURCE=700 examples/exec.c -o "$work/exec" \
@@ -99,8 +115,67 @@ check "the demo's network becomes a module with loops" $?
 "$work/loops" "$work/loops.so" "$work/inputs.json" > "$work/out" 2>&1
 [ $? = 0 ] && grep -q "^sum 1.000" "$work/out"
 check "it runs without a compiler" $?
-nm -D --defined-only "$work/root"/lib*/liblathe_vm.so | awk '{ print $3 }' | grep -vE '^(lathe_|TVM)' > "$work/out"
+nm -D --defined-only "$work/root"/lib/liblathe_vm.so | awk '{ print $3 }' | grep -vE '^(lathe_|TVM)' > "$work/out"
 [ ! -s "$work/out" ]
 check "the library shows no other names" $?
+
+# --- the VTA library, with the page's first program
+awk '/^```c$/ { n++; next } /^```/ { if (n == 1) exit } n == 1' docs/vta-runtime.md > "$work/vta.c"
+# shellcheck disable=SC2046
+${CC:-cc} -std=c11 "$work/vta.c" -o "$work/vta" $(pkg-config --cflags --libs lathe_vta) \
+    -Wl,-rpath,"$(pkg-config --variable=libdir lathe_vta)" > "$work/out" 2>&1 && "$work/vta" > "$work/out" 2>&1
+grep -q '^5 6 [.]* 68$' "$work/out"
+check "a program with the VTA library, by pkg-config" $?
+
+# --- the same programs as a project of CMake; C++ takes the headers
+mkdir "$work/project"
+cp examples/exec.c "$work/vta.c" "$work/loops.c" "$work/project"
+cat > "$work/project/both.cc" << 'END'
+#include <lathe/codegen.h>
+#include <lathe/ext_dev.h>
+#include <lathe/loops.h>
+int main() { return lathe_device_api_ext_dev() == nullptr; }
+END
+cat > "$work/project/CMakeLists.txt" << 'END'
+cmake_minimum_required(VERSION 3.22)
+project(user C CXX)
+find_package(lathe 0.1 REQUIRED)
+find_package(lathe REQUIRED) # twice, as projects of several parts do
+add_executable(run exec.c)
+target_link_libraries(run PRIVATE lathe::vm)
+add_executable(vta vta.c)
+target_link_libraries(vta PRIVATE lathe::vta)
+add_executable(loops loops.c)
+target_link_libraries(loops PRIVATE lathe::loops)
+add_executable(both both.cc)
+target_link_libraries(both PRIVATE lathe::vm lathe::loops lathe::vta)
+END
+env -u PKG_CONFIG_PATH cmake -S "$work/project" -B "$work/made" -DCMAKE_PREFIX_PATH="$work/root" > "$work/out" 2>&1 &&
+    cmake --build "$work/made" > "$work/out" 2>&1
+check "a project of CMake finds the libraries" $?
+"$work/made/vta" > "$work/out" 2>&1 && "$work/made/both" > "$work/out" 2>&1
+check "what CMake made runs" $?
+printf '%s\n%s\n' "$work/digits.so" "$work/inputs.json" | "$work/made/run" > "$work/out" 2>&1
+check "and runs the module" $?
+
+# --- Python, without a binding
+python3 - "$work/root/lib" > "$work/out" 2>&1 << 'END'
+import ctypes, sys
+vm, vta = (ctypes.CDLL(f"{sys.argv[1]}/{name}") for name in ("liblathe_vm.so", "libvta.so"))
+runtime, error = ctypes.c_void_p(), ctypes.create_string_buffer(65536)
+assert vm.lathe_runtime_create(None, ctypes.byref(runtime), error) == 0, error.raw
+vm.lathe_runtime_destroy(runtime)
+vta.VTABufferAlloc.restype = ctypes.c_void_p
+assert vta.VTABufferAlloc(ctypes.c_size_t(64))
+END
+check "Python loads both libraries" $?
+
+# --- and away again
+mkdir -p "$work/stage/opt" && mv "$work/root" "$work/stage/opt/lathe" && echo mine > "$work/stage/opt/lathe/lib/mine"
+make_here uninstall
+check "make uninstall" $?
+(cd "$work/stage" && find . -type f -o -type l -o -name lathe -path './opt/lathe/*') > "$work/out"
+[ "$(cat "$work/out")" = ./opt/lathe/lib/mine ]
+check "make uninstall leaves what is not Lathe's, and nothing else" $?
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]
