@@ -100,7 +100,7 @@ static interval point(tir_expr_ref e)
 
 static interval sweep(const region_ctx *x, tir_expr_ref e);
 
-static interval sweep_mul(const region_ctx *x, tir_expr_ref e, interval a, interval b)
+static interval sweep_mul(const region_ctx *x, interval a, interval b)
 {
     compiler *c = x->lw->c;
     int64_t k = 0;
@@ -109,7 +109,7 @@ static interval sweep_mul(const region_ctx *x, tir_expr_ref e, interval a, inter
         a = b;
         b = t;
     } else if (b.lo != b.hi || !tir_is_int(b.lo, &k)) {
-        return a.lo == a.hi && b.lo == b.hi ? point(e) : (interval){NULL, NULL};
+        return (interval){NULL, NULL};
     }
     tir_expr_ref lo = tir_mul(c, a.lo, b.lo), hi = tir_mul(c, a.hi, b.lo);
     return k >= 0 ? (interval){lo, hi} : (interval){hi, lo};
@@ -141,14 +141,14 @@ static interval sweep_binary(const region_ctx *x, tir_expr_ref e)
             return (interval){tir_i64(c, 0), tir_i64(c, d - 1)};
         return none;
     }
+    if (a.lo == a.hi && b.lo == b.hi) /* as it stands: `n + 1` is one value, whatever is asked of it next */
+        return point(e);
     if (e->op == TIR_ADD)
         return (interval){tir_add(c, a.lo, b.lo), tir_add(c, a.hi, b.hi)};
     if (e->op == TIR_SUB)
         return (interval){tir_sub(c, a.lo, b.hi), tir_sub(c, a.hi, b.lo)};
     if (e->op == TIR_MUL)
-        return sweep_mul(x, e, a, b);
-    if (a.lo == a.hi && b.lo == b.hi)
-        return point(e);
+        return sweep_mul(x, a, b);
     if (e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD)
         return sweep_div(x, e->op, e->args[1], a);
     if (e->op == TIR_MIN)
