@@ -195,6 +195,16 @@ int64_t linear_gcd(const linear *l)
     return g > (uint64_t)INT64_MAX ? 1 : (int64_t)g;
 }
 
+int64_t linear_common(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a < 0 ? -a : a;
+}
+
 /* --- the written form --- */
 
 static void sort_terms(const tir_bounds *b, linear *l)

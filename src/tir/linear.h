@@ -53,7 +53,8 @@ bool linear_diff(tir_bounds *b, tir_expr_ref x, tir_expr_ref y, linear *out);
 tir_expr_ref linear_build(tir_bounds *b, dtype dt, linear *l);
 tir_range linear_range(tir_bounds *b, const linear *l);
 int64_t linear_gcd(const linear *l); /* of the coefficients; 0 without terms */
-/* Provably >= 0, by ranges and by one known fact. */
+int64_t linear_common(int64_t a, int64_t b); /* greatest common divisor, not negative */
+/* Provably >= 0 (prove.c). */
 bool linear_is_nonnegative(tir_bounds *b, const linear *l);
 
 const bounds_entry *bounds_find(const tir_bounds *b, const tir_var *v);

@@ -24,32 +24,53 @@ static bool remove_term(linear *l, uint32_t i)
     return true;
 }
 
-static int64_t find_product(const linear *l, tir_expr_ref atom, int64_t coeff)
+/* t = k * (x mod d): k alone. */
+static bool without_remainder(linear_term t, linear_term *out, tir_expr_ref *mod)
 {
-    for (uint32_t i = 0; i < l->len; i++)
-        if (l->terms[i].n == 1 && l->terms[i].coeff == coeff && tir_expr_equal(l->terms[i].atoms[0], atom))
-            return (int64_t)i;
-    return -1;
+    uint32_t i = 0;
+    while (i < t.n && !is_op(t.atoms[i], TIR_FLOORMOD))
+        i++;
+    if (i == t.n)
+        return false;
+    *mod = t.atoms[i];
+    for (t.n--; i < t.n; i++)
+        t.atoms[i] = t.atoms[i + 1];
+    *out = t;
+    return true;
 }
 
-/* k*(x mod d) + k*d*(x div d) = k*x */
+static bool is_positive(tir_bounds *b, tir_expr_ref e)
+{
+    linear l;
+    return linear_of(b, e, &l) && i64_add(l.constant, -1, &l.constant) && linear_is_nonnegative(b, &l);
+}
+
+/* l with k*(x mod d) and k*d*(x div d), all terms of it, taken out; false: they are not there. */
+static bool take_both(tir_bounds *b, linear *l, uint32_t at, const linear *k, tir_expr_ref quotient, tir_expr_ref by)
+{
+    linear d, q, kd, product;
+    if (!linear_of(b, by, &d) || !linear_of(b, quotient, &q) || !linear_mul(b, k, &d, &kd) ||
+        !linear_mul(b, &kd, &q, &product) || product.len == 0 || product.constant != 0)
+        return false;
+    const uint32_t left = l->len - 1;
+    remove_term(l, at);
+    return left >= product.len && linear_add(b, l, &product, -1) && l->len == left - product.len;
+}
+
+/* k*(x mod d) + k*d*(x div d) = k*x, d >= 1 */
 static bool recombine(tir_bounds *b, linear *l)
 {
     for (uint32_t i = 0; i < l->len; i++) {
-        int64_t d, k = l->terms[i].coeff, kd;
-        tir_expr_ref mod = l->terms[i].atoms[0];
-        if (l->terms[i].n != 1 || !is_op(mod, TIR_FLOORMOD) || !tir_is_int(mod->args[1], &d) || d <= 0 ||
-            !i64_mul(k, d, &kd))
+        linear k = {.len = 1}, x, kx, sum = *l;
+        tir_expr_ref mod;
+        if (!without_remainder(l->terms[i], &k.terms[0], &mod))
             continue;
+        if (k.terms[0].n == 0)
+            k = (linear){.constant = k.terms[0].coeff};
         tir_expr_ref quotient = simplify(b, tir_floordiv(b->c, mod->args[0], mod->args[1]));
-        int64_t at = quotient->kind == TIR_INT ? -1 : find_product(l, quotient, kd);
-        linear x;
-        if (at < 0 || !linear_of(b, mod->args[0], &x))
-            continue;
-        linear sum = *l;
-        remove_term(&sum, (uint32_t)at > i ? (uint32_t)at : i);
-        remove_term(&sum, (uint32_t)at > i ? i : (uint32_t)at);
-        if (!linear_add(b, &sum, &x, k))
+        if (quotient->kind == TIR_INT || !take_both(b, &sum, i, &k, quotient, mod->args[1]) ||
+            !is_positive(b, mod->args[1]) || !linear_of(b, mod->args[0], &x) || !linear_mul(b, &k, &x, &kx) ||
+            !linear_add(b, &sum, &kx, 1))
             continue;
         *l = sum;
         return true;
@@ -94,26 +115,21 @@ static bool split_by(tir_bounds *b, const linear *x, int64_t d, linear *q, linea
 static bool quotient_is_constant(tir_bounds *b, const linear *r, int64_t d, int64_t *out)
 {
     tir_range range = linear_range(b, r);
-    if (!range.known_min || !range.known_max)
+    linear end = {.constant = -1}; /* (k + 1)*d - 1 - r >= 0 */
+    int64_t above;
+    if (!range.known_min)
         return false;
     *out = eval_floordiv(range.min, d);
-    return *out == eval_floordiv(range.max, d);
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        int64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a < 0 ? -a : a;
+    if (range.known_max && eval_floordiv(range.max, d) == *out)
+        return true;
+    return b->facts.len > 0 && i64_add(*out, 1, &above) && i64_mul(above, d, &above) &&
+           i64_add(end.constant, above, &end.constant) && linear_add(b, &end, r, -1) && linear_is_nonnegative(b, &end);
 }
 
 /* r and d without their common factor; what is left of the constant goes to *out_rest. */
 static void reduce(linear *r, int64_t *d, int64_t *out_factor, int64_t *out_rest)
 {
-    *out_factor = r->len > 0 ? gcd(linear_gcd(r), *d) : 1;
+    *out_factor = r->len > 0 ? linear_common(linear_gcd(r), *d) : 1;
     *out_rest = eval_floormod(r->constant, *out_factor);
     for (uint32_t i = 0; i < r->len; i++)
         r->terms[i].coeff /= *out_factor;
@@ -127,7 +143,7 @@ static bool split_small(tir_bounds *b, const linear *r, int64_t d, int64_t *g, l
 {
     for (uint32_t i = 0; i < r->len; i++) {
         int64_t k, kg;
-        *g = r->terms[i].coeff == INT64_MIN ? 1 : gcd(r->terms[i].coeff, d);
+        *g = r->terms[i].coeff == INT64_MIN ? 1 : linear_common(r->terms[i].coeff, d);
         if (*g > 1 && *g < d && split_by(b, r, *g, a, s) && s->len > 0 && quotient_is_constant(b, s, *g, &k) &&
             i64_mul(k, *g, &kg) && i64_add(s->constant, -kg, &s->constant) && i64_add(a->constant, k, &a->constant))
             return true;
@@ -238,39 +254,71 @@ static tir_expr_ref remainder_of(tir_bounds *b, tir_expr_ref e, int64_t d)
     return build_sum(b, dt, &sum);
 }
 
-/* --- by a symbol: terms that contain it, and a rest that is provably below it --- */
+/* --- by a sum that has symbols: polynomial division, and a rest that is provably below the divisor --- */
 
-static bool take_factor(linear_term *t, tir_expr_ref d)
+/* t / lead, where lead divides it. */
+static bool divide_term(linear_term t, const linear_term *lead, linear_term *out)
 {
-    for (uint32_t i = 0; i < t->n; i++) {
-        if (!tir_expr_equal(t->atoms[i], d))
-            continue;
-        for (t->n--; i < t->n; i++)
-            t->atoms[i] = t->atoms[i + 1];
-        return true;
+    if (lead->coeff == 0 || t.coeff % lead->coeff != 0)
+        return false;
+    t.coeff /= lead->coeff;
+    for (uint32_t k = 0; k < lead->n; k++) {
+        uint32_t i = 0;
+        while (i < t.n && !tir_expr_equal(t.atoms[i], lead->atoms[k]))
+            i++;
+        if (i == t.n)
+            return false;
+        for (t.n--; i < t.n; i++)
+            t.atoms[i] = t.atoms[i + 1];
     }
-    return false;
+    *out = t;
+    return true;
+}
+
+/* x = d*q + r with as much as possible in q, by the term of d that has the most factors. */
+static bool divide_sums(tir_bounds *b, const linear *x, const linear *d, linear *q, linear *r)
+{
+    uint32_t lead = 0;
+    for (uint32_t i = 1; i < d->len; i++)
+        if (d->terms[i].n > d->terms[lead].n)
+            lead = i;
+    *q = (linear){0};
+    *r = *x;
+    for (uint32_t i = 0, rounds = 0; i < r->len; rounds++) {
+        linear part = {.len = 1}, product;
+        if (!divide_term(r->terms[i], &d->terms[lead], &part.terms[0])) {
+            i++;
+            continue;
+        }
+        if (part.terms[0].n == 0)
+            part = (linear){.constant = part.terms[0].coeff};
+        if (rounds > LINEAR_MAX_TERMS || !linear_mul(b, &part, d, &product) || !linear_add(b, r, &product, -1) ||
+            !linear_add(b, q, &part, 1))
+            return false;
+        i = 0;
+    }
+    return true;
 }
 
 static tir_expr_ref divide_by_symbol(tir_bounds *b, tir_expr_ref e)
 {
-    linear x, q = {0}, r, below;
-    tir_expr_ref d = e->args[1];
-    if (d->kind != TIR_VAR || !linear_of(b, e->args[0], &x))
+    linear x, d, q, r, below;
+    bool is_quotient = e->op == TIR_FLOORDIV;
+    if (!linear_of(b, e->args[1], &d) || d.len == 0 || !linear_of(b, e->args[0], &x) ||
+        !divide_sums(b, &x, &d, &q, &r))
         return e;
-    r = (linear){.constant = x.constant};
-    for (uint32_t i = 0; i < x.len; i++) {
-        linear_term t = x.terms[i];
-        if (!linear_add_term(b, take_factor(&t, d) ? &q : &r, &t))
-            return e;
-    }
-    linear_term one = {.coeff = 1, .n = 1, .atoms = {d}};
     below = (linear){.constant = -1}; /* d - 1 - r >= 0 */
-    if (!linear_add_term(b, &below, &one) || !linear_add(b, &below, &r, -1))
+    if (!linear_add(b, &below, &d, 1) || !linear_add(b, &below, &r, -1))
         return e;
-    if (!linear_is_nonnegative(b, &r) || !linear_is_nonnegative(b, &below))
+    if (linear_is_nonnegative(b, &r) && linear_is_nonnegative(b, &below))
+        return build_sum(b, e->type.dt, is_quotient ? &q : &r);
+    if ((q.len == 0 && q.constant == 0) || !is_positive(b, e->args[1]))
         return e;
-    return build_sum(b, e->type.dt, e->op == TIR_FLOORDIV ? &q : &r);
+    tir_expr_ref rest = tir_binary(b->c, e->op, linear_build(b, e->type.dt, &r), e->args[1]);
+    linear sum;
+    if (!is_quotient)
+        return rest;
+    return linear_of(b, rest, &sum) && linear_add(b, &q, &sum, 1) ? build_sum(b, e->type.dt, &q) : e;
 }
 
 static tir_expr_ref simplify_division(tir_bounds *b, tir_expr_ref e)
