@@ -280,6 +280,19 @@ def operand_rank():
     return model(nodes, inputs, [f32(n, [4, 4]) for n in "abcdehi"] + [f32("j", [2, 2])])
 
 
+def operands_left_out():
+    """Operands that must be there: blank, also where others are known at run time only, cut off, and one too many."""
+    nodes = [node("Squeeze", ["", "m"], ["a"], "squeeze"), node("Unsqueeze", ["", "m"], ["b"], "unsqueeze"),
+             node("AffineGrid", ["t", ""], ["c"], "grid"), node("Slice", ["x", "m"], ["d"], "slice"),
+             node("Concat", ["x", "", "x"], ["e"], "concat", axis=0), node("Concat", [""], ["f"], "nothing", axis=0),
+             node("Conv", ["x"], ["g"], "conv"), node("Relu", ["x", "", ""], ["h"], "relu"),
+             node("Relu", ["x", "", "x"], ["i"], "relus"), node("LSTM", ["x", "", "x"], ["j"], "lstm"),
+             node("Momentum", ["r", "s", "x", "", "x"], ["k", "l"], "momentum", domain="ai.onnx.preview.training")]
+    inputs = [f32("x", [4, 4, 4]), f32("t", [1, 2, 3]), f32("r", []), helper.make_tensor_value_info("s", I64, []),
+              helper.make_tensor_value_info("m", I64, [1])]
+    return model(nodes, inputs, [f32(n, [4, 4, 4]) for n in "abcdefghijkl"], opset=20)
+
+
 def attention_heads():
     """Heads that do not divide the values, beside a mask, which then has no type to be of."""
     n = helper.make_node("MultiHeadAttention", ["q", "k", "v", "", "m"], ["y"], "heads", domain="com.microsoft",
@@ -301,7 +314,7 @@ def outside():
 GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
                           early_operators, passed_through, many_parts],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
-                                known_sets, sets, attention_heads],
+                                known_sets, sets, operands_left_out, attention_heads],
           "golden/message": [symbols, declared_extent, non_zero, zip_map, sequence, texts, run_time_branch,
                              lost_weights, quantised, functions_double]}
 

@@ -11,9 +11,10 @@
 #define FOLD_MAX_ELEMENTS 1024
 #define FOLD_MAX_FLOATS   16 /* scales of Resize and the like; weights are left to the fold pass */
 
-graph_value *onnx_in(const onnx_node *n, uint32_t i)
+graph_value *onnx_nothing(onnx_node *n)
 {
-    return i < n->n_in ? n->in[i] : NULL;
+    n->failed = true; /* told by whoever found out */
+    return &n->im->poison;
 }
 
 /* --- names --- */
@@ -247,18 +248,18 @@ static graph_value *emit(onnx_node *n, onnx_args a, const char *name, int32_t re
     const tensor_data *t = g ? compute(n, g) : NULL;
     if (t)
         return replace_by_constant(n, g, t);
-    return g ? g->outputs[0] : NULL;
+    return g ? g->outputs[0] : onnx_nothing(n);
 }
 
 graph_value *onnx_emit(onnx_node *n, onnx_args a)
 {
-    return n->failed ? NULL : emit(n, a, made_name(n, op_tail(a.op)), -1);
+    return n->failed ? onnx_nothing(n) : emit(n, a, made_name(n, op_tail(a.op)), -1);
 }
 
 graph_value *onnx_result(onnx_node *n, uint32_t i, onnx_args a)
 {
     if (n->failed)
-        return NULL;
+        return onnx_nothing(n);
     graph_value *v = i < n->n_out ? emit(n, a, result_name(n, i), (int32_t)i) : onnx_emit(n, a);
     if (i < n->n_out)
         n->out[i] = v;
@@ -367,7 +368,7 @@ graph_value *onnx_matmul(onnx_node *n, graph_value *a, graph_value *b, bool ta, 
 
 graph_value *onnx_constant(onnx_node *n, const tensor_data *t)
 {
-    return n->failed || !t ? NULL : graph_add_constant(n->f, t, made_name(n, "const"), n->loc);
+    return n->failed || !t ? onnx_nothing(n) : graph_add_constant(n->f, t, made_name(n, "const"), n->loc);
 }
 
 graph_value *onnx_const_ints(onnx_node *n, uint32_t count, const int64_t *v)
@@ -387,7 +388,7 @@ graph_value *onnx_const_float(onnx_node *n, dtype dt, double v)
 
 graph_value *onnx_const_like(onnx_node *n, graph_value *x, double v)
 {
-    return n->failed || !x ? NULL : onnx_const_float(n, x->type.dt, v);
+    return onnx_const_float(n, x->type.dt, v);
 }
 
 /* The shape operand of a reshape: symbols need none when there are several (NULL), for then the type says it all. */
@@ -408,9 +409,9 @@ graph_value *onnx_make_reshape(onnx_node *n, int32_t result, graph_value *x, uin
     attr zero = attr_int(n->c, "allowzero", 1); /* a zero is an extent here, never "copy" */
     bool zeros = false;
     if (n->failed)
-        return NULL;
+        return onnx_nothing(n);
     if (rank > TYPE_MAX_RANK)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "more than 16 dimensions"), NULL;
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "more than 16 dimensions");
     graph_value *s = shape_operand(n, rank, dims);
     shape to = shape_make(n->c, rank, dims);
     for (uint32_t i = 0; i < rank; i++)
@@ -448,8 +449,10 @@ graph_value *onnx_reshape(onnx_node *n, graph_value *x, uint32_t rank, const dim
 graph_value *onnx_reshape_ints(onnx_node *n, graph_value *x, uint32_t rank, const int64_t *dims)
 {
     dim d[TYPE_MAX_RANK];
-    if (n->failed || rank > TYPE_MAX_RANK)
-        return NULL;
+    if (n->failed)
+        return onnx_nothing(n);
+    if (rank > TYPE_MAX_RANK)
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "more than 16 dimensions");
     for (uint32_t i = 0; i < rank; i++)
         d[i] = dim_const(n->c, dims[i]);
     return onnx_reshape(n, x, rank, d);
@@ -460,7 +463,7 @@ graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, cons
     dim d[TYPE_MAX_RANK];
     uint32_t rank = onnx_rank(x) + count, next = 0, from = 0;
     if (rank > TYPE_MAX_RANK)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "more than 16 dimensions"), NULL;
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "more than 16 dimensions");
     for (uint32_t i = 0; i < rank; i++) {
         bool one = next < count && axes[next] == (int64_t)i;
         next += one;

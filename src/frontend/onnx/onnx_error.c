@@ -6,20 +6,36 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...)
+static void fail(onnx_node *n, diag_code code, const char *fmt, va_list ap)
 {
     char text[512];
-    va_list ap;
-    if (n->failed)
-        return false;
-    n->failed = true;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
     const onnx_frame *frame = n->env->frame;
+    if (n->failed)
+        return;
+    n->failed = true;
+    vsnprintf(text, sizeof text, fmt, ap);
     if (frame)
-        return diag_error(&n->c->diags, code, n->loc, "%s (in function %s)", text, onnx_name(n->im, frame->fn->name));
-    return diag_error(&n->c->diags, code, n->loc, "%s", text);
+        diag_error(&n->c->diags, code, n->loc, "%s (in function %s)", text, onnx_name(n->im, frame->fn->name));
+    else
+        diag_error(&n->c->diags, code, n->loc, "%s", text);
+}
+
+bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fail(n, code, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+graph_value *onnx_refuse(onnx_node *n, diag_code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fail(n, code, fmt, ap);
+    va_end(ap);
+    return onnx_nothing(n);
 }
 
 void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note)

@@ -47,8 +47,9 @@ static bool read_attrs(onnx_node *n)
 static bool read_inputs(onnx_node *n)
 {
     bool ok = true;
+    const uint32_t listed = onnx_most_listed(n->row);
     n->n_in = n->pb->input.len;
-    n->in = arena_array(&n->c->mem, graph_value *, n->n_in);
+    n->in = arena_array(&n->c->mem, graph_value *, n->n_in > listed ? n->n_in : listed);
     n->im->takes_nibbles = n->row && n->row->target && strcmp(n->row->target, "qnn.dequantize") == 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const char *name = onnx_name(n->im, n->pb->input.data[i]);
@@ -214,7 +215,7 @@ static bool inline_call(onnx_node *n, const pb_function *fn)
     if (!read_frame(n, fn, &frame) || !enter(n))
         return false;
     for (uint32_t i = 0; i < fn->input.len; i++)
-        onnx_define(&body, onnx_name(n->im, fn->input.data[i]), onnx_in(n, i) ? onnx_in(n, i) : &n->im->absent);
+        onnx_define(&body, onnx_name(n->im, fn->input.data[i]), i < n->n_in && n->in[i] ? n->in[i] : &n->im->absent);
     for (uint32_t i = 0; i < fn->value_info.len; i++)
         onnx_map_set(&n->c->mem, &scope.declared, onnx_name(n->im, fn->value_info.data[i]->name),
                      fn->value_info.data[i]->type);
@@ -246,7 +247,7 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
         return false;
     }
     n->first = n->f->nodes.len;
-    bool ok = fn ? inline_call(n, fn) : n->row->import(n);
+    bool ok = fn ? inline_call(n, fn) : onnx_check_operands(n) && n->row->import(n);
     if (ok && !n->failed && !fn)
         onnx_attr_warn_unused(n);
     return ok && !n->failed;

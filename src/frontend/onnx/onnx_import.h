@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The importer's insides: names in scope, the node being imported, and what importers of operators build with. After
- * the first failure of a node every building function returns NULL at once, so importers compose without checks and
- * report by `return !n->failed`. */
+ * the first failure of a node every building function returns a value of rank 0 at once that nothing reads (never NULL),
+ * so importers compose without checks and report by `return !n->failed`. An importer runs only where all operands are
+ * there that its row asks for: NULL is only an optional one (onnx_optional). */
 #ifndef LATHE_FRONTEND_ONNX_ONNX_IMPORT_H
 #define LATHE_FRONTEND_ONNX_ONNX_IMPORT_H
 #include "frontend/onnx/onnx.h"
@@ -127,8 +128,8 @@ typedef struct onnx_node {
     int64_t version; /* of the operator set */
     onnx_attr *attrs;
     uint32_t n_attrs;
-    graph_value **in; /* NULL: left out */
-    uint32_t n_in;
+    graph_value **in; /* NULL: left out; as many as the row lists, or more */
+    uint32_t n_in;    /* up to the last that is there */
     graph_value **out;      /* to be filled by the importer */
     const char **out_names; /* in the IR; NULL: left out */
     uint32_t first;         /* nodes of f before this one's */
@@ -140,11 +141,12 @@ typedef struct onnx_node {
 
 typedef bool (*onnx_op_fn)(onnx_node *n);
 
-/* A row of onnx_ops.def: operator versions since..until (0: the newest) go to `import`; `target` and `attrs` say what
- * direct importers map to. */
+/* A row of onnx_ops.def: operator versions since..until (0: the newest) go to `import`, provided that the node has the
+ * operands that it must have; `target` and `attrs` say what direct importers map to. */
 typedef struct onnx_op {
     const char *domain, *name;
     int64_t since, until;
+    const char *operands;
     onnx_op_fn import;
     const char *target;
     const char *attrs;
@@ -249,9 +251,19 @@ const tensor_data *onnx_tensor_read_nibbles(onnx_importer *im, const pb_tensor *
 /* The file that external data names, read once; refuses paths that leave the model's folder. */
 bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out);
 
+/* --- operands (onnx_operands.c) --- */
+
+/* Whether the node has those that its row asks for; else it fails. */
+bool onnx_check_operands(onnx_node *n);
+uint32_t onnx_most_listed(const onnx_op *row); /* operands that the row lists; 0 without a row */
+graph_value *onnx_in(const onnx_node *n, uint32_t i);       /* one that must be there: never NULL */
+graph_value *onnx_optional(const onnx_node *n, uint32_t i); /* one that may be left out: NULL */
+
 /* --- errors of a node (onnx_error.c), what a model needs (onnx_report.c) --- */
 
 bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same for functions that return a value: onnx_nothing. */
+graph_value *onnx_refuse(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note);
 bool onnx_is_symbolic(const graph_func *f); /* an input of f has an extent without a bound */
 /* Reports open extents, missing operators and files in place of all errors since the mark. true: nothing is missing. */
@@ -277,7 +289,8 @@ void onnx_attr_warn_unused(onnx_node *n);
 /* --- building (onnx_build.c)
  * -------------------------------------------------------------------------------------------- */
 
-graph_value *onnx_in(const onnx_node *n, uint32_t i); /* NULL when left out */
+/* A value that no result depends on: what building functions return once the node has failed. */
+graph_value *onnx_nothing(onnx_node *n);
 
 typedef struct onnx_args {
     const char *op;
@@ -405,7 +418,7 @@ typedef struct onnx_rotary {
 graph_value *onnx_rotate(onnx_node *n, const onnx_rotary *r);
 
 /* Importers, one each for a row of onnx_ops.def. */
-#define ONNX_OP(domain, name, since, until, import, target, attrs) bool import(onnx_node *n);
+#define ONNX_OP(domain, name, since, until, operands, import, target, attrs) bool import(onnx_node *n);
 #include "frontend/onnx/onnx_ops.def"
 #undef ONNX_OP
 #endif

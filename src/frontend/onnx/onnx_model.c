@@ -260,12 +260,22 @@ static bool add_results(onnx_env *env, const pb_graph *g)
     return ok;
 }
 
+/* Whoever looks at it by mistake finds a number, with as many dimensions behind it as a shape can have. */
+static void make_poison(onnx_importer *im)
+{
+    dim *ones = arena_array(&im->c->mem, dim, TYPE_MAX_RANK);
+    for (uint32_t i = 0; i < TYPE_MAX_RANK; i++)
+        ones[i] = dim_const(im->c, 1);
+    im->poison = (graph_value){.name = "", .type = {.kind = TYPE_TENSOR, .dt = DT_F32, .shape = {.dims = ones}}};
+}
+
 bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *o, graph_module **out)
 {
     onnx_importer im = {.c = c, .o = o, .path = path, .bytes = bytes, .find_op = onnx_ops_find};
     uint32_t errors = c->diags.errors;
     pb_model *model = NULL;
     *out = NULL;
+    make_poison(&im);
     if (!onnx_wire_model(c, path, bytes, &model))
         return false;
     im.model = model;

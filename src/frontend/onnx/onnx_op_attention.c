@@ -14,11 +14,10 @@ graph_value *onnx_split_heads(onnx_node *n, graph_value *x, int64_t heads)
     static const int64_t perm[4] = {0, 2, 1, 3};
     int64_t hidden = onnx_static_dim(n, x, 2);
     if (!n->failed && (heads < 1 || hidden % heads != 0))
-        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden,
-                         (long long)heads),
-               NULL;
+        return onnx_refuse(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden,
+                         (long long)heads);
     if (n->failed)
-        return NULL;
+        return onnx_nothing(n);
     dim d[4] = {onnx_dim(n, x, 0), onnx_dim(n, x, 1), dim_const(n->c, heads), dim_const(n->c, hidden / heads)};
     return onnx_transpose(n, onnx_reshape(n, x, 4, d), 4, perm);
 }
@@ -33,7 +32,7 @@ graph_value *onnx_join_heads(onnx_node *n, graph_value *x)
 graph_value *onnx_hide(onnx_node *n, graph_value *keep, dtype dt, double hidden)
 {
     if (n->failed || !dtype_is_float(dt))
-        return onnx_fail(n, DIAG_TYPE, "queries, keys and values are %s; floats are needed", dtype_name(dt)), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "queries, keys and values are %s; floats are needed", dtype_name(dt));
     return onnx_where(n, keep, onnx_const_float(n, dt, 0), onnx_const_float(n, dt, hidden));
 }
 
@@ -45,7 +44,7 @@ graph_value *onnx_plus(onnx_node *n, graph_value *sum, graph_value *v)
 graph_value *onnx_positions(onnx_node *n, int64_t count)
 {
     if (n->failed || count < 0 || count > 1 << 24)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "there are too many positions"), NULL;
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "there are too many positions");
     int64_t *index = arena_array(&n->c->mem, int64_t, (size_t)count + 1);
     for (int64_t i = 0; i < count; i++)
         index[i] = i;
@@ -57,7 +56,7 @@ graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past)
 {
     int64_t rows = onnx_static_dim(n, a->q, 2), cols = onnx_static_dim(n, a->k, 2), count = 0;
     if (n->failed || !i64_mul(rows, cols, &count) || count > 1 << 26)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "the causal mask is too large"), NULL;
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "the causal mask is too large");
     uint8_t *keep = arena_alloc(&n->c->mem, (size_t)count + 1, 64);
     for (int64_t i = 0; i < count; i++)
         keep[i] = i % cols <= i / cols + past;
@@ -123,17 +122,16 @@ static graph_value *softmax(onnx_node *n, graph_value *x, const onnx_attention *
 graph_value *onnx_attend(onnx_node *n, onnx_attention *a)
 {
     if (n->failed)
-        return NULL;
+        return onnx_nothing(n);
     a->q_heads = onnx_static_dim(n, a->q, 1);
     a->kv_heads = onnx_static_dim(n, a->k, 1);
     int64_t s = onnx_static_dim(n, a->q, 2);
     onnx_static_dim(n, a->k, 2);
     if (!n->failed && (a->kv_heads < 1 || a->q_heads % a->kv_heads != 0))
-        return onnx_fail(n, DIAG_TYPE, "%lld query heads over %lld key heads", (long long)a->q_heads,
-                         (long long)a->kv_heads),
-               NULL;
+        return onnx_refuse(n, DIAG_TYPE, "%lld query heads over %lld key heads", (long long)a->q_heads,
+                         (long long)a->kv_heads);
     if (n->failed)
-        return NULL;
+        return onnx_nothing(n);
     const bool shared = a->q_heads != a->kv_heads;
     const int64_t rows = a->q_heads / a->kv_heads * s;
     a->precise = a->precise != DT_NONE ? a->precise : a->dt;
@@ -163,7 +161,7 @@ double onnx_usual_scale(onnx_node *n, const onnx_attention *a)
 
 static graph_value *with_past(onnx_node *n, uint32_t i, graph_value *now)
 {
-    graph_value *both[2] = {onnx_in(n, i), now};
+    graph_value *both[2] = {onnx_optional(n, i), now};
     return both[0] ? onnx_concat(n, 2, both, 2) : now;
 }
 
@@ -189,12 +187,12 @@ static bool read_attention(onnx_node *n, onnx_attention *a)
 /* A mask shorter than the keys hides those beyond it. */
 static graph_value *mask_bias(onnx_node *n, const onnx_attention *a)
 {
-    graph_value *mask = onnx_in(n, 3);
+    graph_value *mask = onnx_optional(n, 3);
     uint32_t rank = onnx_rank(mask);
     bool is_bool = onnx_dtype(mask) == DT_BOOL;
     int64_t pads[2] = {0, 0}, axis = rank - 1;
     if (rank == 0)
-        return onnx_fail(n, DIAG_TYPE, "the mask has no dimensions"), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "the mask has no dimensions");
     pads[1] = onnx_static_dim(n, a->k, 2) - onnx_static_dim(n, mask, rank - 1);
     if (pads[1] > 0) {
         graph_value *fill = is_bool ? onnx_const_int(n, DT_BOOL, 0) : onnx_const_like(n, mask, -(double)INFINITY);
@@ -207,8 +205,8 @@ static graph_value *mask_bias(onnx_node *n, const onnx_attention *a)
 /* Keys beyond each sequence's length are hidden. */
 static graph_value *length_bias(onnx_node *n, const onnx_attention *a)
 {
-    dim d[4] = {onnx_dim(n, onnx_in(n, 6), 0), dim_const(n->c, 1), dim_const(n->c, 1), dim_const(n->c, 1)};
-    graph_value *limit = onnx_reshape(n, onnx_cast(n, onnx_in(n, 6), DT_I64), 4, d);
+    dim d[4] = {onnx_dim(n, onnx_optional(n, 6), 0), dim_const(n->c, 1), dim_const(n->c, 1), dim_const(n->c, 1)};
+    graph_value *limit = onnx_reshape(n, onnx_cast(n, onnx_optional(n, 6), DT_I64), 4, d);
     graph_value *keys = onnx_positions(n, onnx_static_dim(n, a->k, 2));
     return onnx_hide(n, onnx_binary(n, "less", keys, limit), a->dt, -(double)INFINITY);
 }
@@ -219,13 +217,13 @@ bool onnx_op_attention(onnx_node *n)
     if (!read_attention(n, &a))
         return false;
     int64_t mode = onnx_attr_int(n, "qk_matmul_output_mode", 0);
-    int64_t past = onnx_in(n, 4) ? onnx_static_dim(n, onnx_in(n, 4), 2) : 0;
-    a.bias = onnx_in(n, 3) ? mask_bias(n, &a) : NULL;
+    int64_t past = onnx_optional(n, 4) ? onnx_static_dim(n, onnx_optional(n, 4), 2) : 0;
+    a.bias = onnx_optional(n, 3) ? mask_bias(n, &a) : NULL;
     if (onnx_attr_int(n, "is_causal", 0) != 0)
         a.bias = onnx_plus(n, a.bias, onnx_causal(n, &a, past));
-    if (onnx_in(n, 6) && onnx_rank(a.bias) == 3) /* [heads, q, k] becomes [1, heads, q, k] by broadcasting */
+    if (onnx_optional(n, 6) && onnx_rank(a.bias) == 3) /* [heads, q, k] becomes [1, heads, q, k] by broadcasting */
         a.bias = onnx_plus(n, a.bias, length_bias(n, &a));
-    else if (onnx_in(n, 6))
+    else if (onnx_optional(n, 6))
         a.bias = onnx_plus(n, length_bias(n, &a), a.bias);
     graph_value *y = onnx_attend(n, &a);
     onnx_alias(n, 0, onnx_rank(onnx_in(n, 0)) == 3 ? onnx_join_heads(n, y) : y);

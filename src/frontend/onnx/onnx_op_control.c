@@ -56,21 +56,21 @@ graph_value *onnx_region_emit(onnx_region *r, const char *op, uint32_t n_in, gra
     if (all)
         v = graph_emit(r->f, NULL, op, n_in, in, n_attrs, attrs, r->n->loc);
     r->n->failed |= !v;
-    return v;
+    return v ? v : onnx_nothing(r->n);
 }
 
 void onnx_region_input(onnx_region *r, uint32_t i, graph_value *v)
 {
     const char *name = onnx_name(r->n->im, r->g->input.data[i]->name);
     type t = {0};
-    if (v && v->type.kind == TYPE_TENSOR && v->type.shape.rank == 0 && r->g->input.data[i]->type &&
+    if (v->type.kind == TYPE_TENSOR && v->type.shape.rank == 0 && r->g->input.data[i]->type &&
         onnx_type_read(r->n->im, r->g->input.data[i]->type, name, &t) && t.kind == TYPE_TENSOR && t.shape.rank == 1) {
         const int64_t one = 1; /* some exporters declare one number as a vector */
         graph_value *in[2] = {v, graph_add_constant(r->f, tensor_from_i64s(r->n->c, 1, &one), "", r->n->loc)};
         v = onnx_region_emit(r, "reshape", 2, in, 0, NULL);
     }
     r->env.scope = &r->scope;
-    onnx_define(&r->env, name, v ? v : &r->n->im->poison);
+    onnx_define(&r->env, name, v);
     r->env.scope = &r->outer;
 }
 
@@ -178,8 +178,8 @@ bool onnx_op_if(onnx_node *n)
     graph_value *cond = onnx_in(n, 0);
     const pb_graph *yes = onnx_attr_graph(n, "then_branch"), *no = onnx_attr_graph(n, "else_branch");
     double c = 0;
-    if (n->failed || !cond)
-        return onnx_fail(n, DIAG_FORMAT, "an If without a condition");
+    if (n->failed)
+        return false;
     if (onnx_dtype(cond) != DT_BOOL || shape_count(cond->type.shape) != 1)
         return onnx_fail(n, DIAG_TYPE, "the condition must be one bool");
     if (yes->output.len != no->output.len || yes->output.len != n->n_out)
@@ -235,7 +235,7 @@ static void settle_result(onnx_region *r, uint32_t i, const type *want)
     in[0] = onnx_region_emit(r, "expect", 2, in, 1, &a);
     in[1] = graph_add_constant(r->f, tensor_from_i64s(c, (uint32_t)rank, dims), "", r->n->loc);
     v = onnx_region_emit(r, "reshape", 2, in, 0, NULL);
-    if (v)
+    if (!r->n->failed)
         r->f->results.data[i] = v;
 }
 
@@ -313,7 +313,7 @@ static dim declared_last(const carrying *k, uint32_t value, uint32_t axis)
 /* The node that the body is read for now. What is known to change begins with the extents of this one. */
 static void open_carrying(carrying *k, onnx_node *n, uint32_t carried)
 {
-    *k = (carrying){n, k->g, carried, graph_most_rounds(n->c, onnx_in(n, 0)), k->list};
+    *k = (carrying){n, k->g, carried, graph_most_rounds(n->c, onnx_optional(n, 0)), k->list};
     changing *was = arena_copy(&n->c->mem, k->list.data, k->list.len * sizeof *was, _Alignof(changing));
     for (uint32_t i = 0; i < k->list.len; i++) {
         changing *x = &k->list.data[i];
@@ -451,7 +451,7 @@ static bool check_carried(carrying *k, onnx_region *r, bool *again)
 
 static bool check_loop(onnx_node *n, const pb_graph *g, uint32_t carried)
 {
-    graph_value *trips = onnx_in(n, 0), *cond = onnx_in(n, 1);
+    graph_value *trips = onnx_optional(n, 0), *cond = onnx_optional(n, 1);
     if ((trips && (onnx_dtype(trips) != DT_I64 || shape_count(trips->type.shape) != 1)) ||
         (cond && (onnx_dtype(cond) != DT_BOOL || shape_count(cond->type.shape) != 1)))
         return onnx_fail(n, DIAG_TYPE, "the number of rounds must be one int64, the condition one bool");
@@ -459,7 +459,7 @@ static bool check_loop(onnx_node *n, const pb_graph *g, uint32_t carried)
         return onnx_fail(n, DIAG_FORMAT, "a body with %u inputs and %u results does not fit %u values and %u results",
                          g->input.len, g->output.len, carried, n->n_out);
     for (uint32_t i = 0; i < carried; i++)
-        if (!onnx_in(n, 2 + i) || n->in[2 + i]->type.kind != TYPE_TENSOR || n->in[2 + i]->type.shape.rank < 0)
+        if (n->in[2 + i]->type.kind != TYPE_TENSOR || n->in[2 + i]->type.shape.rank < 0)
             return onnx_fail(n, DIAG_UNSUPPORTED, "carried value %u is no tensor of known rank", i);
     return true;
 }
@@ -523,8 +523,8 @@ bool onnx_op_loop(onnx_node *n)
     open_carrying(k, n, carried);
     if (n->failed || !import_rounds(k, &captures, &r))
         return false;
-    onnx_loop l = {.trips = onnx_in(n, 0), .condition = onnx_in(n, 1), .carried = carried ? n->in + 2 : NULL,
-                   .n_carried = carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
+    onnx_loop l = {.trips = onnx_optional(n, 0), .condition = onnx_optional(n, 1),
+                   .carried = carried ? n->in + 2 : NULL, .n_carried = carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
     graph_node *node = onnx_emit_loop(n, n->f, &l, &r);
     for (uint32_t i = 0; node && i < n->n_out; i++)
         n->out[i] = node->outputs[i];

@@ -9,7 +9,7 @@
 bool onnx_op_bias_gelu(onnx_node *n)
 {
     attr how = attr_string(n->c, "approximate", n->row->target);
-    onnx_result(n, 0, ONNX_ARGS("gelu", 1, &how, onnx_plus(n, onnx_in(n, 0), onnx_in(n, 1))));
+    onnx_result(n, 0, ONNX_ARGS("gelu", 1, &how, onnx_plus(n, onnx_in(n, 0), onnx_optional(n, 1))));
     return !n->failed;
 }
 
@@ -152,12 +152,12 @@ static bool sum_fits(onnx_node *n, const graph_value *z, const graph_value *y)
 bool onnx_op_fused_conv(onnx_node *n)
 {
     const activation *a = onnx_has_attr(n, "activation") ? find_activation(n, true) : NULL;
-    graph_value *in[2] = {onnx_in(n, 0), onnx_in(n, 1)}, *z = onnx_in(n, 3);
+    graph_value *in[2] = {onnx_in(n, 0), onnx_in(n, 1)}, *z = onnx_optional(n, 3);
     double params[MOST_PARAMS] = {0};
     if (n->failed || (a && !read_list(n, a, params)))
         return false;
-    graph_value *y = onnx_conv(n, "nn.conv", 2, in, onnx_in(n, 2));
-    if (!y || (z && !sum_fits(n, z, y)))
+    graph_value *y = onnx_conv(n, "nn.conv", 2, in, onnx_optional(n, 2));
+    if (n->failed || (z && !sum_fits(n, z, y)))
         return false;
     y = z ? onnx_binary(n, "add", y, z) : y;
     return onnx_alias(n, 0, a ? activated(n, a, params, y) : y);
@@ -189,9 +189,7 @@ bool onnx_op_skip_layer_norm(onnx_node *n)
 {
     const bool simple = strcmp(n->row->target, "nn.rms_norm") == 0;
     attr eps = attr_float(n->c, "epsilon", onnx_attr_float(n, "epsilon", (double)1e-12f));
-    graph_value *bias = onnx_in(n, simple ? 3 : 4), *beta = simple ? NULL : onnx_in(n, 3);
-    if (!onnx_in(n, 0) || !onnx_in(n, 1) || !onnx_in(n, 2))
-        return onnx_fail(n, DIAG_FORMAT, "input, skip and gamma are needed");
+    graph_value *bias = onnx_optional(n, simple ? 3 : 4), *beta = simple ? NULL : onnx_optional(n, 3);
     if (!no_statistics(n))
         return false;
     graph_value *sum = onnx_plus(n, onnx_plus(n, onnx_in(n, 0), bias), onnx_in(n, 1));
@@ -221,21 +219,20 @@ static graph_value *mask_index(onnx_node *n, graph_value *ids, graph_value *mask
 
 bool onnx_op_embed_layer_norm(onnx_node *n)
 {
-    graph_value *ids = onnx_in(n, 0), *segment = onnx_in(n, 1), *at = onnx_in(n, 8), *position = onnx_in(n, 3);
+    graph_value *ids = onnx_in(n, 0), *segment = onnx_optional(n, 1), *at = onnx_optional(n, 8);
+    graph_value *position = onnx_in(n, 3);
     attr eps = attr_float(n->c, "epsilon", onnx_attr_float(n, "epsilon", (double)1e-12f));
     (void)onnx_attr_int(n, "mask_index_type", 0); /* for the inference of types alone */
-    if (!ids || !onnx_in(n, 2) || !position || !onnx_in(n, 5) || !onnx_in(n, 6))
-        return onnx_fail(n, DIAG_FORMAT, "input_ids, two embeddings, gamma and beta are needed");
     if (onnx_rank(ids) != 2)
         return onnx_fail(n, DIAG_TYPE, "input_ids must be [batch, sequence]");
     position = at ? rows_of(n, position, at) : onnx_slice(n, position, 0, 0, onnx_static_dim(n, ids, 1));
     graph_value *sum = rows_of(n, onnx_in(n, 2), ids);
-    if (segment && onnx_in(n, 4))
-        sum = onnx_binary(n, "add", sum, rows_of(n, onnx_in(n, 4), segment));
+    if (segment && onnx_optional(n, 4))
+        sum = onnx_binary(n, "add", sum, rows_of(n, onnx_optional(n, 4), segment));
     sum = onnx_binary(n, "add", sum, position);
     onnx_result(n, 0, ONNX_ARGS(n->row->target, 1, &eps, sum, onnx_in(n, 5), onnx_in(n, 6)));
     if (n->n_out > 1 && n->out_names[1])
-        onnx_alias(n, 1, mask_index(n, ids, onnx_in(n, 7)));
+        onnx_alias(n, 1, mask_index(n, ids, onnx_optional(n, 7)));
     if (n->n_out > 2 && n->out_names[2])
         onnx_alias(n, 2, sum);
     return !n->failed;

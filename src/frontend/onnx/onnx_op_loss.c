@@ -11,7 +11,7 @@ typedef struct loss {
 /* Targets without the ignored index, which may lie outside of 0..C-1. */
 static loss read_loss(onnx_node *n)
 {
-    loss l = {.target = onnx_cast(n, onnx_in(n, 1), DT_I64), .weight = onnx_in(n, 2)};
+    loss l = {.target = onnx_cast(n, onnx_in(n, 1), DT_I64), .weight = onnx_optional(n, 2)};
     if (!onnx_has_attr(n, "ignore_index"))
         return l;
     graph_value *ignored = onnx_const_int(n, DT_I64, onnx_attr_int(n, "ignore_index", -1));
@@ -48,7 +48,7 @@ static bool reduce_loss(onnx_node *n, graph_value *each, graph_value *w)
 static bool nll(onnx_node *n, graph_value *log_prob)
 {
     static const int64_t channel = 1;
-    if (!onnx_in(n, 0) || !onnx_in(n, 1) || onnx_rank(onnx_in(n, 0)) != onnx_rank(onnx_in(n, 1)) + 1)
+    if (onnx_rank(onnx_in(n, 0)) != onnx_rank(onnx_in(n, 1)) + 1)
         return onnx_fail(n, DIAG_TYPE, "the target must have one dimension less than the scores");
     loss l = read_loss(n);
     attr axis = attr_int(n->c, "axis", 1);

@@ -15,12 +15,11 @@ static graph_value *align_legacy(onnx_node *n, graph_value *a, graph_value *b)
 {
     uint32_t ra = onnx_rank(a), rb = onnx_rank(b);
     int64_t axis = onnx_attr_int(n, "axis", 0), ones[TYPE_MAX_RANK];
-    if (!onnx_attr_int(n, "broadcast", 0) || !onnx_has_attr(n, "axis") || n->failed || !b)
+    if (!onnx_attr_int(n, "broadcast", 0) || !onnx_has_attr(n, "axis") || n->failed)
         return b;
     uint32_t at = rb == 0 ? 0 : onnx_axis(n, axis, ra), tail = ra - at - rb;
     if (n->failed || at + rb > ra)
-        return onnx_fail(n, DIAG_TYPE, "an operand of %u dimensions does not fit at axis %lld", rb, (long long)axis),
-               NULL;
+        return onnx_refuse(n, DIAG_TYPE, "an operand of %u dimensions does not fit at axis %lld", rb, (long long)axis);
     for (uint32_t i = 0; i < tail; i++)
         ones[i] = rb + i;
     return onnx_expand_dims(n, b, tail, ones);
@@ -149,14 +148,14 @@ bool onnx_op_binarizer(onnx_node *n)
 bool onnx_op_array_feature_extractor(onnx_node *n)
 {
     graph_value *x = onnx_in(n, 0), *at = onnx_in(n, 1);
-    int64_t count = at ? shape_count(at->type.shape) : -1, columns[1] = {count};
-    if (!x || count < 0 || onnx_rank(x) == 0)
+    int64_t count = shape_count(at->type.shape), columns[1] = {count};
+    if (count < 0 || onnx_rank(x) == 0)
         return onnx_fail(n, DIAG_TYPE, "data of one axis or more and a static list of columns are needed");
     at = onnx_reshape_ints(n, at, 1, columns);
     attr axis = attr_int(n->c, "axis", -1);
     onnx_args take = ONNX_ARGS("take", 1, &axis, x, at);
     if (onnx_rank(x) > 1)
-        return onnx_result(n, 0, take) != NULL;
+        return onnx_alias(n, 0, onnx_result(n, 0, take));
     dim row[2] = {dim_const(n->c, 1), dim_const(n->c, count)};
     return onnx_alias(n, 0, onnx_reshape(n, onnx_emit(n, take), 2, row));
 }
@@ -190,7 +189,7 @@ bool onnx_op_dropout_1(onnx_node *n)
 
 bool onnx_op_dropout(onnx_node *n)
 {
-    graph_value *ratio = onnx_in(n, 1), *training = onnx_in(n, 2);
+    graph_value *ratio = onnx_optional(n, 1), *training = onnx_optional(n, 2);
     double r = 0.5, t = 0;
     if (training && !onnx_float_of(training, &t))
         return onnx_fail(n, DIAG_UNSUPPORTED, "training_mode must be a constant for now");

@@ -83,7 +83,7 @@ static graph_value *per_channel(onnx_node *n, graph_value *v, uint32_t spatial)
     for (uint32_t i = 0; i < spatial; i++)
         ones[i] = 1 + i;
     if (onnx_rank(v) != 1)
-        return onnx_fail(n, DIAG_TYPE, "one value per channel is needed, not %u dimensions", onnx_rank(v)), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "one value per channel is needed, not %u dimensions", onnx_rank(v));
     return onnx_expand_dims(n, v, spatial, ones);
 }
 
@@ -101,7 +101,7 @@ graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_valu
 {
     window win = {0};
     if (!conv_kernel(n, in[1], &win) || !read_window(n, in[0], true, &win))
-        return NULL;
+        return onnx_nothing(n);
     compiler *c = n->c;
     attr a[4] = {attr_ints(c, "strides", win.n, win.stride), attr_ints(c, "pads", 2 * win.n, win.pads),
                  attr_ints(c, "dilations", win.n, win.dilation), attr_int(c, "groups", onnx_attr_int(n, "group", 1))};
@@ -112,7 +112,7 @@ graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_valu
 bool onnx_op_conv(onnx_node *n)
 {
     graph_value *in[2] = {onnx_in(n, 0), onnx_in(n, 1)};
-    return onnx_alias(n, 0, onnx_conv(n, "nn.conv", 2, in, onnx_in(n, 2)));
+    return onnx_alias(n, 0, onnx_conv(n, "nn.conv", 2, in, onnx_optional(n, 2)));
 }
 
 bool onnx_op_conv_transpose(onnx_node *n)
@@ -130,15 +130,15 @@ bool onnx_op_conv_transpose(onnx_node *n)
             count++;
     (void)onnx_has_attr(n, "kernel_shape"); /* the weights have it too */
     graph_value *y = onnx_emit(n, ONNX_ARGS(with_rank(n, "nn.conv", spatial, "_transpose"), count, a, x, w));
-    if (onnx_in(n, 2))
-        y = onnx_binary(n, "add", y, per_channel(n, onnx_in(n, 2), spatial));
+    if (onnx_optional(n, 2))
+        y = onnx_binary(n, "add", y, per_channel(n, onnx_optional(n, 2), spatial));
     return onnx_alias(n, 0, y);
 }
 
 /* Depthwise convolution over what came before and what comes now; the end of it is the next call's past. */
 bool onnx_op_causal_conv(onnx_node *n)
 {
-    graph_value *x = onnx_in(n, 0), *w = onnx_in(n, 1), *past = onnx_in(n, 3);
+    graph_value *x = onnx_in(n, 0), *w = onnx_in(n, 1), *past = onnx_optional(n, 3);
     const char *act = onnx_attr_string(n, "activation", "none");
     if (onnx_rank(x) != 3 || onnx_rank(w) != 3)
         return onnx_fail(n, DIAG_TYPE, "data and weights must have three dimensions");
@@ -150,8 +150,8 @@ bool onnx_op_causal_conv(onnx_node *n)
     else
         x = onnx_binary(n, "nn.pad", x, onnx_const_ints(n, 6, pads));
     graph_value *y = onnx_emit(n, ONNX_ARGS("nn.conv1d", 1, &groups, x, w));
-    if (onnx_in(n, 2))
-        y = onnx_binary(n, "add", y, per_channel(n, onnx_in(n, 2), 1));
+    if (onnx_optional(n, 2))
+        y = onnx_binary(n, "add", y, per_channel(n, onnx_optional(n, 2), 1));
     if (strcmp(act, "silu") == 0 || strcmp(act, "swish") == 0)
         y = onnx_unary(n, "swish", y);
     else if (strcmp(act, "none") != 0)
@@ -204,7 +204,7 @@ graph_value *onnx_quantised_pool(onnx_node *n, uint32_t n_in, graph_value *const
     window w = {0};
     attr a[8];
     if (!read_window(n, in[0], false, &w))
-        return NULL;
+        return onnx_nothing(n);
     uint32_t count = pool_attrs(n, &w, a);
     a[count++] = attr_int(n->c, "count_include_pad", onnx_attr_int(n, "count_include_pad", 0));
     a[count++] = attr_int(n->c, "as_u8", 0);
@@ -233,7 +233,7 @@ static graph_value *reduce_spatial(onnx_node *n, const char *op, graph_value *x)
     int64_t axes[TYPE_MAX_RANK];
     uint32_t rank = onnx_rank(x);
     if (rank < 3)
-        return onnx_fail(n, DIAG_TYPE, "data of %u dimensions has no spatial axes", rank), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "data of %u dimensions has no spatial axes", rank);
     for (uint32_t i = 2; i < rank; i++)
         axes[i - 2] = i;
     return onnx_reduce(n, op, x, rank - 2, axes, true);
@@ -263,12 +263,12 @@ static graph_value *scaled(onnx_node *n, graph_value *v, double by)
 
 graph_value *onnx_gemm(onnx_node *n)
 {
-    graph_value *a = onnx_in(n, 0), *b = onnx_in(n, 1), *c = onnx_in(n, 2);
+    graph_value *a = onnx_in(n, 0), *b = onnx_in(n, 1), *c = onnx_optional(n, 2);
     double alpha = onnx_attr_float(n, "alpha", 1), beta = onnx_attr_float(n, "beta", 1);
     bool ta = onnx_attr_int(n, "transA", 0) != 0, tb = onnx_attr_int(n, "transB", 0) != 0;
     (void)onnx_attr_int(n, "broadcast", 0); /* below version 7; the shapes say it */
     if (onnx_rank(a) != 2 || onnx_rank(b) != 2)
-        return onnx_fail(n, DIAG_TYPE, "A and B must be matrices"), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "A and B must be matrices");
     graph_value *y = scaled(n, onnx_matmul(n, a, b, ta, tb, DT_NONE), alpha);
     if (c && beta != 0)
         y = onnx_binary(n, "add", y, scaled(n, c, beta));
@@ -288,7 +288,7 @@ bool onnx_op_rnn(onnx_node *n)
     attr *a = arena_array(&n->c->mem, attr, op->n_attrs + 1);
     uint32_t count = onnx_row_attrs(n, n->row->attrs, op, a);
     graph_value *r = onnx_in(n, 2);
-    if (!r || onnx_rank(r) != 3)
+    if (onnx_rank(r) != 3)
         return onnx_fail(n, DIAG_TYPE, "R must have three dimensions");
     int64_t hidden = onnx_static_dim(n, r, 2);
     if (onnx_attr_int(n, "hidden_size", hidden) != hidden)

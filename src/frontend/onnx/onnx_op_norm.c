@@ -38,8 +38,8 @@ bool onnx_op_batch_norm(onnx_node *n)
     attr eps = attr_float(n->c, "epsilon", onnx_attr_float(n, "epsilon", (double)1e-5f));
     for (uint32_t i = 0; i < 5; i++) {
         in[i] = onnx_in(n, i);
-        if (!in[i] || onnx_rank(in[0]) < 2)
-            return onnx_fail(n, DIAG_FORMAT, "five inputs are needed, the first with a channel axis");
+        if (onnx_rank(in[0]) < 2)
+            return onnx_fail(n, DIAG_FORMAT, "the data has no axis of channels");
         in[i] = onnx_cast(n, in[i], onnx_dtype(in[0])); /* from version 15 on types may differ */
     }
     if (n->version < 9 && onnx_attr_int(n, "spatial", 1) == 0)

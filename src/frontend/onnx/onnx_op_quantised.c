@@ -8,18 +8,8 @@
 
 static graph_value *f32(onnx_node *n, uint32_t i)
 {
-    return onnx_in(n, i) ? onnx_cast(n, onnx_in(n, i), DT_F32) : NULL;
+    return onnx_optional(n, i) ? onnx_cast(n, onnx_optional(n, i), DT_F32) : NULL;
 }
-
-static bool has_inputs(onnx_node *n, uint32_t count, const uint32_t *which)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (!onnx_in(n, which[i]))
-            return onnx_fail(n, DIAG_FORMAT, "input %u is missing", which[i]);
-    return true;
-}
-#define HAS_INPUTS(n, ...) \
-    has_inputs(n, (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)), (uint32_t[]){__VA_ARGS__})
 
 /* x with its channels behind all spatial axes instead of in front of them, or, back, the other way round. */
 static graph_value *channels_moved(onnx_node *n, graph_value *x, bool back)
@@ -38,31 +28,26 @@ static graph_value *channels_moved(onnx_node *n, graph_value *x, bool back)
 /* target: the row; A, its scale and zero point, the same of B and of the result. */
 bool onnx_op_qlinear_binary(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 3, 4, 6))
-        return false;
     attr as_u8 = attr_int(n->c, "as_u8", 0);
     onnx_result(n, 0, ONNX_ARGS(n->row->target, 1, &as_u8, onnx_in(n, 0), f32(n, 1), onnx_in(n, 3), f32(n, 4),
-                                f32(n, 6), onnx_in(n, 2), onnx_in(n, 5), onnx_in(n, 7)));
+                                f32(n, 6), onnx_optional(n, 2), onnx_optional(n, 5), onnx_optional(n, 7)));
     return !n->failed;
 }
 
 bool onnx_op_qlinear_average_pool(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 3))
-        return false;
-    graph_value *in[5] = {channels_moved(n, onnx_in(n, 0), false), f32(n, 1), f32(n, 3), onnx_in(n, 2), onnx_in(n, 4)};
-    graph_value *y = n->failed ? NULL : onnx_quantised_pool(n, 5, in);
-    return y && onnx_alias(n, 0, channels_moved(n, y, true));
+    graph_value *in[5] = {channels_moved(n, onnx_in(n, 0), false), f32(n, 1), f32(n, 3), onnx_optional(n, 2),
+                          onnx_optional(n, 4)};
+    graph_value *y = onnx_quantised_pool(n, 5, in);
+    return onnx_alias(n, 0, channels_moved(n, y, true));
 }
 
 bool onnx_op_qlinear_global_average_pool(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 3))
-        return false;
     graph_value *x = channels_moved(n, onnx_in(n, 0), false);
-    graph_value *y = n->failed ? NULL : onnx_emit(n, ONNX_ARGS(n->row->target, 0, NULL, x, f32(n, 1), f32(n, 3),
-                                                               onnx_in(n, 2), onnx_in(n, 4)));
-    return y && onnx_alias(n, 0, channels_moved(n, y, true));
+    graph_value *y = onnx_emit(n, ONNX_ARGS(n->row->target, 0, NULL, x, f32(n, 1), f32(n, 3), onnx_optional(n, 2),
+                                            onnx_optional(n, 4)));
+    return onnx_alias(n, 0, channels_moved(n, y, true));
 }
 
 /* --- tables --- */
@@ -81,7 +66,7 @@ static graph_value *looked_up(onnx_node *n, const char *op, graph_value *x, grap
                               graph_value *const *to)
 {
     if (n->failed || dtype_bits(onnx_dtype(x)) != 8)
-        return onnx_fail(n, DIAG_TYPE, "data is no integer of 8 bits"), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "data is no integer of 8 bits");
     attr alpha = attr_float(n->c, "alpha", (float)onnx_attr_float(n, "alpha", 0.01));
     graph_value *y = onnx_emit(n, ONNX_ARGS("qnn.dequantize", 0, NULL, all_codes(n, onnx_dtype(x)), from[0], from[1]));
     if (op)
@@ -93,9 +78,7 @@ static graph_value *looked_up(onnx_node *n, const char *op, graph_value *x, grap
 
 bool onnx_op_qlinear_table(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 3))
-        return false;
-    graph_value *from[2] = {f32(n, 1), onnx_in(n, 2)}, *to[2] = {f32(n, 3), onnx_in(n, 4)};
+    graph_value *from[2] = {f32(n, 1), onnx_optional(n, 2)}, *to[2] = {f32(n, 3), onnx_optional(n, 4)};
     return onnx_alias(n, 0, looked_up(n, n->row->target, onnx_in(n, 0), from, to));
 }
 
@@ -120,12 +103,13 @@ bool onnx_op_qlinear_concat(onnx_node *n)
         return onnx_fail(n, DIAG_FORMAT, "%u inputs; a scale, a zero point and three for each part are needed",
                          n->n_in);
     uint32_t count = (n->n_in - 2) / 3;
-    graph_value **parts = arena_array(&n->c->mem, graph_value *, count), *to[2] = {f32(n, 0), onnx_in(n, 1)};
+    graph_value **parts = arena_array(&n->c->mem, graph_value *, count), *to[2] = {f32(n, 0), onnx_optional(n, 1)};
     for (uint32_t i = 0; i < count; i++) {
-        if (!HAS_INPUTS(n, 0, 2 + 3 * i, 3 + 3 * i))
-            return false;
-        graph_value *from[2] = {f32(n, 3 + 3 * i), onnx_in(n, 4 + 3 * i)};
-        parts[i] = onnx_in(n, 2 + 3 * i);
+        for (uint32_t k = 2 + 3 * i; k < 4 + 3 * i; k++)
+            if (!onnx_optional(n, k))
+                return onnx_fail(n, DIAG_FORMAT, "input %u is missing", k);
+        graph_value *from[2] = {f32(n, 3 + 3 * i), onnx_optional(n, 4 + 3 * i)};
+        parts[i] = onnx_optional(n, 2 + 3 * i);
         if (!same_number(from[0], to[0]) || !same_code(from[1], to[1]))
             parts[i] = looked_up(n, NULL, parts[i], from, to);
     }
@@ -139,11 +123,9 @@ bool onnx_op_qlinear_concat(onnx_node *n)
 /* The condition; X, its scale and zero point, the same of Y and of the result. */
 bool onnx_op_qlinear_where(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 2, 4, 5, 7))
-        return false;
-    graph_value *in[3] = {onnx_in(n, 0)}, *to[2] = {f32(n, 7), onnx_in(n, 8)};
+    graph_value *in[3] = {onnx_in(n, 0)}, *to[2] = {f32(n, 7), onnx_optional(n, 8)};
     for (uint32_t i = 1; i < 3 && !n->failed; i++) {
-        graph_value *from[2] = {f32(n, 3 * i - 1), onnx_in(n, 3 * i)};
+        graph_value *from[2] = {f32(n, 3 * i - 1), onnx_optional(n, 3 * i)};
         in[i] = onnx_in(n, 3 * i - 2);
         if (!same_number(from[0], to[0]) || !same_code(from[1], to[1]))
             in[i] = looked_up(n, NULL, in[i], from, to);
@@ -159,15 +141,13 @@ static graph_value *flattened(onnx_node *n, graph_value *x, uint32_t axis)
     int64_t rows = 1, row = 1;
     for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++)
         *(i < axis ? &rows : &row) *= onnx_static_dim(n, x, i);
-    return n->failed ? NULL : onnx_reshape_ints(n, x, 2, (const int64_t[]){rows, row});
+    return onnx_reshape_ints(n, x, 2, (const int64_t[]){rows, row});
 }
 
 bool onnx_op_qlinear_softmax(onnx_node *n)
 {
     double scale = 0;
     graph_value *x = onnx_in(n, 0);
-    if (!HAS_INPUTS(n, 0, 1, 3))
-        return false;
     if (!onnx_float_of(onnx_in(n, 1), &scale) || !(scale > 0))
         return onnx_fail(n, DIAG_UNSUPPORTED, "the scale of the data is no constant above 0");
     uint32_t rank = onnx_rank(x), axis = onnx_axis(n, onnx_attr_int(n, "axis", -1), rank);
@@ -183,7 +163,7 @@ bool onnx_op_qlinear_softmax(onnx_node *n)
     const attr along = attr_int(n->c, "axis", flat ? -1 : (int64_t)axis);
     int64_t extent = onnx_static_dim(n, y, flat ? 1 : axis);
     graph_value *table = onnx_constant(n, graph_softmax_table(n->c, (float)scale, extent));
-    y = onnx_emit(n, ONNX_ARGS("qnn.softmax", 1, &along, y, table, f32(n, 3), onnx_in(n, 4)));
+    y = onnx_emit(n, ONNX_ARGS("qnn.softmax", 1, &along, y, table, f32(n, 3), onnx_optional(n, 4)));
     return onnx_alias(n, 0, flat ? onnx_reshape(n, y, rank, dims) : y);
 }
 
@@ -200,19 +180,17 @@ static graph_value *product(onnx_node *n, graph_value *a, graph_value *b, graph_
 /* Without a scale of the result it is in f32; the bias C is in integers either way. */
 bool onnx_op_qgemm(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 3, 4))
-        return false;
     double alpha = onnx_attr_float(n, "alpha", 1);
-    graph_value *acc = product(n, onnx_in(n, 0), onnx_in(n, 3), onnx_in(n, 2), onnx_in(n, 5),
+    graph_value *acc = product(n, onnx_in(n, 0), onnx_in(n, 3), onnx_optional(n, 2), onnx_optional(n, 5),
                                onnx_attr_int(n, "transA", 0) != 0, onnx_attr_int(n, "transB", 0) != 0);
-    if (onnx_in(n, 6))
-        acc = onnx_binary(n, "add", acc, onnx_in(n, 6));
+    if (onnx_optional(n, 6))
+        acc = onnx_binary(n, "add", acc, onnx_optional(n, 6));
     graph_value *sa = f32(n, 1), *sb = f32(n, 4);
     if (alpha != 1) {
         sb = onnx_binary(n, "multiply", sa, sb);
         sa = onnx_const_float(n, DT_F32, alpha);
     }
-    if (onnx_in(n, 7)) {
+    if (onnx_optional(n, 7)) {
         onnx_requantize(n, acc, sa, sb, -1, 7);
         return !n->failed;
     }
@@ -235,20 +213,16 @@ static bool to_float(onnx_node *n, graph_value *acc, graph_value *sa, graph_valu
 
 bool onnx_op_matmul_integer_to_float(onnx_node *n)
 {
-    if (!HAS_INPUTS(n, 0, 1, 2, 3))
-        return false;
-    graph_value *acc = product(n, onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 4), onnx_in(n, 5), false, false);
-    return to_float(n, acc, f32(n, 2), f32(n, 3), onnx_in(n, 6));
+    graph_value *acc = product(n, onnx_in(n, 0), onnx_in(n, 1), onnx_optional(n, 4), onnx_optional(n, 5), false, false);
+    return to_float(n, acc, f32(n, 2), f32(n, 3), onnx_optional(n, 6));
 }
 
 bool onnx_op_dynamic_quantize_matmul(onnx_node *n)
 {
     graph_value *scale, *zero;
-    if (!HAS_INPUTS(n, 0, 1, 2))
-        return false;
     graph_value *a = onnx_quantize_dynamically(n, onnx_in(n, 0), &scale, &zero);
-    graph_value *acc = product(n, a, onnx_in(n, 1), zero, onnx_in(n, 3), false, false);
-    return to_float(n, acc, scale, f32(n, 2), onnx_in(n, 4));
+    graph_value *acc = product(n, a, onnx_in(n, 1), zero, onnx_optional(n, 3), false, false);
+    return to_float(n, acc, scale, f32(n, 2), onnx_optional(n, 4));
 }
 
 /* --- blocks of 4 or 8 bits --- */
@@ -282,8 +256,8 @@ static bool read_blocks(onnx_node *n, int64_t *k, int64_t *cols, int64_t *bits, 
         *block > INT32_MAX || (*block & (*block - 1)) != 0)
         return onnx_fail(n, DIAG_FORMAT, "K = %lld, N = %lld, block_size = %lld do not fit", (long long)*k,
                          (long long)*cols, (long long)*block);
-    if ((*bits != 4 && *bits != 8) || onnx_in(n, 4))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "%s", onnx_in(n, 4) ? "g_idx is not supported"
+    if ((*bits != 4 && *bits != 8) || onnx_optional(n, 4))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "%s", onnx_optional(n, 4) ? "g_idx is not supported"
                                                                   : "only 4 and 8 bits are supported");
     return true;
 }
@@ -301,7 +275,7 @@ static graph_value *rounded_blocks(onnx_node *n, graph_value *x, int64_t k, int6
     int64_t pads[2 * TYPE_MAX_RANK] = {0};
     dim dims[TYPE_MAX_RANK];
     if (rank < 1 || rank >= TYPE_MAX_RANK)
-        return onnx_fail(n, DIAG_TYPE, "data of %u dimensions; 1 to %u are supported", rank, TYPE_MAX_RANK - 1), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "data of %u dimensions; 1 to %u are supported", rank, TYPE_MAX_RANK - 1);
     pads[2 * rank - 1] = blocks * block - k;
     if (blocks * block > k)
         x = onnx_binary(n, "nn.pad", x, onnx_const_ints(n, 2 * rank, pads));
@@ -326,13 +300,14 @@ static graph_value *rounded_blocks(onnx_node *n, graph_value *x, int64_t k, int6
 bool onnx_op_matmul_nbits(onnx_node *n)
 {
     int64_t k, cols, bits, block;
-    if (!HAS_INPUTS(n, 0, 1, 2) || !read_blocks(n, &k, &cols, &bits, &block))
+    if (!read_blocks(n, &k, &cols, &bits, &block))
         return false;
     const int64_t blocks = (k + block - 1) / block, grid[2] = {cols, blocks};
     const bool in_bytes = onnx_attr_int(n, "accuracy_level", 0) == LEVEL_BYTES && bits == 4 &&
                           block <= LONGEST_BLOCK && onnx_dtype(onnx_in(n, 0)) == DT_F32;
-    const tensor_data *w = graph_constant(onnx_in(n, 1)), *z = onnx_in(n, 3) ? graph_constant(onnx_in(n, 3)) : NULL;
-    if (!w || (onnx_in(n, 3) && (!z || z->dt != DT_U8)))
+    const graph_value *given = onnx_optional(n, 3);
+    const tensor_data *w = graph_constant(onnx_in(n, 1)), *z = given ? graph_constant(given) : NULL;
+    if (!w || (given && (!z || z->dt != DT_U8)))
         return onnx_fail(n, DIAG_UNSUPPORTED, "weights and zero points must be constants of integers");
     const tensor_data *codes = unpacked(n, w, bits, cols, blocks * block, in_bytes ? blocks * block : k);
     const tensor_data *zeros = z ? unpacked(n, z, bits, cols, blocks, blocks) : NULL;
@@ -347,5 +322,5 @@ bool onnx_op_matmul_nbits(onnx_node *n)
                                             onnx_constant(n, zeros)));
     graph_value *x = in_bytes ? rounded_blocks(n, onnx_in(n, 0), k, block) : onnx_in(n, 0);
     graph_value *y = onnx_matmul(n, x, b, false, true, DT_NONE);
-    return onnx_alias(n, 0, onnx_in(n, 5) ? onnx_binary(n, "add", y, onnx_in(n, 5)) : y);
+    return onnx_alias(n, 0, onnx_optional(n, 5) ? onnx_binary(n, "add", y, onnx_optional(n, 5)) : y);
 }

@@ -46,7 +46,7 @@ graph_value *onnx_requantize(onnx_node *n, graph_value *acc, graph_value *sa, gr
     compiler *c = n->c;
     attr attrs[2] = {attr_int(c, "axis", axis), attr_string(c, "rounding", rounding_of(n))};
     return onnx_result(n, 0, ONNX_ARGS("qnn.requantize", 2, attrs, acc, onnx_binary(n, "multiply", sa, sb),
-                                       onnx_cast(n, onnx_in(n, y_scale), DT_F32), onnx_in(n, y_scale + 1)));
+                                       onnx_cast(n, onnx_optional(n, y_scale), DT_F32), onnx_optional(n, y_scale + 1)));
 }
 
 static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, int64_t axis)
@@ -55,31 +55,20 @@ static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_va
     return !n->failed;
 }
 
-static bool has_inputs(onnx_node *n, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (!onnx_in(n, i))
-            return onnx_fail(n, DIAG_FORMAT, "input %u is missing", i);
-    return true;
-}
-
 bool onnx_op_matmul_integer(onnx_node *n)
 {
-    return has_inputs(n, 2) &&
-           onnx_alias(n, 0, onnx_emit(n, ONNX_ARGS("qnn.matmul", 0, NULL, onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2),
-                                                   onnx_in(n, 3))));
+    return onnx_alias(n, 0, onnx_emit(n, ONNX_ARGS("qnn.matmul", 0, NULL, onnx_in(n, 0), onnx_in(n, 1),
+                                                   onnx_optional(n, 2), onnx_optional(n, 3))));
 }
 
 bool onnx_op_conv_integer(onnx_node *n)
 {
-    graph_value *in[4] = {onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2), onnx_in(n, 3)};
-    return has_inputs(n, 2) && onnx_alias(n, 0, onnx_conv(n, "qnn.conv", 4, in, NULL));
+    graph_value *in[4] = {onnx_in(n, 0), onnx_in(n, 1), onnx_optional(n, 2), onnx_optional(n, 3)};
+    return onnx_alias(n, 0, onnx_conv(n, "qnn.conv", 4, in, NULL));
 }
 
 bool onnx_op_qlinear_matmul(onnx_node *n)
 {
-    if (!has_inputs(n, 8))
-        return false;
     graph_value *acc = onnx_emit(n, ONNX_ARGS("qnn.matmul", 0, NULL, onnx_in(n, 0), onnx_in(n, 3), onnx_in(n, 2),
                                               onnx_in(n, 5)));
     uint32_t rank = onnx_rank(acc);
@@ -89,10 +78,8 @@ bool onnx_op_qlinear_matmul(onnx_node *n)
 
 bool onnx_op_qlinear_conv(onnx_node *n)
 {
-    if (!has_inputs(n, 8))
-        return false;
     graph_value *in[4] = {onnx_in(n, 0), onnx_in(n, 3), onnx_in(n, 2), onnx_in(n, 5)};
-    graph_value *acc = onnx_conv(n, "qnn.conv", 4, in, onnx_in(n, 8));
+    graph_value *acc = onnx_conv(n, "qnn.conv", 4, in, onnx_optional(n, 8));
     return requantize(n, acc, onnx_cast(n, onnx_in(n, 1), DT_F32), onnx_cast(n, onnx_in(n, 4), DT_F32), 1);
 }
 

@@ -102,12 +102,10 @@ static bool reduce_by_operand(onnx_node *n, const reduction *r, graph_value *x, 
 /* target: the kind; attrs "input": axes are operand 1. */
 bool onnx_op_reduce(onnx_node *n)
 {
-    graph_value *x = onnx_in(n, 0), *axes = onnx_in(n, 1);
+    graph_value *x = onnx_in(n, 0), *axes = onnx_optional(n, 1);
     bool operand = strcmp(n->row->attrs, "input") == 0,
          noop = operand && onnx_attr_int(n, "noop_with_empty_axes", 0) != 0;
     reduction r = {.kind = n->row->target, .keep = onnx_attr_int(n, "keepdims", 1) != 0};
-    if (!x)
-        return onnx_fail(n, DIAG_FORMAT, "input 0 is missing");
     const int64_t *list = NULL;
     uint32_t len = onnx_attr_ints(n, "axes", &list);
     if (len > TYPE_MAX_RANK)
@@ -130,7 +128,7 @@ static graph_value *hardmax(onnx_node *n, graph_value *x, int64_t axis, bool res
     graph_value *i = onnx_emit(n, ONNX_ARGS("argmax", 2, arg, x));
     graph_value *depth = onnx_const_int(n, DT_I64, onnx_static_dim(n, x, at));
     if (n->failed)
-        return NULL;
+        return onnx_nothing(n);
     uint8_t *v = arena_alloc(&n->c->mem, 2 * dtype_bytes(onnx_dtype(x)), 8);
     dtype_store_i64(onnx_dtype(x), v + dtype_bytes(onnx_dtype(x)), 1);
     graph_value *values = onnx_constant(n, tensor_dense(n->c, onnx_dtype(x), 1, (int64_t[]){2}, v));
@@ -162,8 +160,8 @@ bool onnx_op_softmax_1(onnx_node *n)
     uint32_t at = given == (int64_t)rank ? rank : onnx_axis(n, given, rank);
     bool hard = strcmp(n->row->target, "hardmax") == 0, whole = at + 1 == rank;
     attr a = attr_int(n->c, "axis", -1);
-    if (n->failed || !x)
-        return onnx_fail(n, DIAG_FORMAT, "input 0 is missing");
+    if (n->failed)
+        return false;
     dim rows[2] = {product(n, x, 0, at), product(n, x, at, rank)};
     graph_value *m = whole ? x : onnx_reshape(n, x, 2, rows);
     if (whole) {

@@ -15,8 +15,8 @@ bool onnx_op_resize(onnx_node *n)
     const graph_op *op = graph_find_op(n->c, "resize");
     attr *a = arena_array(&n->c->mem, attr, op->n_attrs + 1);
     uint32_t count = onnx_row_attrs(n, n->row->attrs, op, a);
-    graph_value *in[4] = {onnx_in(n, 0), drop_empty(onnx_in(n, 1)), drop_empty(onnx_in(n, 2)),
-                          drop_empty(onnx_in(n, 3))};
+    graph_value *in[4] = {onnx_in(n, 0), drop_empty(onnx_optional(n, 1)), drop_empty(onnx_optional(n, 2)),
+                          drop_empty(onnx_optional(n, 3))};
     if (!in[2] && !in[3])
         return onnx_fail(n, DIAG_FORMAT, "neither scales nor sizes are given");
     onnx_result(n, 0, (onnx_args){"resize", 4, in, count, a});

@@ -18,7 +18,7 @@ static graph_value *cache_rows(onnx_node *n, graph_value *c, graph_value *at)
     if (at)
         c = onnx_emit(n, ONNX_ARGS("take", 1, &axis, c, at));
     if (onnx_rank(c) != 3)
-        return onnx_fail(n, DIAG_TYPE, "the caches must give [batch, sequence, size / 2]"), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "the caches must give [batch, sequence, size / 2]");
     return onnx_expand_dims(n, c, 1, &heads);
 }
 
@@ -43,9 +43,8 @@ graph_value *onnx_rotate(onnx_node *n, const onnx_rotary *r)
 {
     const int64_t size = onnx_static_dim(n, r->x, 3);
     if (!n->failed && (r->turned < 2 || r->turned > size || r->turned % 2 != 0))
-        return onnx_fail(n, DIAG_TYPE, "rotary_embedding_dim %lld does not fit heads of %lld", (long long)r->turned,
-                         (long long)size),
-               NULL;
+        return onnx_refuse(n, DIAG_TYPE, "rotary_embedding_dim %lld does not fit heads of %lld", (long long)r->turned,
+                         (long long)size);
     graph_value *y = rotate(n, r);
     if (r->turned == size)
         return y;
@@ -59,16 +58,15 @@ static graph_value *data_of(onnx_node *n, int64_t heads)
     graph_value *x = onnx_in(n, 0);
     uint32_t rank = onnx_rank(x);
     if (rank != 3 && rank != 4)
-        return onnx_fail(n, DIAG_TYPE, "the data must have three or four dimensions"), NULL;
+        return onnx_refuse(n, DIAG_TYPE, "the data must have three or four dimensions");
     if (rank == 4)
         return onnx_transpose(n, x, 4, perm);
     const int64_t hidden = onnx_static_dim(n, x, 2);
     if (n->failed)
-        return NULL;
+        return onnx_nothing(n);
     if (heads < 1 || hidden % heads != 0)
-        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden,
-                         (long long)heads),
-               NULL;
+        return onnx_refuse(n, DIAG_TYPE, "%lld values do not divide into %lld heads", (long long)hidden,
+                         (long long)heads);
     dim d[4] = {onnx_dim(n, x, 0), onnx_dim(n, x, 1), dim_const(n->c, heads), dim_const(n->c, hidden / heads)};
     return onnx_reshape(n, x, 4, d);
 }
@@ -91,7 +89,7 @@ static bool result(onnx_node *n, onnx_rotary *r)
 bool onnx_op_rotary_embedding(onnx_node *n)
 {
     onnx_rotary r = {.x = data_of(n, onnx_attr_int(n, "num_heads", 0)), .cos = onnx_in(n, 1), .sin = onnx_in(n, 2),
-                     .at = onnx_in(n, 3)};
+                     .at = onnx_optional(n, 3)};
     return result(n, &r);
 }
 

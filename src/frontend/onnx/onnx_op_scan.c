@@ -214,7 +214,7 @@ bool onnx_op_scan_8(onnx_node *n)
     scan s = {.n = n, .g = onnx_attr_graph(n, "body"), .in = n->in + 1, .k = {.n = n}};
     if (n->failed || slices < 1 || slices >= n->n_in)
         return onnx_fail(n, DIAG_FORMAT, "num_scan_inputs does not fit %u inputs", n->n_in);
-    if (onnx_in(n, 0))
+    if (onnx_optional(n, 0))
         return onnx_fail(n, DIAG_UNSUPPORTED, "sequence lengths are not supported yet");
     s.n_slices = (uint32_t)slices;
     s.n_states = n->n_in - 1 - s.n_slices;

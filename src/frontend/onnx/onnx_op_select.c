@@ -7,7 +7,7 @@
 
 static graph_value *flat(onnx_node *n, graph_value *x)
 {
-    if (n->failed || !x || onnx_rank(x) == 1)
+    if (onnx_rank(x) == 1)
         return x;
     dim all = shape_elements(n->c, x->type.shape);
     return onnx_reshape(n, x, 1, &all);
@@ -41,7 +41,7 @@ bool onnx_op_unique(onnx_node *n)
 /* The number of boxes of a class: 0 when it is left out. A constant bounds the number of rows. */
 bool onnx_op_non_max_suppression(onnx_node *n)
 {
-    graph_value *in[5] = {onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2), onnx_in(n, 3), onnx_in(n, 4)};
+    graph_value *in[5] = {onnx_in(n, 0), onnx_in(n, 1), onnx_optional(n, 2), onnx_optional(n, 3), onnx_optional(n, 4)};
     int64_t most[2 * TYPE_MAX_RANK] = {0};
     uint32_t n_in = in[4] ? 5 : in[3] ? 4 : in[2] ? 3 : 2, len = 0;
     bool known = !in[2] || (onnx_ints_of(in[2], most, &len) && len == 1);

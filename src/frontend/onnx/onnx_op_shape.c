@@ -21,7 +21,7 @@ static bool finish_reshape(onnx_node *n, graph_value *x, uint32_t rank, const di
 static bool reshape_to_declared(onnx_node *n, bool squeeze)
 {
     const type *t = onnx_declared(n, 0);
-    graph_value *x = onnx_in(n, 0), *axes = onnx_in(n, 1);
+    graph_value *x = onnx_in(n, 0), *axes = onnx_optional(n, 1);
     int64_t in[TYPE_MAX_RANK], out[TYPE_MAX_RANK], sets[ONNX_MAX_SETS];
     uint32_t a = onnx_rank(x), b = t ? (uint32_t)t->shape.rank : 0, rank = squeeze ? a : b, less = squeeze ? b : a;
     if (!t || !shape_get(t->shape, out) || !shape_get(x->type.shape, in) || rank > 8 || onnx_rank(axes) != 1)
@@ -62,7 +62,7 @@ static bool read_axes(onnx_node *n, int64_t *out, uint32_t *out_n)
 {
     const int64_t *v = NULL;
     if (n->version >= 13)
-        return onnx_ints_of(onnx_in(n, 1), out, out_n);
+        return onnx_ints_of(onnx_optional(n, 1), out, out_n);
     *out_n = onnx_attr_ints(n, "axes", &v);
     if (*out_n > MAX_INTS)
         return onnx_fail(n, DIAG_FORMAT, "too many axes");
@@ -93,7 +93,7 @@ bool onnx_op_squeeze(onnx_node *n)
     uint32_t count = 0, rank = onnx_rank(x), k = 0;
     bool gone[TYPE_MAX_RANK];
     dim d[TYPE_MAX_RANK];
-    if (!(n->version >= 13 ? onnx_in(n, 1) != NULL : onnx_has_attr(n, "axes")))
+    if (!(n->version >= 13 ? onnx_optional(n, 1) != NULL : onnx_has_attr(n, "axes")))
         return squeeze_ones(n, x);
     if (!read_axes(n, axes, &count))
         return !n->failed && reshape_to_declared(n, true);
@@ -278,7 +278,7 @@ static bool split_by_slices(onnx_node *n, const graph_value *given, int64_t raw_
 bool onnx_op_split(onnx_node *n)
 {
     const int64_t *v = NULL;
-    graph_value *in[2] = {onnx_in(n, 0), onnx_in(n, 1)};
+    graph_value *in[2] = {onnx_in(n, 0), onnx_optional(n, 1)};
     uint32_t len = n->version < 13 ? onnx_attr_ints(n, "split", &v) : 0;
     attr a = attr_int(n->c, "axis", onnx_attr_int(n, "axis", 0));
     int64_t parts = onnx_attr_int(n, "num_outputs", n->n_out);
@@ -287,7 +287,7 @@ bool onnx_op_split(onnx_node *n)
                          n->n_out);
     if (len)
         in[1] = onnx_const_ints(n, len, v);
-    if (!n->failed && in[0] && split_by_slices(n, in[1], a.u.i))
+    if (!n->failed && split_by_slices(n, in[1], a.u.i))
         return !n->failed;
     return onnx_results(n, (onnx_args){"split", in[1] ? 2u : 1u, in, 1, &a}, n->n_out);
 }
@@ -320,7 +320,7 @@ bool onnx_op_pad_1(onnx_node *n)
 /* Pads as one row of a matrix are what onnxruntime takes too. */
 bool onnx_op_pad(onnx_node *n)
 {
-    graph_value *in[4] = {onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2), onnx_in(n, 3)};
+    graph_value *in[4] = {onnx_in(n, 0), onnx_in(n, 1), onnx_optional(n, 2), onnx_optional(n, 3)};
     uint32_t n_in = in[3] ? 4 : in[2] ? 3 : 2;
     attr mode = attr_string(n->c, "mode", onnx_attr_string(n, "mode", "constant"));
     if (onnx_rank(in[1]) == 2 && dim_is(onnx_dim(n, in[1], 0), 1)) {

@@ -32,7 +32,7 @@ bool onnx_op_window(onnx_node *n)
     graph_value *size = onnx_in(n, 0);
     dtype dt = onnx_attr_dtype(n, "output_datatype", DT_F32);
     bool periodic = onnx_attr_int(n, "periodic", 1) != 0;
-    if (!size || onnx_rank(size) != 0)
+    if (onnx_rank(size) != 0)
         return onnx_fail(n, DIAG_TYPE, "the size must be one number");
     graph_value *i = indices(n, size), *steps = onnx_cast(n, size, DT_F32);
     if (!periodic)
@@ -132,7 +132,8 @@ static bool read_fourier(onnx_node *n, fourier *f)
     f->parts_out = f->inverse && f->onesided ? 1 : 2;
     if (f->parts_in < 1 || f->parts_in > 2)
         return onnx_fail(n, DIAG_TYPE, "the last axis must hold one or two parts");
-    if (onnx_in(n, 1) && onnx_need_ints(n, onnx_in(n, 1), "dft_length", given, &count) && (count != 1 || given[0] < 1))
+    graph_value *length = onnx_optional(n, 1);
+    if (length && onnx_need_ints(n, length, "dft_length", given, &count) && (count != 1 || given[0] < 1))
         return onnx_fail(n, DIAG_TYPE, "dft_length must be one number above zero");
     f->length = given[0];
     return !n->failed;
@@ -170,7 +171,7 @@ bool onnx_op_dft_17(onnx_node *n)
 static bool dft_by_operand(onnx_node *n)
 {
     const type *want = onnx_declared(n, 0);
-    graph_value *y = NULL, *axis = onnx_cast(n, onnx_in(n, 2), DT_I64);
+    graph_value *y = NULL, *axis = onnx_cast(n, onnx_optional(n, 2), DT_I64);
     int64_t rows[2 * TYPE_MAX_RANK], n_rows = 0;
     fourier all;
     if (!want || !read_fourier(n, &all) || (uint32_t)want->shape.rank != all.rank)
@@ -200,7 +201,7 @@ bool onnx_op_dft(onnx_node *n)
 {
     int64_t axis[2 * TYPE_MAX_RANK] = {-2};
     uint32_t count = 1;
-    if (onnx_in(n, 2) && !onnx_ints_of(onnx_in(n, 2), axis, &count))
+    if (onnx_optional(n, 2) && !onnx_ints_of(onnx_optional(n, 2), axis, &count))
         return dft_by_operand(n);
     return dft(n, axis[0]);
 }

@@ -23,9 +23,8 @@ static graph_value *keep_within(onnx_node *n, graph_value *mask, const onnx_atte
         return onnx_binary(n, "less", at, as_column(n, mask, a->q));
     int64_t batch = onnx_static_dim(n, a->q, 0), count = onnx_static_dim(n, mask, 0);
     if (n->failed || count != twice * batch)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "a mask of %lld numbers for %lld sequences; make it one for each key",
-                         (long long)count, (long long)batch),
-               NULL;
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "a mask of %lld numbers for %lld sequences; make it one for each key",
+                         (long long)count, (long long)batch);
     graph_value *end = as_column(n, onnx_slice(n, mask, 0, 0, batch), a->q);
     graph_value *start = as_column(n, onnx_slice(n, mask, 0, batch, count), a->q);
     return onnx_binary(n, "logical_and", onnx_binary(n, "less", at, end), onnx_binary(n, "greater_equal", at, start));
@@ -43,9 +42,8 @@ static graph_value *mask_bias(onnx_node *n, graph_value *mask, const onnx_attent
     if (rank == 1)
         return onnx_hide(n, keep_within(n, mask, a), a->dt, hidden);
     if (rank != 2 && rank != 3)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "a mask with %u dimensions; onnxruntime reads one to three on processors",
-                         rank),
-               NULL;
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "a mask with %u dimensions; onnxruntime reads one to three on processors",
+                         rank);
     graph_value *keep = onnx_binary(n, "greater", mask, onnx_const_like(n, mask, 0));
     return onnx_hide(n, onnx_expand_dims(n, keep, 4 - rank, middle), a->dt, hidden);
 }
@@ -69,7 +67,7 @@ static void read_scale(onnx_node *n, onnx_attention *a)
 /* Operands and attributes that only kernels of GPUs read. */
 static bool refuse_input(onnx_node *n, uint32_t i, const char *name)
 {
-    return !onnx_in(n, i) ||
+    return !onnx_optional(n, i) ||
            onnx_fail(n, DIAG_UNSUPPORTED,
                      "the operand %s is not supported, as onnxruntime has it for GPUs alone; export the model for "
                      "processors", name);
@@ -89,7 +87,7 @@ static bool refuse_attr(onnx_node *n, const char *name)
 static graph_value *projection(onnx_node *n, int64_t from, int64_t count, int64_t heads)
 {
     graph_value *w = onnx_slice(n, onnx_in(n, 1), 1, from, from + count);
-    graph_value *b = onnx_in(n, 2) ? onnx_slice(n, onnx_in(n, 2), 0, from, from + count) : NULL;
+    graph_value *b = onnx_optional(n, 2) ? onnx_slice(n, onnx_optional(n, 2), 0, from, from + count) : NULL;
     return onnx_split_heads(n, onnx_plus(n, onnx_matmul(n, onnx_in(n, 0), w, false, false, DT_NONE), b), heads);
 }
 
@@ -120,10 +118,8 @@ bool onnx_op_attention_ms(onnx_node *n)
 {
     static const int64_t front[1] = {0};
     const int64_t heads = onnx_attr_int(n, "num_heads", 0);
-    graph_value *past = onnx_in(n, 4);
+    graph_value *past = onnx_optional(n, 4);
     int64_t sizes[3];
-    if (!onnx_in(n, 0) || !onnx_in(n, 1))
-        return onnx_fail(n, DIAG_FORMAT, "input and weights are needed");
     if (!refuse_attr(n, "do_rotary") || !refuse_attr(n, "past_present_share_buffer") ||
         !refuse_input(n, 6, "past_sequence_length") || !read_sizes(n, heads, sizes))
         return false;
@@ -134,7 +130,7 @@ bool onnx_op_attention_ms(onnx_node *n)
     a.k = behind_past(n, past, 0, projection(n, sizes[0], sizes[1], heads));
     a.v = behind_past(n, past, 1, projection(n, 2 * sizes[0], sizes[2], heads));
     read_scale(n, &a);
-    add_bias(n, &a, onnx_in(n, 3), onnx_in(n, 5), past ? onnx_static_dim(n, past, 3) : 0);
+    add_bias(n, &a, onnx_optional(n, 3), onnx_optional(n, 5), past ? onnx_static_dim(n, past, 3) : 0);
     graph_value *y = onnx_attend(n, &a);
     onnx_alias(n, 0, onnx_join_heads(n, y));
     if (n->n_out > 1 && n->out_names[1]) {
@@ -149,13 +145,12 @@ bool onnx_op_attention_ms(onnx_node *n)
 /* Operand i, [batch, positions, heads * size], with its part of the bias; or as it is, as heads already. */
 static graph_value *heads_of(onnx_node *n, uint32_t i, int64_t heads, int64_t from)
 {
-    graph_value *x = onnx_in(n, i), *bias = onnx_in(n, 3);
+    graph_value *x = onnx_optional(n, i), *bias = onnx_optional(n, 3);
     if (onnx_rank(x) == 4)
         return x;
     if (onnx_rank(x) != 3)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "queries, keys and values packed in one operand are not supported, as "
-                         "onnxruntime has them for GPUs alone; export the model for processors"),
-               NULL;
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "queries, keys and values packed in one operand are not supported, as "
+                         "onnxruntime has them for GPUs alone; export the model for processors");
     if (bias)
         x = onnx_binary(n, "add", x, onnx_slice(n, bias, 0, from, from + onnx_static_dim(n, x, 2)));
     return onnx_split_heads(n, x, heads);
@@ -163,7 +158,7 @@ static graph_value *heads_of(onnx_node *n, uint32_t i, int64_t heads, int64_t fr
 
 static graph_value *after(onnx_node *n, uint32_t i, graph_value *now)
 {
-    return onnx_in(n, i) ? onnx_concat(n, 2, (graph_value *[]){onnx_in(n, i), now}, 2) : now;
+    return onnx_optional(n, i) ? onnx_concat(n, 2, (graph_value *[]){onnx_optional(n, i), now}, 2) : now;
 }
 
 bool onnx_op_multi_head_attention(onnx_node *n)
@@ -171,7 +166,7 @@ bool onnx_op_multi_head_attention(onnx_node *n)
     const int64_t heads = onnx_attr_int(n, "num_heads", 0);
     if (!refuse_input(n, 8, "past_sequence_length") || !refuse_input(n, 9, "cache_indirection"))
         return false;
-    if (!onnx_in(n, 0) || !onnx_in(n, 1) || !onnx_in(n, 2) || onnx_rank(onnx_in(n, 0)) != 3)
+    if (!onnx_optional(n, 1) || !onnx_optional(n, 2) || onnx_rank(onnx_in(n, 0)) != 3)
         return onnx_fail(n, DIAG_UNSUPPORTED, "queries, keys and values must be three operands, queries of three "
                          "dimensions; packed ones onnxruntime has for GPUs alone: export the model for processors");
     const int64_t size = onnx_static_dim(n, onnx_in(n, 0), 2);
@@ -179,7 +174,8 @@ bool onnx_op_multi_head_attention(onnx_node *n)
     a.k = after(n, 6, heads_of(n, 1, heads, size));
     a.v = after(n, 7, heads_of(n, 2, heads, 2 * size));
     read_scale(n, &a);
-    add_bias(n, &a, onnx_in(n, 4), onnx_in(n, 5), onnx_in(n, 6) ? onnx_static_dim(n, onnx_in(n, 6), 2) : 0);
+    graph_value *past = onnx_optional(n, 6);
+    add_bias(n, &a, onnx_optional(n, 4), onnx_optional(n, 5), past ? onnx_static_dim(n, past, 2) : 0);
     graph_value *y = onnx_attend(n, &a);
     onnx_alias(n, 0, onnx_join_heads(n, y));
     onnx_alias(n, 1, a.k);
@@ -220,21 +216,21 @@ static int64_t key_count(onnx_node *n, group_query *g)
 /* Heads [from, from + heads) of what is packed in operand 0, or operand i; [batch, rows, heads, size]. */
 static graph_value *group_heads(onnx_node *n, const group_query *g, uint32_t i, int64_t from, int64_t heads)
 {
-    graph_value *x = onnx_in(n, onnx_in(n, 1) ? i : 0);
-    if (!onnx_in(n, 1))
+    graph_value *x = onnx_optional(n, onnx_optional(n, 1) ? i : 0);
+    if (!onnx_optional(n, 1))
         x = onnx_slice(n, x, 2, from * g->size, (from + heads) * g->size);
     dim d[4] = {onnx_dim(n, x, 0), onnx_dim(n, x, 1), dim_const(n->c, heads), dim_const(n->c, g->size)};
     if (!n->failed && onnx_static_dim(n, x, 2) != heads * g->size)
-        return onnx_fail(n, DIAG_TYPE, "operand %u does not divide into %lld heads of %lld", i, (long long)heads,
-                         (long long)g->size),
-               NULL;
+        return onnx_refuse(n, DIAG_TYPE, "operand %u does not divide into %lld heads of %lld", i, (long long)heads,
+                         (long long)g->size);
     return onnx_reshape(n, x, 4, d);
 }
 
 static graph_value *normed(onnx_node *n, graph_value *x, uint32_t weight)
 {
     attr eps = attr_float(n->c, "epsilon", onnx_attr_float(n, "qk_norm_epsilon", (double)1e-6f));
-    return onnx_in(n, weight) ? onnx_emit(n, ONNX_ARGS("nn.rms_norm", 1, &eps, x, onnx_in(n, weight))) : x;
+    graph_value *scale = onnx_optional(n, weight);
+    return scale ? onnx_emit(n, ONNX_ARGS("nn.rms_norm", 1, &eps, x, scale)) : x;
 }
 
 /* Turned by their places, as [batch, heads, rows, size]. */
@@ -243,9 +239,9 @@ static graph_value *turned(onnx_node *n, const group_query *g, graph_value *x)
     static const int64_t perm[4] = {0, 2, 1, 3};
     if (onnx_attr_int(n, "do_rotary", 0) != 0) {
         dim d[2] = {onnx_dim(n, g->seen, 0), dim_const(n->c, g->rows)};
-        onnx_rotary r = {.x = x, .cos = onnx_in(n, 7), .sin = onnx_in(n, 8), .at = onnx_in(n, 9)};
+        onnx_rotary r = {.x = x, .cos = onnx_optional(n, 7), .sin = onnx_optional(n, 8), .at = onnx_optional(n, 9)};
         if (!r.cos || !r.sin)
-            return onnx_fail(n, DIAG_FORMAT, "do_rotary = 1 needs cos_cache and sin_cache"), NULL;
+            return onnx_refuse(n, DIAG_FORMAT, "do_rotary = 1 needs cos_cache and sin_cache");
         r.at = r.at ? r.at : onnx_reshape(n, g->seen, 2, d);
         r.turned = 2 * onnx_static_dim(n, r.cos, 1);
         r.interleaved = onnx_attr_int(n, "rotary_interleaved", 0) != 0;
@@ -259,9 +255,9 @@ static graph_value *cached(onnx_node *n, const group_query *g, uint32_t i, graph
 {
     static const int64_t axis = 2;
     attr at = attr_int(n->c, "axis", axis);
-    graph_value *old = onnx_in(n, i) ? onnx_in(n, i) : now;
-    int64_t pads[2] = {0, g->keys - (onnx_in(n, i) ? g->before : g->rows)};
-    if (n->failed || !onnx_in(n, i))
+    graph_value *old = onnx_optional(n, i) ? onnx_optional(n, i) : now;
+    int64_t pads[2] = {0, g->keys - (onnx_optional(n, i) ? g->before : g->rows)};
+    if (n->failed || !onnx_optional(n, i))
         return now;
     if (pads[1] > 0)
         old = onnx_emit(n, ONNX_ARGS("nn.pad", 0, NULL, old, onnx_const_ints(n, 2, pads), onnx_const_like(n, old, 0),
@@ -291,26 +287,26 @@ static bool read_group(onnx_node *n, group_query *g)
     g->kv_heads = onnx_attr_int(n, "kv_num_heads", 0);
     (void)onnx_attr_int(n, "kv_cache_bit_width", 0); /* of quantised caches alone */
     for (uint32_t i = 0; i < 2; i++)
-        if (onnx_in(n, 12 + i) || strcmp(onnx_attr_string(n, quant[i], "NONE"), "NONE") != 0)
+        if (onnx_optional(n, 12 + i) || strcmp(onnx_attr_string(n, quant[i], "NONE"), "NONE") != 0)
             return onnx_fail(n, DIAG_UNSUPPORTED, "quantised caches (%s) are not supported: keep them in float",
                              quant[i]);
     if (onnx_attr_int(n, "qk_output", 0) != 0)
         return onnx_fail(n, DIAG_UNSUPPORTED, "qk_output, the scores as a result, is not supported");
     if (onnx_attr_int(n, "sliding_window_cache", 0) != 0)
         return onnx_fail(n, DIAG_UNSUPPORTED, "sliding_window_cache = 1 is not supported: keep the whole cache");
-    if (!onnx_in(n, 0) || !onnx_in(n, 5) || !onnx_in(n, 6) || !onnx_in(n, 1) != !onnx_in(n, 2) ||
-        !onnx_in(n, 3) != !onnx_in(n, 4) || onnx_rank(onnx_in(n, 0)) != 3)
-        return onnx_fail(n, DIAG_FORMAT, "query [batch, sequence, hidden], seqlens_k and total_sequence_length are "
-                         "needed, keys with values, both pasts or none");
+    if (!onnx_optional(n, 1) != !onnx_optional(n, 2) || !onnx_optional(n, 3) != !onnx_optional(n, 4) ||
+        onnx_rank(onnx_in(n, 0)) != 3)
+        return onnx_fail(n, DIAG_FORMAT, "query must be [batch, sequence, hidden]; keys are needed with values, both "
+                         "pasts or none");
     const int64_t hidden = onnx_static_dim(n, onnx_in(n, 0), 2);
     const bool few = g->heads <= INT32_MAX && g->kv_heads <= INT32_MAX && g->heads > 0 && g->kv_heads > 0;
-    const int64_t all = few ? g->heads + (onnx_in(n, 1) ? 0 : 2 * g->kv_heads) : 0;
+    const int64_t all = few ? g->heads + (onnx_optional(n, 1) ? 0 : 2 * g->kv_heads) : 0;
     if (!n->failed && (!few || g->heads % g->kv_heads != 0 || hidden % all != 0))
         return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads over %lld", (long long)hidden,
                          (long long)g->heads, (long long)g->kv_heads);
     g->size = n->failed ? 1 : hidden / all;
     g->rows = onnx_static_dim(n, onnx_in(n, 0), 1);
-    g->before = onnx_in(n, 3) ? onnx_static_dim(n, onnx_in(n, 3), 2) : 0;
+    g->before = onnx_optional(n, 3) ? onnx_static_dim(n, onnx_optional(n, 3), 2) : 0;
     g->keys = n->failed ? 0 : key_count(n, g);
     return !n->failed;
 }
@@ -342,14 +338,14 @@ bool onnx_op_group_query_attention(onnx_node *n)
     graph_value *q = normed(n, group_heads(n, &g, 0, 0, g.heads), 14);
     graph_value *k = normed(n, group_heads(n, &g, 1, g.heads, g.kv_heads), 15);
     graph_value *v = group_heads(n, &g, 2, g.heads + g.kv_heads, g.kv_heads);
-    onnx_attention a = {.q = turned(n, &g, q), .sink = onnx_in(n, 11)};
+    onnx_attention a = {.q = turned(n, &g, q), .sink = onnx_optional(n, 11)};
     a.k = cached(n, &g, 3, turned(n, &g, k));
     a.v = cached(n, &g, 4, onnx_transpose(n, v, 4, (int64_t[]){0, 2, 1, 3}));
     read_scale(n, &a);
     a.softcap = onnx_attr_float(n, "softcap", 0);
     if (onnx_attr_int(n, "smooth_softmax", 0) > 0 && !a.sink)
         a.sink = onnx_constant(n, tensor_splat(n->c, a.dt, 1, &g.heads, &(uint64_t){0}));
-    a.bias = onnx_plus(n, onnx_in(n, 10), n->failed ? NULL : seen_keys(n, &g, a.dt));
+    a.bias = onnx_plus(n, onnx_optional(n, 10), seen_keys(n, &g, a.dt));
     graph_value *y = onnx_attend(n, &a);
     onnx_alias(n, 0, onnx_join_heads(n, y));
     onnx_alias(n, 1, a.k);

@@ -5,11 +5,25 @@
 #include <string.h>
 
 static const onnx_op rows[] = {
-#define ONNX_OP(domain, name, since, until, import, target, attrs) {domain, name, since, until, import, target, attrs},
+#define ONNX_OP(domain, name, since, until, operands, import, target, attrs) \
+    {domain, name, since, until, operands, import, target, attrs},
 #include "frontend/onnx/onnx_ops.def"
 #undef ONNX_OP
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
+
+/* As onnx_ops.def has them, from the IR's row. */
+static const char *list_operands(compiler *c, const graph_op *op)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    w_str(&w, "");
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const operand_def *d = &op->operand_defs[i];
+        w_fmt(&w, "%s%s%s", i ? " " : "", d->name, d->optional ? "?" : d->repeated ? "*" : "");
+    }
+    return w.data;
+}
 
 /* An operator of a domain of the user's own: the registered row "domain.name", attributes by the same names. */
 static const onnx_op *find_registered(compiler *c, const char *domain, const char *name)
@@ -22,7 +36,7 @@ static const onnx_op *find_registered(compiler *c, const char *domain, const cha
     for (uint32_t i = 0; i < op->n_attrs; i++)
         w_fmt(&attrs, "%s%s", i ? " " : "", op->attrs[i].name);
     onnx_op *row = arena_new(&c->mem, onnx_op);
-    *row = (onnx_op){domain, name, 1, 0, onnx_op_direct, op->name, attrs.data};
+    *row = (onnx_op){domain, name, 1, 0, list_operands(c, op), onnx_op_direct, op->name, attrs.data};
     return row;
 }
 

@@ -111,14 +111,55 @@ static dim resized_extent(compiler *c, const graph_node *n, const resize_say *r,
     return out ? out : infer_open(c, n, 0, rank, a, "resize", most);
 }
 
+/* The declared shape; of an axis that is not resized, the data's extent. */
+static bool resized_as_declared(compiler *c, const graph_node *n, uint32_t n_axes, const int32_t *axes, type *out)
+{
+    const type *x = infer_in(n, 0);
+    dim d[TYPE_MAX_RANK];
+    if (!infer_moved_as_declared(c, n, false, "scales or sizes", out))
+        return false;
+    memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
+    for (uint32_t i = 0; i < n_axes; i++)
+        d[axes[i]] = out->shape.dims[axes[i]];
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        int64_t have = 0, stated = 0;
+        if (dim_is_const(d[i], &have) && dim_is_const(out->shape.dims[i], &stated) && have != stated)
+            return infer_error(c, n, "the result is declared with extent %lld on axis %d, which keeps its %lld",
+                               (long long)stated, i, (long long)have);
+    }
+    out->shape = shape_make(c, (uint32_t)x->shape.rank, d);
+    return true;
+}
+
+/* The axes that are resized, counted from the front: those of the attribute, or all. */
+static bool resize_axes(compiler *c, const graph_node *n, int32_t *out, uint32_t *out_n)
+{
+    const int64_t *axes = NULL;
+    const int32_t rank = infer_in(n, 0)->shape.rank;
+    uint32_t n_axes = graph_attr_ints(n, "axes", &axes), seen = 0;
+    *out_n = n_axes ? n_axes : (uint32_t)rank;
+    if (n_axes > (uint32_t)rank)
+        return infer_error(c, n, "%u axes for rank %d", n_axes, rank);
+    for (uint32_t i = 0; i < *out_n; i++) {
+        out[i] = (int32_t)i;
+        if (n_axes && !infer_axis(c, n, axes[i], rank, &out[i]))
+            return false;
+        if (seen >> out[i] & 1)
+            return infer_error(c, n, "axis %d is given twice", out[i]);
+        seen |= 1u << out[i];
+    }
+    return true;
+}
+
 /* sizes, or floor(extent * scale), on `axes` (empty: all); ONNX Resize-18. f32 throughout, as onnxruntime has it. */
 bool infer_resize(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     const int64_t *axes = NULL;
-    uint32_t n_axes = graph_attr_ints(n, "axes", &axes), len = n_axes ? n_axes : (uint32_t)x->shape.rank;
+    uint32_t n_axes = graph_attr_ints(n, "axes", &axes), len = 0;
+    int32_t at[TYPE_MAX_RANK];
     resize_say r = {.scales = infer_has(n, 2) ? graph_constant(n->inputs[2]) : NULL};
-    if (!resize_modes(c, n, len))
+    if (!resize_axes(c, n, at, &len) || !resize_modes(c, n, len))
         return false;
     r.by_size = infer_elements(c, n, 3, &r.sizes) && r.sizes.n > 0;
     r.scales = r.scales && r.scales->count > 0 ? r.scales : NULL;
@@ -126,18 +167,15 @@ bool infer_resize(compiler *c, const graph_node *n, type *out)
     r.common = r.by_size ? common_scale(n, graph_constant(n->inputs[3]), n_axes, axes) : 0;
     bool told = r.by_size ? infer_knows_any(&r.sizes) : r.scales != NULL;
     if (!told && infer_declared(n, 0))
-        return infer_moved_as_declared(c, n, false, "scales or sizes", out);
+        return resized_as_declared(c, n, len, at, out);
     int64_t entries = r.by_size ? r.sizes.n : r.scales ? r.scales->count : (int64_t)len;
     if (entries != (int64_t)len)
         return infer_error(c, n, "%lld entries for %u axes", (long long)entries, len);
     dim d[TYPE_MAX_RANK];
     memcpy(d, x->shape.dims, (size_t)x->shape.rank * sizeof *d);
     for (uint32_t i = 0; i < len; i++) {
-        int32_t a = (int32_t)i;
-        if (n_axes && !infer_axis(c, n, axes[i], x->shape.rank, &a))
-            return false;
-        d[a] = resized_extent(c, n, &r, i, a, d[a]);
-        if (!d[a])
+        d[at[i]] = resized_extent(c, n, &r, i, at[i], d[at[i]]);
+        if (!d[at[i]])
             return false;
     }
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));

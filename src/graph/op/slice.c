@@ -71,6 +71,20 @@ static int64_t slice_extent(int64_t extent, int64_t start, int64_t end, int64_t 
     return reach <= 0 ? 0 : (reach - 1) / mag + 1;
 }
 
+/* Axes that are constant, where starts or ends are not. */
+static bool slice_axes(compiler *c, const graph_node *n)
+{
+    int64_t axes[TYPE_MAX_RANK];
+    uint32_t count = 0;
+    int32_t unused;
+    if (!infer_has(n, 3) || !infer_ints(n, 3, axes, &count))
+        return true;
+    for (uint32_t i = 0; i < count; i++)
+        if (!infer_axis(c, n, axes[i], infer_in(n, 0)->shape.rank, &unused))
+            return false;
+    return true;
+}
+
 static bool sliced_as_declared(compiler *c, const graph_node *n, type *out)
 {
     int64_t len = 0, rank = infer_in(n, 0)->shape.rank;
@@ -157,6 +171,8 @@ bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0);
     slice_args v;
     bool read = slice_read(c, n, &v);
+    if (!slice_axes(c, n))
+        return false;
     if ((!read || !infer_knows_any(&v.starts) || !infer_knows_any(&v.ends)) && infer_declared(n, 0))
         return sliced_as_declared(c, n, out);
     if (!read)
