@@ -497,7 +497,9 @@ int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis)
                   "the extent of axis %u must be known; fix it with --dim or --shape, or the input that says it with "
                   "--bind",
                   axis);
-    return d;
+    if (d > INT32_MAX) /* importers multiply two of them */
+        onnx_fail(n, DIAG_UNSUPPORTED, "the extent %lld of axis %u is too large", (long long)d, axis);
+    return n->failed ? 1 : d;
 }
 
 uint32_t onnx_axis(onnx_node *n, int64_t axis, uint32_t rank)

@@ -346,7 +346,8 @@ graph_value *onnx_make_reshape(onnx_node *n, int32_t result, graph_value *x, uin
 uint32_t onnx_rank(const graph_value *v); /* 0 for NULL and unknown */
 dtype onnx_dtype(const graph_value *v);
 dim onnx_dim(onnx_node *n, const graph_value *v, uint32_t axis);            /* 1 when out of range */
-int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis); /* fails the node when symbolic */
+/* Fails when symbolic, or above INT32_MAX; then 1. */
+int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis);
 const type *onnx_declared(onnx_node *n, uint32_t i); /* static declared type of result i; NULL: none */
 /* Axis counted from the end when negative; fails when out of range. */
 uint32_t onnx_axis(onnx_node *n, int64_t axis, uint32_t rank);

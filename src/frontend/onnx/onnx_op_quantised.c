@@ -139,8 +139,11 @@ bool onnx_op_qlinear_where(onnx_node *n)
 static graph_value *flattened(onnx_node *n, graph_value *x, uint32_t axis)
 {
     int64_t rows = 1, row = 1;
-    for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++)
-        *(i < axis ? &rows : &row) *= onnx_static_dim(n, x, i);
+    for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++) {
+        int64_t *of = i < axis ? &rows : &row;
+        if (!i64_mul(*of, onnx_static_dim(n, x, i), of))
+            return onnx_refuse(n, DIAG_UNSUPPORTED, "there are too many elements");
+    }
     return onnx_reshape_ints(n, x, 2, (const int64_t[]){rows, row});
 }
 

@@ -186,6 +186,7 @@ bool infer_grid_sample(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *grid = infer_in(n, 1);
     int32_t r = x->shape.rank;
+    int64_t batch = 0, grids = 0;
     dim d[TYPE_MAX_RANK];
     static const char *const modes[] = {"linear", "bilinear", "nearest", "cubic", "bicubic", NULL};
     static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
@@ -193,6 +194,8 @@ bool infer_grid_sample(compiler *c, const graph_node *n, type *out)
         return false;
     if (r < 3 || grid->shape.rank != r || !dim_is(grid->shape.dims[r - 1], r - 2))
         return infer_error(c, n, "data of rank %d needs a grid of the same rank whose last extent is %d", r, r - 2);
+    if (dim_is_const(x->shape.dims[0], &batch) && dim_is_const(grid->shape.dims[0], &grids) && batch != grids)
+        return infer_error(c, n, "%lld grids for %lld images", (long long)grids, (long long)batch);
     d[0] = x->shape.dims[0];
     d[1] = x->shape.dims[1];
     for (int32_t i = 2; i < r; i++)
