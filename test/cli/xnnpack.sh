@@ -165,6 +165,38 @@ expect 0 '@ints runs on the CPU.*works on f32' verify other.txt --against interp
 check "no source is left of it" [ ! -e other/src/xnnpack.c ]
 expect_error 2 '--offload xnnpack' compile all.txt --target xnnpack -o never
 
+# --- what would end the library, and the program with it: results that nobody reads, images without pixels
+cat > dead.txt << 'END'
+func @pair(%x: f32[1, 4, 6, 6]) [composite = "pair"] {
+  %a = abs(%x)
+  %n = negative(%x)
+  return %a, %n
+}
+func @part(%x: f32[1, 4, 6, 6], %z: f32[1, 4, 6, 6]) [compiler = "xnnpack"] {
+  %s = sigmoid(%x)
+  %d = subtract(%z, %s)
+  %t = hard_swish(%d)
+  %a, %n = call(%s) {callee = @pair}
+  return %a
+}
+func @none(%x: f32[1, 4, 0, 6]) [compiler = "xnnpack"] {
+  %y = mean(%x) {axes = [2, 3]}
+  return %y
+}
+func @main(%x: f32[1, 4, 6, 6], %z: f32[1, 4, 6, 6], %e: f32[1, 4, 0, 6]) {
+  %a = add(%z, %x)
+  %s = sigmoid(%a)
+  %d = subtract(%z, %s)
+  %m = multiply(%s, %z)
+  %p = call(%x, %z) {callee = @part}
+  %q = call(%e) {callee = @none}
+  return %m, %p, %q
+}
+END
+for level in -O0 -O3; do
+    expect 0 'm: .*: ok' verify dead.txt --offload xnnpack --offload-least 0 --against interpreter $level
+done
+
 # --- no memory
 cat > refuse.c << 'END'
 #include <stddef.h>

@@ -48,12 +48,39 @@ static bool add_nodes(flat_list *l, const graph_func *f, const graph_node **out_
     return true;
 }
 
+/* Operators whose results nobody reads go: a library may have no memory for what it makes only for them, or end the
+ * program, as XNNPACK does. Composites can hold such ones after all passes: of several results some may be unread. */
+static void drop_dead(flat_list *l, const graph_func *f)
+{
+    ptr_map read;
+    uint32_t unused, kept = 0;
+    ptr_map_init(&read, l->a);
+    bool *live = arena_array(l->a, bool, l->ops.len + 1u);
+    for (uint32_t i = 0; i < f->results.len; i++)
+        ptr_map_set(&read, flat_value(l, f->results.data[i]), 1);
+    for (uint32_t i = l->ops.len; i-- > 0;) {
+        const flat_op *op = &l->ops.data[i];
+        for (uint32_t k = 0; k < op->node->n_outputs && !live[i]; k++)
+            live[i] = ptr_map_get(&read, flat_value(l, op->node->outputs[k]), &unused);
+        for (uint32_t k = 0; k < op->n_in && live[i]; k++)
+            if (op->in[k])
+                ptr_map_set(&read, op->in[k], 1);
+    }
+    for (uint32_t i = 0; i < l->ops.len; i++)
+        if (live[i])
+            l->ops.data[kept++] = l->ops.data[i];
+    l->ops.len = kept;
+}
+
 bool flat_make(arena *a, const graph_func *f, flat_list *out, const graph_node **out_bad)
 {
     *out = (flat_list){.a = a};
     *out_bad = NULL;
     ptr_map_init(&out->outer, a);
-    return add_nodes(out, f, out_bad);
+    if (!add_nodes(out, f, out_bad))
+        return false;
+    drop_dead(out, f);
+    return true;
 }
 
 int64_t flat_number(const graph_node *n, const char *attribute, uint32_t i, int64_t otherwise)
