@@ -76,8 +76,8 @@ static bool fit_into(lowering *l, const graph_node *n, graph_value *v, uint32_t 
         return copy_into(l, v, to, n->loc) != NULL;
     if (v->type.shape.rank != want->shape.rank)
         return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc,
-                          "%%%s has %d dimensions where %d are needed; only extents may differ, not their count", v->name,
-                          v->type.shape.rank, want->shape.rank);
+                          "%%%s has %d dimensions where %d are needed; only extents may differ, not their count",
+                          v->name, v->type.shape.rank, want->shape.rank);
     prog_kernel *k = lower_new_kernel(l, comparing(l, n, (uint32_t)want->shape.rank, v->type.shape.dims,
                                                    want->shape.dims));
     return te_lower_fitted(l->c, v, want, grows, k->name, n->loc, &k->plain) && lower_operand(l, v, n->loc, &in) &&

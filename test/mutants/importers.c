@@ -4,10 +4,10 @@
  *
  *     importers OUT MODELS SEED COUNT
  *
- * MODELS is a file with a path of a model on each line. COUNT models by chance are taken: one numbered change of a model
- * (onnx_mutate.h), two of them, or a few bytes of its file changed. COUNT 0: every numbered change of every model.
- * What fails lies in OUT as a file, and is named on a line "FAILED file: why"; the last line counts. A line "base PATH ok"
- * or "base PATH refused" tells what becomes of each model as it is, where COUNT is 0. */
+ * MODELS is a file with a path of a model on each line. COUNT models by chance are taken: one numbered change of a
+ * model (onnx_mutate.h), two of them, or a few bytes of its file changed. COUNT 0: every numbered change of every
+ * model; a line "base PATH ok" or "base PATH refused" tells what becomes of each model as it is. What fails lies in
+ * OUT as a file, and is named on a line "FAILED file: why"; the last line counts. */
 #include "driver/pipeline.h"
 #include "mutate.h"
 #include "onnx_mutate.h"
@@ -67,7 +67,8 @@ static void keep(const campaign *k, const char *why)
 
 static bool compiles(const campaign *k, uint64_t how)
 {
-    static const char *const emits[] = {"c", "c", "c", "module"}, *const targets[] = {"generic", "cortex-m4", "x86-64-v3"};
+    static const char *const emits[] = {"c", "c", "c", "module"};
+    static const char *const targets[] = {"generic", "cortex-m4", "x86-64-v3"};
     static const int levels[] = {3, 3, 2, 1, 0};
     compiler c;
     compile_options o;

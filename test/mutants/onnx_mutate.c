@@ -194,12 +194,11 @@ static void change_value(walk *w, pb_attribute *a)
 
 static void add_attributes(walk *w, pb_node *n)
 {
-    static const char *const names[] = {"axes",      "axis",    "keepdims", "k",           "pads",          "strides",
-                                        "dilations", "perm",    "shape",    "split",       "to",            "mode",
-                                        "broadcast", "scales",  "value",    "starts",      "ends",          "dtype",
-                                        "group",     "alpha",   "beta",     "epsilon",     "num_outputs",   "auto_pad",
-                                        "reduction", "layout",  "border",   "output_shape", "ignore_index", "block_size",
-                                        "transA",    "equation", "is_causal", "num_heads", "kernel_shape", "value_ints"};
+    static const char *const names[] = {
+        "axes", "axis", "keepdims", "k", "pads", "strides", "dilations", "perm", "shape", "split", "to", "mode",
+        "broadcast", "scales", "value", "starts", "ends", "dtype", "group", "alpha", "beta", "epsilon",
+        "num_outputs", "auto_pad", "reduction", "layout", "border", "output_shape", "ignore_index", "block_size",
+        "transA", "equation", "is_causal", "num_heads", "kernel_shape", "value_ints"};
     for (uint32_t i = 0; i < COUNT(names); i++)
         for (uint32_t k = 0; k < 2; k++) {
             if (!here(w, "an attribute more"))

@@ -21,7 +21,8 @@ typedef struct flat_list {
     VEC(const graph_value *) values;
 } flat_list;
 
-/* The operators that results depend on. false: an operator has more operands than the list takes, or no result; *out_bad is it. */
+/* The operators that results depend on. false: an operator has more operands than the list takes, or no result;
+ * *out_bad is it. */
 bool flat_make(arena *a, const graph_func *f, flat_list *out, const graph_node **out_bad);
 /* What v stands for outside of composites. */
 const graph_value *flat_value(const flat_list *l, const graph_value *v);

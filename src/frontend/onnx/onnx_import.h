@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The importer's insides: names in scope, the node being imported, and what importers of operators build with. After
- * the first failure of a node every building function returns a value of rank 0 at once that nothing reads (never NULL),
- * so importers compose without checks and report by `return !n->failed`. An importer runs only where all operands are
- * there that its row asks for: NULL is only an optional one (onnx_optional). */
+ * the first failure of a node every building function returns a value of rank 0 at once that nothing reads (never
+ * NULL), so importers compose without checks and report by `return !n->failed`. An importer runs only where all
+ * operands are there that its row asks for: NULL is only an optional one (onnx_optional). */
 #ifndef LATHE_FRONTEND_ONNX_ONNX_IMPORT_H
 #define LATHE_FRONTEND_ONNX_ONNX_IMPORT_H
 #include "frontend/onnx/onnx.h"

@@ -524,7 +524,8 @@ bool onnx_op_loop(onnx_node *n)
     if (n->failed || !import_rounds(k, &captures, &r))
         return false;
     onnx_loop l = {.trips = onnx_optional(n, 0), .condition = onnx_optional(n, 1),
-                   .carried = carried ? n->in + 2 : NULL, .n_carried = carried, .names = n->out_names, .n_names = n->n_out, .declared = true};
+                   .carried = carried ? n->in + 2 : NULL, .n_carried = carried, .names = n->out_names,
+                   .n_names = n->n_out, .declared = true};
     graph_node *node = onnx_emit_loop(n, n->f, &l, &r);
     for (uint32_t i = 0; node && i < n->n_out; i++)
         n->out[i] = node->outputs[i];

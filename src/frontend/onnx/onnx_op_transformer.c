@@ -42,8 +42,8 @@ static graph_value *mask_bias(onnx_node *n, graph_value *mask, const onnx_attent
     if (rank == 1)
         return onnx_hide(n, keep_within(n, mask, a), a->dt, hidden);
     if (rank != 2 && rank != 3)
-        return onnx_refuse(n, DIAG_UNSUPPORTED, "a mask with %u dimensions; onnxruntime reads one to three on processors",
-                         rank);
+        return onnx_refuse(n, DIAG_UNSUPPORTED,
+                           "a mask with %u dimensions; onnxruntime reads one to three on processors", rank);
     graph_value *keep = onnx_binary(n, "greater", mask, onnx_const_like(n, mask, 0));
     return onnx_hide(n, onnx_expand_dims(n, keep, 4 - rank, middle), a->dt, hidden);
 }
