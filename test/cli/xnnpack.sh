@@ -22,7 +22,10 @@ constant() {
         n = split(shape, d, " "); count = 1; seed = length(shape) * 7919 + 17
         for (i = 1; i <= n; i++) { count *= d[i]; dims = dims (i > 1 ? ", " : "") d[i]; seed += d[i] * i * 131 }
         printf "  %%%s = constant f32[%s] dense [", name, dims
-        for (i = 0; i < count; i++) { seed = (seed * 1103 + 12345) % 65536; printf "%s%.4f", i ? ", " : "", seed / 65536 - 0.5 }
+        for (i = 0; i < count; i++) {
+            seed = (seed * 1103 + 12345) % 65536
+            printf "%s%.4f", i ? ", " : "", seed / 65536 - 0.5
+        }
         print "]" }'
 }
 near() { # A.npy B.npy: all floats within 1e-4 of each other, relative or absolute
@@ -46,8 +49,9 @@ both() {
 # --- one region of everything, by hand
 {
     cat << 'END'
-func @part(%x: f32[2, 3, 9, 11], %w: f32[8, 3, 3, 3], %b: f32[8, 1, 1], %wd: f32[16, 1, 3, 3], %wg: f32[8, 4, 3, 2], %m: f32[8, 5],
-           %c: f32[5], %m2: f32[4, 5], %k: f32[1, 8, 1, 1]) [compiler = "xnnpack"] {
+func @part(%x: f32[2, 3, 9, 11], %w: f32[8, 3, 3, 3], %b: f32[8, 1, 1], %wd: f32[16, 1, 3, 3],
+           %wg: f32[8, 4, 3, 2], %m: f32[8, 5], %c: f32[5], %m2: f32[4, 5],
+           %k: f32[1, 8, 1, 1]) [compiler = "xnnpack"] {
   %h = nn.conv2d(%x, %w) {strides = [2, 2], pads = [1, 0, 1, 2]}
   %s = add(%h, %b)
   %r = nn.relu(%s)
@@ -110,7 +114,8 @@ END
 cc -c pool.c -o pool.o
 for threads in '' 3; do
     cp -r all "threads$threads"
-    check "built for '$threads' threads" make -s -C "threads$threads" CPU="${threads:+-DLATHE_XNNPACK_THREADS=$threads}" \
+    check "built for '$threads' threads" make -s -C "threads$threads" \
+        CPU="${threads:+-DLATHE_XNNPACK_THREADS=$threads}" \
         LDFLAGS="-Wl,--wrap=pthreadpool_create $work/pool.o"
     "threads$threads/runner" > /dev/null 2>&1
     check "a pool of '$threads' threads is made only where it is asked for" [ $? = $((threads ? 40 + threads : 0)) ]
@@ -127,7 +132,8 @@ for model in vww_float ic_float; do
     file=$(find "${LATHE_ZOO:-$top/../shared}" -name "$model.onnx" 2> /dev/null | head -n 1)
     [ -z "$file" ] || both $model "$file" --offload xnnpack
 done
-expect 0 'lathe\+xnnpack .*median.*' bench "$top/demo/digits.onnx" --offload xnnpack --against lathe --repeat 1 --workers 1
+expect 0 'lathe\+xnnpack .*median.*' bench "$top/demo/digits.onnx" --offload xnnpack --against lathe --repeat 1 \
+    --workers 1
 expect_error 2 'without --offload and --schedules' bench "$top/demo/digits.onnx" --against lathe
 
 # --- what it does not take runs on the CPU, and the compile says why
