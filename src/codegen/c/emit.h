@@ -13,6 +13,7 @@ typedef enum c_need_kind {
     NEED_ROLLED,   /* LATHE_ROLLED: a loop that is not written out */
     NEED_ROLLED_CLANG, /* LATHE_ROLLED_CLANG: one that clang is not to write out */
     NEED_RARE,     /* LATHE_RARE: a condition that hardly ever holds */
+    NEED_LOCAL,    /* LATHE_LOCAL: a local array of 16 bytes or more */
     NEED_SHARED,   /* LATHE_SHARED: a function that stays one */
     NEED_TWO_SCALED, /* the same for two of them */
     NEED_WIDEN_RUNS, /* widen.c: of bytes (dt) */
@@ -171,6 +172,7 @@ void needs_write_nibble_taps(writer *w);
 void needs_write_nibble_runs(writer *w); /* needs_runs.c */
 void needs_write_nibble_bytes(writer *w);
 void needs_write_taps_row(writer *w, bool macros);
+void needs_write_hint(writer *w, c_need_kind kind); /* needs_hints.c */
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);

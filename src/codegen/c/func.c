@@ -511,6 +511,25 @@ static bool wants_words(const tir_stmt *s)
     return u.found;
 }
 
+#define WIDE_ARRAY 16 /* bytes: no vector that wants alignment fits into less */
+
+/* The function may be built for x86: its target is one of those, or any machine. */
+static bool may_be_x86(const target *t)
+{
+    return !t || (!t->small && t->vlen == 0 && (t->features & TARGET_NEON) == 0);
+}
+
+static void declare_array(c_emit *e, const tir_stmt *s, const char *name)
+{
+    const tir_buffer *b = s->buffer;
+    const int64_t known = tir_buffer_count(b), count = known > 0 ? known : 1;
+    const bool wide = count * (int64_t)dtype_bytes(b->dt) >= WIDE_ARRAY && may_be_x86(e->f->target);
+    if (wide)
+        needs_add(e->needs, (c_need){.kind = NEED_LOCAL});
+    w_line(e->w, "%s%s%s %s[%lld];", wide ? "LATHE_LOCAL " : "", wants_words(s) ? "LATHE_WORDS " : "",
+           dtype_c_name(b->dt), name, (long long)count);
+}
+
 static void write_allocate(c_emit *e, const tir_stmt *s)
 {
     const tir_buffer *b = s->buffer;
@@ -523,14 +542,12 @@ static void write_allocate(c_emit *e, const tir_stmt *s)
         return;
     }
     const c_registers *registers = registers_of(e, b);
-    int64_t count = tir_buffer_count(b);
     const char *name = registers ? names_push_registers(e, registers) : names_push(e, b, b->name, false);
     bool opened = open_block(e);
     if (registers)
         declare_registers(e, registers, name);
     else
-        w_line(e->w, "%s%s %s[%lld];", wants_words(s) ? "LATHE_WORDS " : "", dtype_c_name(b->dt), name,
-               (long long)(count > 0 ? count : 1));
+        declare_array(e, s, name);
     write_inner(e, s->body);
     close_block(e, opened);
     e->names.len = depth;

@@ -15,13 +15,11 @@ static const char *contract(const package *p)
     return strstr(p->u->target->cflags, "-ffp-contract") ? "" : " -ffp-contract=off";
 }
 
-/* What gcc needs on x86. It tells how vectors are passed that are wider than registers: all functions that take them
- * are inline. And with AVX-512 gcc 12 clears arrays at -O2 by stores that want 16 bytes of alignment, in frames below
- * the stack pointer that it gave 8. */
-static const char *of_x86(const package *p)
+/* gcc tells how x86's vectors are passed that are wider than registers: all functions that take them are inline. */
+static const char *quiet(const package *p)
 {
     const target *t = p->u->target;
-    return (t->features & TARGET_MADD) == 0 ? "" : t->vector_bytes < 64 ? " -Wno-psabi" : " -mno-red-zone";
+    return (t->features & TARGET_MADD) != 0 && t->vector_bytes < 64 ? " -Wno-psabi" : "";
 }
 
 /* main.o apart: the library has no main. */
@@ -150,7 +148,7 @@ void makefile_write(const package *p, writer *w)
         w_str(w, "# 1: the log of failures, tvmrt_log_*: 100 bytes of RAM.\nLOG ?= 0\n");
     w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n",
           p->u->target->name);
-    w_fmt(w, "TARGET_FLAGS ?= %s%s%s\n", p->u->target->cflags, contract(p), of_x86(p));
+    w_fmt(w, "TARGET_FLAGS ?= %s%s%s\n", p->u->target->cflags, contract(p), quiet(p));
     w_str(w, "# -O3 keeps the kernels' small tiles in registers: half the instructions of -O2 on a Cortex-M4.\n"
              "CFLAGS ?= -O3\n# Flags that choose a processor, where the compiler has to be told.\nCPU ?=\n"
              "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) $(CPU) "
@@ -254,7 +252,7 @@ void makefile_write_cmake(const package *p, writer *w)
                   : "    _POSIX_C_SOURCE=200809L)\n");
     package_template(p, w, "target_compile_options(@p PUBLIC");
     w_str(w, bare ? " -ffunction-sections -fdata-sections" : "");
-    w_fmt(w, " %s%s%s)\n", p->u->target->cflags, contract(p), of_x86(p));
+    w_fmt(w, " %s%s%s)\n", p->u->target->cflags, contract(p), quiet(p));
     if (package_includes_files(p)) {
         package_template(p, w,
                          "set_source_files_properties(src/@n_lib0.c PROPERTIES\n"

@@ -28,34 +28,6 @@ static const char open_cut_text[] =
     "    return extent / n * k + extent % n * k / n;\n"
     "}\n\n";
 
-static const char rare_text[] =
-    "/* What stands behind such a condition is not computed ahead of it. */\n"
-    "#if defined(__GNUC__)\n#define LATHE_RARE(x) __builtin_expect(!!(x), 0)\n"
-    "#else\n#define LATHE_RARE(x) (x)\n#endif\n\n";
-
-/* gcc would make a copy for the numbers of each call. */
-static const char shared_text[] =
-    "/* A function that is not copied into those that call it, nor for them. */\n"
-    "#if defined(__clang__)\n#define LATHE_SHARED __attribute__((noinline))\n"
-    "#elif defined(__GNUC__)\n#define LATHE_SHARED __attribute__((noinline, noclone))\n"
-    "#else\n#define LATHE_SHARED\n#endif\n\n";
-
-static const char rolled_text[] =
-    "/* The loop behind it is not written out. */\n"
-    "#if defined(__clang__)\n#define LATHE_ROLLED _Pragma(\"nounroll\")\n"
-    "#elif defined(__GNUC__)\n#define LATHE_ROLLED _Pragma(\"GCC unroll 1\")\n"
-    "#else\n#define LATHE_ROLLED\n#endif\n\n";
-
-static const char rolled_clang_text[] =
-    "/* Clang is not to write the loop out; other compilers do not without being told. */\n"
-    "#if defined(__clang__)\n#define LATHE_ROLLED_CLANG _Pragma(\"nounroll\")\n"
-    "#else\n#define LATHE_ROLLED_CLANG\n#endif\n\n";
-
-static const char prefetch_text[] = "/* A line that is needed later comes as far as the second cache. */\n"
-                                    "#if defined(__GNUC__)\n"
-                                    "#define LATHE_PREFETCH(p) __builtin_prefetch((p), 0, 2)\n"
-                                    "#else\n#define LATHE_PREFETCH(p) ((void)(p))\n#endif\n\n";
-
 static const char rvv_vwmacc_text[] =
     "#if defined(__riscv_v_intrinsic)\n#include <riscv_vector.h>\n#endif\n"
     "/* out[j] += a * b[j]: with RISC-V's vectors as many at a time as the machine has. */\n"
@@ -631,6 +603,7 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_ROLLED:
     case NEED_ROLLED_CLANG:
     case NEED_RARE:
+    case NEED_LOCAL:
     case NEED_SHARED:
     case NEED_SMALL:
     case NEED_ROUNDED:
@@ -719,11 +692,12 @@ void needs_write(arena *a, writer *w, const c_needs *n)
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
-        case NEED_PREFETCH: w_str(w, prefetch_text); break;
-        case NEED_ROLLED: w_str(w, rolled_text); break;
-        case NEED_ROLLED_CLANG: w_str(w, rolled_clang_text); break;
-        case NEED_RARE: w_str(w, rare_text); break;
-        case NEED_SHARED: w_str(w, shared_text); break;
+        case NEED_PREFETCH:
+        case NEED_ROLLED:
+        case NEED_ROLLED_CLANG:
+        case NEED_RARE:
+        case NEED_LOCAL:
+        case NEED_SHARED: needs_write_hint(w, need->kind); break;
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED:
         case NEED_SCALED:
