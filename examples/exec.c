@@ -1,5 +1,7 @@
 /* exec.c: runs any portable module, asked for with the file that describes its inputs (an empty line: none), on a fixed
  * pattern, and prints what comes out. SPDX-License-Identifier: Apache-2.0 */
+#include "outside.h"
+
 #include <lathe_vm.h>
 
 #include <stdio.h>
@@ -29,7 +31,9 @@ int main(void)
     int32_t status = printf("Module, and in the next line its metadata:\n") < 0 || fflush(stdout) != 0 ||
                      !fgets(path, sizeof path, stdin) || !fgets(metadata, sizeof metadata, stdin);
     path[strcspn(path, "\n")] = metadata[strcspn(metadata, "\n")] = 0;
-    status = status ? status : lathe_runtime_create(&(lathe_options){sizeof(lathe_options), .trace = 1}, &rt, &error);
+    const lathe_options options = {.size = sizeof options, .trace = 1, .outside = outside_note};
+    outside_catch_signals();
+    status = status ? status : lathe_runtime_create(&options, &rt, &error);
     status = status ? status : run(rt, path, metadata, text, sizeof text, &error);
     lathe_runtime_destroy(rt);
     return fprintf(status ? stderr : stdout, "%s\n", status ? error.message : text) < 0 || status != 0;

@@ -54,6 +54,26 @@ run
 [ $? = 1 ] && grep -q 'input image has the shape \[1, 1, 8, 9\], in the module \[1, 1, 8, 8\]' "$work/out"
 check "a wrong description is refused" $?
 
+# --- stopped while a compiler runs: it goes, and what it wrote
+cat > "$work/slow" << END
+#!/bin/sh
+[ "\$1" = -v ] && exit 0
+echo \$\$ > "$work/pid"
+kill -TERM \$PPID
+sleep 1000
+END
+chmod +x "$work/slow"
+mkdir "$work/tmp"
+describe '[1, 1, 8, 8]'
+(printf '%s\n%s\n' "$work/digits.so" "$work/inputs.json" | XDG_CACHE_HOME=$work/none CC=$work/slow TMPDIR=$work/tmp \
+    "$work/exec" > "$work/out" 2>&1; exit $?) 2> "$work/said"
+[ $? = $((128 + $(kill -l TERM))) ]
+check "SIGTERM ends exec as it ends every program" $?
+gone() { ! kill -0 "$(cat "$work/pid")" 2> "$work/said" && [ -z "$(ls "$work/tmp")" ]; }
+for _ in $(seq 100); do gone && break; sleep 0.1; done # rm runs on behind it
+gone
+check "the compiler that ran for it is gone, and its folder" $?
+
 # --- without a compiler: the library of loops beside that of the machine
 cat > "$work/loops.c" << 'END'
 #include <lathe/loops.h>
@@ -129,7 +149,7 @@ check "a program with the VTA library, by pkg-config" $?
 
 # --- the same programs as a project of CMake; C++ takes the headers
 mkdir "$work/project"
-cp examples/exec.c "$work/vta.c" "$work/loops.c" "$work/project"
+cp examples/exec.c examples/outside.h "$work/vta.c" "$work/loops.c" "$work/project"
 cat > "$work/project/both.cc" << 'END'
 #include <lathe/codegen.h>
 #include <lathe/ext_dev.h>
