@@ -1,5 +1,5 @@
-/* outside.h: a signal that ends the program also ends the compilers that run for it, and removes their folders. Compilers
- * lead process groups of their own, so that nothing else would. SPDX-License-Identifier: Apache-2.0 */
+/* outside.h: a signal that ends the program also ends the compilers that run for it, and removes their folders.
+ * Compilers lead process groups of their own, so that nothing else would. SPDX-License-Identifier: Apache-2.0 */
 #ifndef OUTSIDE_H
 #define OUTSIDE_H
 #include <signal.h>

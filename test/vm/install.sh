@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make install` leaves is enough, wherever the tree is moved to, and `make uninstall` leaves nothing. The installed
-# program compiles the demo's network; examples/exec.c, built by pkg-config, runs it as a module, asked and answered as a
-# user would; a project of CMake finds all libraries; Python loads the shared ones.
+# What `make install` leaves is enough, wherever the tree is moved to, and `make uninstall` leaves nothing. The
+# installed program compiles the demo's network; examples/exec.c, built by pkg-config, runs it as a module, asked and
+# answered as a user would; a project of CMake finds all libraries; Python loads the shared ones.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$LATHE_SOURCE" || exit 3
@@ -9,17 +9,26 @@ cd "$LATHE_SOURCE" || exit 3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
-check() { if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $1"; cat "$work/out"; fi; }
+check() {
+    if [ "$2" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $1"
+        cat "$work/out"
+    fi
+}
 
 # make_here TARGET: as a packager calls it, into a root of its own.
 make_here() {
-    env -u MAKEFLAGS -u MAKELEVEL make "$1" BUILD="$LATHE_BUILD" CC="${CC:-gcc}" PREFIX=/opt/lathe DESTDIR="$work/stage" \
-        > "$work/out" 2>&1
+    env -u MAKEFLAGS -u MAKELEVEL make "$1" BUILD="$LATHE_BUILD" CC="${CC:-gcc}" PREFIX=/opt/lathe \
+        DESTDIR="$work/stage" > "$work/out" 2>&1
 }
 
 make_here install
 check "make install" $?
-# The build folder of the tests holds everything, a user's only what `make` asks for: that must be all that is installed.
+# The build folder of the tests holds everything, a user's only what `make` asks for: that must be all that is
+# installed.
 ninja -C "$LATHE_BUILD" -t query products | sed 's|.*[/ ]||' | sort > "$work/built"
 sed 's|.*/||' "$LATHE_BUILD/install_manifest.txt" | grep -E '^lathe$|[.]a$|[.]so$' | sort > "$work/installed"
 comm -13 "$work/built" "$work/installed" > "$work/out"
@@ -38,7 +47,8 @@ check "the demo's network becomes a module" $?
 
 # describe SHAPE: the metadata file.
 describe() {
-    echo '{"inputs": [{"name": "image", "shape": '"$1"', "dtype": "float32", "device": "my_device"}]}' > "$work/inputs.json"
+    echo '{"inputs": [{"name": "image", "shape": '"$1"', "dtype": "float32", "device": "my_device"}]}' \
+        > "$work/inputs.json"
 }
 run() { printf '%s\n%s\n' "$work/digits.so" "$work/inputs.json" | "$work/exec" > "$work/out" 2>&1; }
 
