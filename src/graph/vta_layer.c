@@ -284,12 +284,14 @@ static bool read_conv_transpose(reader *r, graph_node *n)
     if (!ok)
         return no(r, "its window is not known");
     for (uint32_t i = 0; i < 2; i++) {
+        int64_t out = 0;
         if (t.w.dilation[i] != 1)
             return no(r, "its kernel is dilated");
+        (void)dim_is_const(t.out[i], &out); /* as the image's extents are */
         l->kernel[i] = t.w.kernel[i];
         l->stride[i] = t.w.stride[i];
         l->pads[i] = t.w.pad_begin[i];
-        l->pads[2 + i] = (x[2 + i] - 1) * l->stride[i] + l->kernel[i] - l->pads[i] - t.out[i];
+        l->pads[2 + i] = (x[2 + i] - 1) * l->stride[i] + l->kernel[i] - l->pads[i] - out;
     }
     return zero_points(r, n, 2, 3);
 }

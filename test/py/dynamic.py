@@ -55,6 +55,14 @@ def photo_inputs(rng, h, w):
     return {"photo": rng.standard_normal((1, 3, h, w)).astype(np.float32)}
 
 
+def image_inputs(rng, h, w, n=1):
+    return {"image": rng.standard_normal((n, 3, h, w)).astype(np.float32)}
+
+
+def sound_inputs(rng, t):
+    return {"samples": rng.standard_normal((1, 1, t)).astype(np.float32)}
+
+
 def voice_inputs(rng, sr):
     return {"frame": rng.standard_normal((1, 1, 512)).astype(np.float32), "sr": np.array(sr, np.int64),
             "state": rng.standard_normal((2, 1, 16)).astype(np.float32)}
@@ -70,6 +78,11 @@ CASES = [
     ("images", ["--dim", "n<=5"], images_inputs, [{"n": n} for n in (1, 2, 5)]),
     ("photo", ["--dim", "h<=48", "--dim", "w<=40"], photo_inputs,
      [{"h": h, "w": w} for h, w in ((48, 40), (1, 1), (2, 7), (17, 33), (33, 16), (47, 3), (5, 40))]),
+    ("patches", ["--dim", "h<=64", "--dim", "w<=48"], image_inputs,
+     [{"h": h, "w": w} for h, w in ((64, 48), (8, 8), (24, 16), (56, 8))]),
+    ("sound", ["--dim", "t<=400"], sound_inputs, [{"t": t} for t in (400, 10, 15, 99, 200)]),
+    ("segments", ["--dim", "n<=2", "--dim", "h<=32", "--dim", "w<=24"], image_inputs,
+     [{"n": n, "h": h, "w": w} for n, h, w in ((2, 32, 24), (1, 2, 2), (2, 18, 8), (1, 4, 22))]),
     ("voice", [], voice_inputs, [{"sr": sr} for sr in (16000, 8000, 0)]),
 ]
 

@@ -7,6 +7,9 @@ decoder   one step of a causal decoder: the cache of keys and values grows by th
 detector  a convolutional detector: the boxes that NonMaxSuppression leaves, with their scores and classes
 images    a small residual network over any number of images
 photo     the same over one image of any size, with depthwise layers
+patches   a vision transformer over an image of any size, with a token for the class
+sound     strided convolutions over sound of any length, then attention over the rows that they leave
+segments  a network that goes down by a pool and up by transposed convolutions, over images of any size
 voice     a recurrent voice-activity network with state; the sampling rate picks a branch, constant or at run time
 """
 import sys
@@ -215,6 +218,50 @@ def voice(samples=512, width=16):
                    [value("voice", TensorProto.FLOAT, 1, 1), value("next_state", TensorProto.FLOAT, 2, 1, width)])
 
 
+def attention(g, x, width):
+    """One head over the rows of x [1, rows, width]."""
+    q, k, v = (g.op("MatMul", x, g.weight(width, width)) for _ in range(3))
+    scores = g.op("MatMul", q, g.op("Transpose", k, perm=[0, 2, 1]))
+    scores = g.op("Softmax", g.op("Mul", scores, g.constant(np.float32(width ** -0.5))), axis=-1)
+    return norm(g, g.op("Add", x, g.op("MatMul", scores, v)), width)
+
+
+def patches(width=24, side=8):
+    """image [1, 3, h, w]: patches with a token for the class before them, so that there is a row more than patches."""
+    g = Graph(11)
+    x = g.op("Conv", "image", g.weight(width, 3, side, side, scale=0.1), strides=[side, side])
+    x = g.op("Transpose", g.op("Reshape", x, g.ints(1, width, -1)), perm=[0, 2, 1])
+    x = attention(g, g.op("Concat", g.weight(1, 1, width), x, axis=1), width)
+    g.op("Slice", x, g.ints(0), g.ints(1), g.ints(1), outputs=["class"])
+    g.op("Softmax", x, axis=1, outputs=["rows"])
+    return g.model([value("image", TensorProto.FLOAT, 1, 3, "h", "w")],
+                   [value("class", TensorProto.FLOAT, 1, 1, width), value("rows", TensorProto.FLOAT, 1, "rows", width)])
+
+
+def sound(width=16):
+    """samples [1, 1, t]: strided convolutions, then rows, whose number is a quotient of a quotient."""
+    g = Graph(12)
+    x = g.op("Relu", g.op("Conv", "samples", g.weight(width, 1, 10, scale=0.3), strides=[5]))
+    x = g.op("Conv", x, g.weight(width, width, 3, scale=0.2), strides=[2], pads=[1, 1])
+    g.op("Identity", attention(g, g.op("Transpose", x, perm=[0, 2, 1]), width), outputs=["rows"])
+    return g.model([value("samples", TensorProto.FLOAT, 1, 1, "t")],
+                   [value("rows", TensorProto.FLOAT, 1, "rows", width)])
+
+
+def segments(channels=8):
+    """image [n, 3, h, w]: down by a pool, up by a transposed convolution, and joined."""
+    g = Graph(13)
+    wide = conv(g, "image", 3, channels, 1)
+    deep = conv(g, g.op("MaxPool", wide, kernel_shape=[2, 2], strides=[2, 2]), channels, channels, 1)
+    up = g.op("ConvTranspose", deep, g.weight(channels, channels, 2, 2, scale=0.3), strides=[2, 2])
+    more = g.op("ConvTranspose", deep, g.weight(channels, 3, 3, 3, scale=0.3), strides=[2, 2], pads=[1, 1, 1, 1],
+                output_padding=[1, 1])
+    x = conv(g, g.op("Concat", wide, up, more, axis=1), 2 * channels + 3, channels, 1)
+    g.op("Conv", x, g.weight(2, channels, 1, 1), outputs=["mask"])
+    return g.model([value("image", TensorProto.FLOAT, "n", 3, "h", "w")],
+                   [value("mask", TensorProto.FLOAT, "n", 2, "h", "w")])
+
+
 MODELS = {
     "encoder": encoder,
     "decoder": decoder,
@@ -222,6 +269,9 @@ MODELS = {
     "images": images,
     "photo": photo,
     "voice": voice,
+    "patches": patches,
+    "sound": sound,
+    "segments": segments,
     "minilm": lambda: encoder(6, 384, 12, 1536, 30522),
 }
 

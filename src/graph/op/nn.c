@@ -342,50 +342,61 @@ bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)
            zeros_fit(c, n, 3, nw.out_channels) && nn_pairs_kept(c, n) && widens_bytes(c, n);
 }
 
-static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, int64_t in,
+/* What is cut off of the sweep, `full` elements, so that `want` are left: a number, also where both are open. */
+static bool transpose_total(compiler *c, const graph_node *n, dim full, dim want, int64_t *out)
+{
+    if (!dim_is_const(dim_sub(c, full, want), out))
+        return infer_error(c, n, "output_shape over an extent that is known at run time only; fix it with --shape or "
+                                 "--dim");
+    if (*out < 0)
+        *out = 0; /* rows beyond the sweep stay zero */
+    return true;
+}
+
+static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, dim in,
                            int64_t out_pad, int64_t want)
 {
     nn_window *w = &t->w;
     const char *ap = graph_attr_string(n, "auto_pad");
     bool same = strncmp(ap, "SAME", 4) == 0;
-    int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
-    int64_t full = w->stride[i] * (in - 1) + out_pad + reach;
-    if (want < 0 && same)
-        want = in * w->stride[i];
-    if (want < 0) {
-        t->out[i] = full - w->pad_begin[i] - w->pad_end[i];
+    int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, out = 0, total;
+    dim steps = dim_mul(c, in, dim_const(c, w->stride[i]));
+    dim full = dim_add(c, steps, dim_const(c, out_pad + reach - w->stride[i]));
+    t->out[i] = want >= 0 ? dim_const(c, want) : same ? steps : NULL;
+    if (!t->out[i]) {
+        t->out[i] = dim_sub(c, full, dim_const(c, w->pad_begin[i] + w->pad_end[i]));
     } else {
-        int64_t total = full - want, half;
-        if (total < 0)
-            total = 0; /* rows beyond the sweep stay zero */
-        half = total / 2;
+        if (!transpose_total(c, n, full, t->out[i], &total))
+            return false;
+        int64_t half = total / 2;
         bool upper = strcmp(ap, "SAME_UPPER") == 0;
         w->pad_begin[i] = upper ? half : total - half;
         if (!same)
             w->pad_begin[i] = half;
         w->pad_end[i] = total - w->pad_begin[i];
-        t->out[i] = want;
     }
-    return t->out[i] > 0 || infer_error(c, n, "output extent %lld", (long long)t->out[i]);
+    return !dim_is_const(t->out[i], &out) || out > 0 || infer_error(c, n, "output extent %lld", (long long)out);
 }
 
 bool nn_transpose_window_read(compiler *c, const graph_node *n, nn_transpose_window *out)
 {
     const type *x = infer_in(n, 0), *w = infer_in(n, 1);
     uint32_t spatial = (uint32_t)(x->shape.rank < 2 ? 0 : x->shape.rank - 2);
-    int64_t out_pad[NN_MAX_SPATIAL], want[NN_MAX_SPATIAL], in = 0;
+    int64_t out_pad[NN_MAX_SPATIAL], want[NN_MAX_SPATIAL];
     if (spatial < 1 || w->shape.rank != x->shape.rank)
         return infer_error(c, n, "data of rank %d with weights of rank %d", x->shape.rank, w->shape.rank);
     if (!nn_window_read(c, n, spatial, &out->w) || !read_ints(c, n, "output_padding", spatial, 0, 0, out_pad) ||
         !read_ints(c, n, "output_shape", spatial, -1, -1, want))
         return false;
     for (uint32_t i = 0; i < spatial; i++) {
-        if (!dim_is_const(w->shape.dims[2 + i], &out->w.kernel[i]) || !dim_is_const(x->shape.dims[2 + i], &in))
-            return infer_error(c, n, "spatial extents must be constants; fix them with --shape or --dim");
+        int64_t in = 0;
+        if (!dim_is_const(w->shape.dims[2 + i], &out->w.kernel[i]))
+            return infer_error(c, n, "the extents of the window must be constants; fix them with --shape or --dim");
+        (void)dim_is_const(x->shape.dims[2 + i], &in);
         if (out->w.kernel[i] < 1 || out->w.kernel[i] > INT32_MAX || in > INT32_MAX)
             return infer_error(c, n, "kernel extent %lld over %lld elements is out of range",
                                (long long)out->w.kernel[i], (long long)in);
-        if (!transpose_axis(c, n, out, i, in, out_pad[i], want[i]))
+        if (!transpose_axis(c, n, out, i, x->shape.dims[2 + i], out_pad[i], want[i]))
             return false;
     }
     return true;
@@ -405,7 +416,7 @@ static bool conv_transpose_type(compiler *c, const graph_node *n, dtype dt, type
                            (long long)groups);
     dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], dim_mul(c, w->shape.dims[1], dim_const(c, groups))};
     for (uint32_t i = 0; i < t.w.n; i++)
-        d[2 + i] = dim_const(c, t.out[i]);
+        d[2 + i] = t.out[i];
     out[0] = type_tensor(dt, shape_make(c, 2 + t.w.n, d));
     return true;
 }

@@ -81,7 +81,7 @@ void nn_weight_blocks(const graph_node *n, int64_t *out_lanes, int64_t *out_gran
  * output extent per spatial axis. */
 typedef struct nn_transpose_window {
     nn_window w;
-    int64_t out[NN_MAX_SPATIAL];
+    dim out[NN_MAX_SPATIAL];
 } nn_transpose_window;
 bool nn_transpose_window_read(compiler *c, const graph_node *n, nn_transpose_window *out);
 #endif

@@ -18,8 +18,8 @@ typedef struct phase_axis {
     int64_t kernel, stride, dilation;
     int64_t taps;       /* of a phase */
     int64_t begin, end; /* border of the convolution */
-    int64_t rows;       /* that it makes, of `stride` elements each */
-    int64_t skip, out;  /* elements in front of the result's; extent of the result */
+    dim rows;           /* that it makes, of `stride` elements each */
+    int64_t skip, tail; /* elements in front of the result's, and behind them */
 } phase_axis;
 
 typedef struct phases {
@@ -28,44 +28,48 @@ typedef struct phases {
     const tensor_data *w; /* [channels, outs of a group, kernel...] */
     uint32_t spatial;
     phase_axis axes[MOST_SPATIAL];
-    int64_t images, outs, groups, count; /* count: phases */
+    dim images;
+    int64_t outs, groups, count; /* count: phases */
 } phases;
 
-/* Where the result's elements come from, before its padding is cut off: `skip` elements lie in front. */
-static bool read_axis(phase_axis *a, int64_t in, int64_t pad)
+/* Where the result's elements come from, before its padding is cut off: `skip` elements lie in front. The result has
+ * `more` elements more than `stride` for each of the data's, whose number may be open. */
+static bool read_axis(compiler *c, phase_axis *a, dim in, dim out, int64_t pad)
 {
-    int64_t first = pad / a->stride, last = (pad + a->out + a->stride - 1) / a->stride;
+    int64_t more, bound = dim_bound(out);
+    if (!dim_is_const(dim_sub(c, out, dim_mul(c, in, dim_const(c, a->stride))), &more) || pad < 0 || bound == 0)
+        return false;
+    int64_t first = pad / a->stride, reach = pad + more + a->stride - 1;
     a->taps = (a->kernel + a->stride - 1) / a->stride;
     a->begin = (a->taps - 1) * a->dilation - first;
-    a->end = last - in;
-    a->rows = last - first;
+    a->end = reach / a->stride - (reach % a->stride < 0);
+    a->rows = dim_add(c, in, dim_const(c, a->end - first));
     a->skip = pad - first * a->stride;
-    return (a->stride == 1 || a->dilation == 1) && pad >= 0 && a->begin >= 0 && a->end >= 0 && a->out > 0;
+    a->tail = (a->end - first) * a->stride - a->skip - more;
+    return (a->stride == 1 || a->dilation == 1) && a->begin >= 0 && a->end >= 0;
 }
 
-/* f32, a window along one to three axes, constant weights, known extents. */
+/* f32, a window along one to three axes, constant weights. */
 static bool read_node(phases *p, graph_node *n)
 {
     nn_transpose_window t;
-    int64_t in[TYPE_MAX_RANK];
     const type *x = &n->inputs[0]->type;
     p->n = n;
     p->w = n->n_inputs == 2 ? graph_constant(n->inputs[1]) : NULL;
     if (!p->w || p->w->kind != TENSOR_DENSE || p->w->dt != DT_F32 || p->w->count == 0 || x->dt != DT_F32 ||
-        x->shape.rank < 3 || x->shape.rank > 2 + MOST_SPATIAL || !shape_get(x->shape, in) || in[0] < 1 ||
+        x->shape.rank < 3 || x->shape.rank > 2 + MOST_SPATIAL || shape_count(x->shape) == 0 ||
         !nn_transpose_window_read(p->r.c, n, &t))
         return false;
     p->spatial = t.w.n;
     p->groups = graph_attr_int(n, "groups");
-    p->images = in[0];
+    p->images = x->shape.dims[0];
     p->outs = p->w->dims[1] * p->groups;
     p->count = 1;
     double waste = 1;
     for (uint32_t i = 0; i < p->spatial; i++) {
         phase_axis *a = &p->axes[i];
-        *a = (phase_axis){
-            .kernel = t.w.kernel[i], .stride = t.w.stride[i], .dilation = t.w.dilation[i], .out = t.out[i]};
-        if (in[2 + i] < 1 || !read_axis(a, in[2 + i], t.w.pad_begin[i]))
+        *a = (phase_axis){.kernel = t.w.kernel[i], .stride = t.w.stride[i], .dilation = t.w.dilation[i]};
+        if (!read_axis(p->r.c, a, x->shape.dims[2 + i], t.out[i], t.w.pad_begin[i]))
             return false;
         p->count *= a->stride;
         waste *= (double)(a->taps * a->stride) / (double)a->kernel;
@@ -128,41 +132,37 @@ static graph_value *convolution(phases *p)
     return in[1] ? rewrite_emit(&p->r, names[p->spatial - 1], 2, in, 3, attrs, p->n->loc) : NULL;
 }
 
-static graph_value *shaped(phases *p, graph_value *x, uint32_t n, const int64_t *dims)
-{
-    graph_value *in[2] = {x, rewrite_constant(&p->r, tensor_from_i64s(p->r.c, n, dims), "shape", p->n->loc)};
-    return x && in[1] ? rewrite_emit(&p->r, "reshape", 2, in, 0, NULL, p->n->loc) : NULL;
-}
-
 /* Phases, which are channels of y, side by side: [n, o, s, t, h, w] as [n, o, h * s, w * t]. */
 static graph_value *side_by_side(phases *p, graph_value *y)
 {
-    int64_t apart[2 + 2 * MOST_SPATIAL] = {p->images, p->outs}, perm[2 + 2 * MOST_SPATIAL] = {0, 1},
-            whole[2 + MOST_SPATIAL] = {p->images, p->outs};
+    compiler *c = p->r.c;
+    dim apart[2 + 2 * MOST_SPATIAL] = {p->images, dim_const(c, p->outs)};
+    dim whole[2 + MOST_SPATIAL] = {apart[0], apart[1]};
+    int64_t perm[2 + 2 * MOST_SPATIAL] = {0, 1};
     const uint32_t n = p->spatial;
     for (uint32_t i = 0; i < n; i++) {
-        apart[2 + i] = p->axes[i].stride;
+        apart[2 + i] = dim_const(c, p->axes[i].stride);
         apart[2 + n + i] = p->axes[i].rows;
         perm[2 + 2 * i] = 2 + n + i;
         perm[3 + 2 * i] = 2 + i;
-        whole[2 + i] = p->axes[i].rows * p->axes[i].stride;
+        whole[2 + i] = dim_mul(c, p->axes[i].rows, apart[2 + i]);
     }
-    attr order = attr_ints(p->r.c, "perm", 2 + 2 * n, perm);
-    y = shaped(p, y, 2 + 2 * n, apart);
+    attr order = attr_ints(c, "perm", 2 + 2 * n, perm);
+    y = rewrite_reshape(&p->r, y, 2 + 2 * n, apart, p->n->loc);
     y = y ? rewrite_emit(&p->r, "transpose", 1, &y, 1, &order, p->n->loc) : NULL;
-    return shaped(p, y, 2 + n, whole);
+    return y ? rewrite_reshape(&p->r, y, 2 + n, whole, p->n->loc) : NULL;
 }
 
 static graph_value *cut_out(phases *p, graph_value *y)
 {
-    int64_t starts[MOST_SPATIAL], ends[MOST_SPATIAL], axes[MOST_SPATIAL];
+    int64_t starts[MOST_SPATIAL], ends[MOST_SPATIAL], axes[MOST_SPATIAL], rows;
     bool whole = true;
     for (uint32_t i = 0; i < p->spatial; i++) {
         const phase_axis *a = &p->axes[i];
         starts[i] = a->skip;
-        ends[i] = a->skip + a->out;
+        ends[i] = dim_is_const(a->rows, &rows) ? rows * a->stride - a->tail : a->tail > 0 ? -a->tail : INT64_MAX;
         axes[i] = 2 + i;
-        whole &= a->skip == 0 && a->out == a->rows * a->stride;
+        whole &= a->skip == 0 && a->tail == 0;
     }
     return whole ? y : rewrite_slice(&p->r, y, p->spatial, starts, ends, axes, NULL, p->n->loc);
 }

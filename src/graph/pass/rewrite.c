@@ -103,21 +103,39 @@ uint32_t rewrite_uses(const graph_value *v)
     return v->mark & ~MARK_RESULT;
 }
 
+static graph_value *infer_and_keep(rewriter *r, graph_node *n)
+{
+    if (!graph_infer_node(r->c, n)) {
+        r->failed = true;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i])
+            n->inputs[i]->mark++;
+    rewrite_keep(r, n);
+    return n->outputs[0];
+}
+
 graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
                           const attr *attrs, src_loc loc)
 {
     const graph_op *row = graph_find_op(r->c, op);
     assert(row);
-    graph_node *n = graph_new_node(r->f, row, n_in, in, n_attr, attrs, 1, NULL, loc);
-    if (!graph_infer_node(r->c, n)) {
-        r->failed = true;
-        return NULL;
-    }
-    for (uint32_t i = 0; i < n_in; i++)
-        if (in[i])
-            in[i]->mark++;
-    rewrite_keep(r, n);
-    return n->outputs[0];
+    return infer_and_keep(r, graph_new_node(r->f, row, n_in, in, n_attr, attrs, 1, NULL, loc));
+}
+
+graph_value *rewrite_reshape(rewriter *r, graph_value *x, uint32_t rank, const dim *dims, src_loc loc)
+{
+    int64_t numbers[TYPE_MAX_RANK];
+    bool open = false;
+    for (uint32_t i = 0; i < rank; i++)
+        open |= !dim_is_const(dims[i], &numbers[i]);
+    graph_value *in[2] = {x, open ? NULL : rewrite_constant(r, tensor_from_i64s(r->c, rank, numbers), "shape", loc)};
+    if (!open)
+        return in[1] ? rewrite_emit(r, "reshape", 2, in, 0, NULL, loc) : NULL;
+    graph_node *n = graph_new_node(r->f, graph_find_op(r->c, "reshape"), 1, in, 0, NULL, 1, NULL, loc);
+    n->outputs[0]->declared = type_tensor(x->type.dt, shape_make(r->c, rank, dims));
+    return infer_and_keep(r, n);
 }
 
 graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *name, src_loc loc)

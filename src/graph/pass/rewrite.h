@@ -30,6 +30,8 @@ uint32_t rewrite_uses(const graph_value *v);
 /* Appends a new node of one result to the list: NULL (and r->failed) after an error. */
 graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
                           const attr *attrs, src_loc loc);
+/* x in another shape, which has as many elements; its symbols are known where x is. */
+graph_value *rewrite_reshape(rewriter *r, graph_value *x, uint32_t rank, const dim *dims, src_loc loc);
 graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *name, src_loc loc);
 /* x with pads[axis] elements before it and pads[rank + axis] behind it; fill NULL: zeros. */
 graph_value *rewrite_pad(rewriter *r, graph_value *x, const int64_t *pads, const tensor_data *fill, src_loc loc);
