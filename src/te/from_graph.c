@@ -385,6 +385,7 @@ static bool set_results(builder *b, uint32_t n, graph_value *const *values)
     for (uint32_t i = 0; i < n; i++)
         outs[i] = lookup(b, values[i]);
     te_set_outputs(b->g, n, outs);
+    te_drop_unread(b->g, 2, (uint32_t *const[]){&b->first, &b->end});
     return true;
 }
 

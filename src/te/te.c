@@ -5,6 +5,7 @@
 #include "te/te.h"
 #include "tir/names.h"
 #include "tir/simplify.h"
+#include "tir/walk.h"
 
 #include <assert.h>
 #include <math.h>
@@ -325,6 +326,64 @@ void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs)
                            t);
         vec_push(&g->c->mem, &g->params, t);
     }
+}
+
+typedef struct reads {
+    const te_graph *g;
+    ptr_map nodes; /* read, by a result in the end */
+} reads;
+
+static void note_read(void *ctx, tir_expr_ref e)
+{
+    reads *r = ctx;
+    const te_tensor *t = tir_is_access(e) ? te_tensor_of(r->g, e->u.buffer) : NULL;
+    if (t)
+        ptr_map_set(&r->nodes, t->node, 1);
+}
+
+static void note_reads_of(reads *r, const te_node *n)
+{
+    for (uint32_t k = 0; n->kind == TE_COMPUTE && k < n->n_outputs; k++)
+        tir_visit_expr(n->body[k], note_read, r);
+    if (n->where)
+        tir_visit_expr(n->where, note_read, r);
+    for (uint32_t k = 0; k < n->n_inputs; k++)
+        ptr_map_set(&r->nodes, n->inputs[k]->node, 1);
+}
+
+/* Which nodes a result, a check or an extent needs. Readers stand behind what they read. */
+static void find_reads(reads *r)
+{
+    const te_graph *g = r->g;
+    for (uint32_t i = g->n_inputs; i < g->params.len; i++)
+        ptr_map_set(&r->nodes, g->params.data[i]->node, 1);
+    for (uint32_t i = 0; i < g->checks.len; i++)
+        note_reads_of(r, g->checks.data[i].check);
+    for (uint32_t i = g->nodes.len; i-- > 0;) {
+        uint32_t ignored = 0;
+        if (ptr_map_get(&r->nodes, g->nodes.data[i], &ignored))
+            note_reads_of(r, g->nodes.data[i]);
+    }
+}
+
+void te_drop_unread(te_graph *g, uint32_t n, uint32_t *const *places)
+{
+    reads r = {.g = g};
+    uint32_t kept = 0, ignored = 0, *now = arena_array(&g->c->mem, uint32_t, g->nodes.len + 1);
+    ptr_map_init(&r.nodes, &g->c->mem);
+    find_reads(&r);
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        te_node *node = g->nodes.data[i];
+        now[i] = kept;
+        if (node->kind == TE_PLACEHOLDER || node->inline_hint || ptr_map_get(&r.nodes, node, &ignored))
+            g->nodes.data[kept++] = node;
+    }
+    now[g->nodes.len] = kept;
+    g->nodes.len = kept;
+    for (uint32_t i = 0; i < g->checks.len; i++)
+        g->checks.data[i].before = now[g->checks.data[i].before];
+    for (uint32_t i = 0; i < n; i++)
+        *places[i] = now[*places[i]];
 }
 
 int64_t te_most(const te_graph *g, tir_expr_ref extent)

@@ -125,6 +125,10 @@ int64_t te_most(const te_graph *g, tir_expr_ref extent);
 /* Declares the results of the function. A placeholder, or a tensor named twice, is copied by a stage of its own:
  * outputs never share storage with inputs or each other. */
 void te_set_outputs(te_graph *g, uint32_t n, te_tensor *const *outs);
+/* Takes the stages away that no result and no check reads, such as those of an operator's results that nobody wants:
+ * schedules place every stage that they see in a reader's loops. One that is inlined where it is read takes nothing and
+ * stays: recorded schedules name it. places: numbers of nodes, which follow. */
+void te_drop_unread(te_graph *g, uint32_t n, uint32_t *const *places);
 te_tensor *te_tensor_of(const te_graph *g, const tir_buffer *b); /* NULL: not a tensor of g */
 /* A symbolic dimension of that name: the same variable each time; max as in te_symbol. */
 const tir_var *te_add_symbol(te_graph *g, const char *name, int64_t max);
