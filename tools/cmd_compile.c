@@ -144,7 +144,7 @@ static bool compile_accelerated(cli *x, const char *file, const compile_options 
         tir_print_func(&w, f);
         return put_text(x, &w);
     }
-    if (!(capture ? vta_code_print_capture : vta_code_print_jit)(c, &w, f, name))
+    if (!(capture ? vta_code_print_capture(c, &w, f, name) : vta_code_print_jit(c, &w, f, name, true)))
         return false;
     if (strcmp(place, "-") == 0 || (n > 2 && strcmp(place + n - 2, ".c") == 0))
         return cli_is_file(x, OPT_OUT) && put_text(x, &w);

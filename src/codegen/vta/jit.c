@@ -8,6 +8,7 @@
 #include "tir/facts.h"
 #include "tir/pass.h"
 #include "tir/walk.h"
+#include "type/vta_text.h"
 
 #include <string.h>
 
@@ -53,6 +54,8 @@ typedef struct jit {
     writer recorders;
     uint32_t n_kernels;
     bool has_cmd; /* some call takes it */
+    bool checks;  /* the text itself asks which configuration the device has */
+    bool own;     /* memory of the function's own stands around its body */
     bool used[N_FUNCTIONS];
 } jit;
 
@@ -210,10 +213,24 @@ static bool write_own(void *ctx, c_emit *e, const tir_stmt *s)
     return true;
 }
 
+/* The instructions are right for one configuration. On another device they would run as well and give other numbers. */
+static void write_check(const jit *j, writer *w)
+{
+    if (!j->checks)
+        return;
+    w_str(w, "{\n"); /* the status's name is its own */
+    w->indent++;
+    w_line(w, "const int status = vta_want_config ? vta_want_config(\"%s\") : 0;", vta_text_name(j->c));
+    w_str(w, "if (status != 0)\n    return status;\n");
+    w_close(w, "");
+}
+
 static void write_opening(void *ctx, c_emit *e)
 {
     jit *j = ctx;
     const char *name = names_push(e, j->cmd, "cmd", false);
+    if (!j->own)
+        write_check(j, e->w);
     if (j->has_cmd)
         w_line(e->w, "void *const %s = VTATLSCommandHandle();", name);
 }
@@ -251,7 +268,11 @@ static void write_outer(jit *j, writer *w, const tir_func *f)
     uint32_t n = vta_code_buffers(j->c, f, &all);
     w_str(w, "\n");
     vta_code_print_prototype(w, f, j->name, false);
-    w_fmt(w, "\n{\n    int32_t status = %d;\n", (int)VTA_NO_MEMORY);
+    w_str(w, "\n{\n");
+    w->indent++;
+    write_check(j, w);
+    w->indent--;
+    w_fmt(w, "    int32_t status = %d;\n", (int)VTA_NO_MEMORY);
     for (uint32_t i = f->n_params; i < n; i++)
         w_fmt(w, "    void *const b%u = VTABufferAlloc(%zu);\n", i, vta_code_bytes(all[i]));
     w_str(w, "    if (");
@@ -276,17 +297,22 @@ static void write_head(jit *j, writer *w, const tir_func *f)
           j->name);
     for (uint32_t i = 0; i < f->n_params; i++)
         w_fmt(w, "\n *   %s %zu%s", all[i]->name, vta_code_bytes(all[i]), i < f->n_inputs ? "" : ", written");
+    if (j->checks)
+        w_fmt(w, "\n * The device is a %s. libvta returns a status on any other one.", vta_text_name(j->c));
     w_str(w, "\n * Link it with libvta, or load it where libvta is.\n"
              " * SPDX-License-Identifier: Apache-2.0 */\n#include <stddef.h>\n#include <stdint.h>\n\n");
     for (uint32_t i = 0; i < N_FUNCTIONS; i++)
         if (j->used[i])
             w_fmt(w, "%s\n", functions[i].prototype);
+    if (j->checks)
+        w_str(w, "#if defined(__GNUC__) /* a run-time that is compiled for one configuration has no such function */\n"
+                 "__attribute__((weak))\n#endif\nint vta_want_config(const char *name);\n");
     w_str(w, "\n");
 }
 
-bool vta_code_print_jit(compiler *c, writer *w, const tir_func *f, const char *name)
+bool vta_code_print_jit(compiler *c, writer *w, const tir_func *f, const char *name, bool checks)
 {
-    jit j = {.c = c, .name = name};
+    jit j = {.c = c, .name = name, .checks = checks};
     c_needs needs = {.a = &c->mem};
     writer body;
     writer_init(&body, &c->mem);
@@ -297,7 +323,7 @@ bool vta_code_print_jit(compiler *c, writer *w, const tir_func *f, const char *n
         return false;
     const tir_func *ready = prepare(&j, f);
     const tir_scratch *scratch;
-    const bool own = ready && tir_find_scratch(c, ready, &scratch) > 0;
+    const bool own = j.own = ready && tir_find_scratch(c, ready, &scratch) > 0;
     const c_extension extension = {
         .ctx = &j, .open = write_opening, .stmt = write_own, .linkage = own ? "static " : ""};
     const char *inner = own ? arena_printf(&c->mem, "%s_body", name) : name;

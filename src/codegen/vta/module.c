@@ -92,7 +92,7 @@ bool vta_module_codegen(compiler *c, prog_source *out)
             continue;
         any = true;
         w_str(&w, "\n");
-        if (!vta_code_print_jit(c, &w, f, arena_printf(&c->mem, "%s_jit", r->symbol)))
+        if (!vta_code_print_jit(c, &w, f, arena_printf(&c->mem, "%s_jit", r->symbol), false))
             return false;
         write_outer(&w, r, f);
     }

@@ -46,8 +46,10 @@ bool vta_code_print_capture(compiler *c, writer *w, const tir_func *f, const cha
 
 /* jit.c: f as C99 that makes the calls: `int32_t NAME(void *A, void *B, void *C)` over buffer handles, 0 or the status
  * of what failed. Kernels are recorded by static functions over a closure of loop variables. The text includes no
- * header of the library: its undefined symbols are those of the published run-time that it calls. */
-bool vta_code_print_jit(compiler *c, writer *w, const tir_func *f, const char *name);
+ * header of the library: its undefined symbols are those of the published run-time that it calls. With `checks` it
+ * refuses a device of another configuration, by a weak symbol that libvta has and the published run-time has not;
+ * without, its caller has asked. */
+bool vta_code_print_jit(compiler *c, writer *w, const tir_func *f, const char *name, bool checks);
 
 /* "int32_t NAME(...)", of the captured form or of the one with recorders. */
 void vta_code_print_prototype(writer *w, const tir_func *f, const char *name, bool capture);
