@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Partitions of graphs by chance: regions hang together, no way leaves one and comes back, and what is computed stays.
- * Rows of patterns.def read. */
+ * Rows of patterns.def read. What an accelerator cannot lower goes back to the CPU. */
+#include "codegen/vta/vta_package.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "graph/pass/offload.h"
@@ -233,12 +234,54 @@ static void test_builtin_rows(void **state)
     compiler_free(&c);
 }
 
+/* --- regions that their target cannot lower --- */
+
+static bool lower_too_large(compiler *c, const graph_func *f, const char *name, tir_func **out)
+{
+    (void)f;
+    *out = NULL;
+    (void)diag_note(&c->diags, DIAG_DATA, src_loc_none(), "on the way");
+    (void)diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "%s is too large", name);
+    diag_hint(&c->diags, "layer 2");
+    return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "what follows from that");
+}
+
+static bool lower_badly(compiler *c, const graph_func *f, const char *name, tir_func **out)
+{
+    (void)f;
+    *out = NULL;
+    return diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "%s breaks a rule", name);
+}
+
+static void test_region_declined(void **state)
+{
+    const target large = {.name = "vta", .lower = lower_too_large}, bad = {.name = "vta", .lower = lower_badly};
+    const prog_kernel k = {.name = "vta_0", .region = "model_vta_0"};
+    const prog_source too_large = {.target = &large}, badly = {.target = &bad};
+    prog_region r = {.kernel = &k};
+    compiler c;
+    (void)state;
+    compiler_init(&c);
+    (void)diag_warning(&c.diags, DIAG_DATA, src_loc_none(), "from before");
+    assert_true(vta_region_lower(&c, &too_large, &r, NULL));
+    assert_true(r.declined && !r.device);
+    assert_string_equal(r.why, "vta_0 is too large");
+    assert_int_equal(c.diags.errors, 0);
+    assert_int_equal(c.diags.warnings, 2);
+    assert_string_equal(c.diags.first->text, "from before");
+    assert_string_equal(c.diags.last->text, "the region model_vta_0 runs on the CPU: vta_0 is too large");
+    assert_false(vta_region_lower(&c, &badly, &r, NULL)); /* a fault of ours is no reason to go on */
+    assert_string_equal(diags_first_error(&c.diags), "vta_0 breaks a rule");
+    compiler_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_chance),
         cmocka_unit_test(test_patterns_by_chance),
         cmocka_unit_test(test_builtin_rows),
+        cmocka_unit_test(test_region_declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

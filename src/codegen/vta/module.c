@@ -3,7 +3,6 @@
  * run-time, which is where the module is loaded, and around it functions over such buffers: the module has operands
  * and results in the device's memory (docs/module.md); only constants come from the host's, once. */
 #include "abi/package.h"
-#include "codegen/vta/vta_code.h"
 #include "codegen/vta/vta_package.h"
 #include "type/vta_text.h"
 
@@ -83,18 +82,15 @@ bool vta_module_codegen(compiler *c, prog_source *out)
     w_str(&w, head_text);
     for (uint32_t i = 0; i < out->n_regions; i++) {
         prog_region *r = &out->regions[i];
-        tir_func *f = NULL;
-        if (!out->target->lower(c, r->kernel->func, r->kernel->name, &f))
+        if (!vta_region_lower(c, out, r, NULL))
             return false;
-        r->declined = f == NULL;
-        r->device = f;
-        if (!f)
+        if (r->declined)
             continue;
         any = true;
         w_str(&w, "\n");
-        if (!vta_code_print_jit(c, &w, f, arena_printf(&c->mem, "%s_jit", r->symbol), false))
+        if (!vta_code_print_jit(c, &w, r->device, arena_printf(&c->mem, "%s_jit", r->symbol), false))
             return false;
-        write_outer(&w, r, f);
+        write_outer(&w, r, r->device);
     }
     if (any) {
         out->ready = arena_printf(&c->mem, "%s_ready", out->regions[0].symbol);

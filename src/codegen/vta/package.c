@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a package that runs its regions on the accelerator. */
-#include "codegen/vta/vta_code.h"
 #include "codegen/vta/vta_package.h"
 #include "type/vta_text.h"
 
@@ -31,17 +30,14 @@ static bool capture_regions(generator *g)
 {
     for (uint32_t i = 0; i < g->out->n_regions; i++) {
         prog_region *r = &g->out->regions[i];
-        tir_func *f = NULL;
-        if (!g->out->target->lower(g->c, r->kernel->func, r->kernel->name, &f))
+        region *to = &g->regions[g->n];
+        if (!vta_region_lower(g->c, g->out, r, &to->k))
             return false;
-        r->declined = f == NULL;
-        if (!f)
+        if (r->declined)
             continue;
-        region *to = &g->regions[g->n++];
-        *to = (region){.r = r, .f = f};
-        r->device = f;
-        if (!vta_code_capture(g->c, f, &to->k))
-            return false;
+        g->n++;
+        to->r = r;
+        to->f = r->device;
         to->offset = arena_array(&g->c->mem, uint64_t, to->k.n_buffers + 1u);
     }
     return true;

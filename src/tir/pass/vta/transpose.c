@@ -11,7 +11,7 @@
 
 typedef struct nest {
     tir_stmt *loops[MAX_LOOPS], *store;
-    uint32_t n;
+    uint32_t n, axis[MAX_LOOPS]; /* of a loop: 0 rows of the batch, 1 columns of the output, 2 of the input */
     tir_expr_ref cond; /* NULL: always data */
     tir_expr_ref inp, wgt;
 } nest;
@@ -54,8 +54,7 @@ static bool read_update(vta_pass *p, nest *k)
     return false;
 }
 
-/* The steps of the loops in an index must be those of `rows` and `columns` within a tile, which loops of one iteration
- * do not show; *out is where the tile starts. */
+/* The steps of the loops in an index must be those of their axes within a tile; *out is where the tile starts. */
 static bool tile_start(vta_pass *p, const nest *k, tir_expr_ref index, int64_t const *steps, tir_expr_ref *out)
 {
     linear l;
@@ -63,27 +62,28 @@ static bool tile_start(vta_pass *p, const nest *k, tir_expr_ref index, int64_t c
         return false;
     for (uint32_t i = 0; i < k->n; i++) {
         int64_t step;
-        if (!vta_take_var(&l, k->loops[i]->var, &step) || step != steps[i])
+        if (!vta_take_var(&l, k->loops[i]->var, &step) || step != steps[k->axis[i]])
             return false;
     }
     *out = linear_build(p->bounds, index->type.dt, &l);
     return true;
 }
 
-/* The loops are rows of the batch (when there are several), columns of the output, and, in the update, of the input. */
-static bool loops_fit(const vta_pass *p, const nest *k, bool update)
+/* The loops are rows of the batch, columns of the output, and, in the update, of the input: those of several
+ * iterations, because the others have been simplified away. */
+static bool loops_fit(const vta_pass *p, nest *k, bool update)
 {
-    int64_t wanted[3], extent;
+    const int64_t all[3] = {p->g.batch, p->g.block_out, update ? p->g.block_in : 1};
+    int64_t extent;
     uint32_t n = 0;
-    if (p->g.batch > 1)
-        wanted[n++] = p->g.batch;
-    wanted[n++] = p->g.block_out;
-    if (update)
-        wanted[n++] = p->g.block_in;
+    for (uint32_t axis = 0; axis < 3; axis++)
+        if (all[axis] > 1)
+            k->axis[n++] = axis;
     if (k->n != n)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (!tir_is_int(k->loops[i]->extent, &extent) || extent != wanted[i] || !tir_is_const(k->loops[i]->min, 0))
+        if (!tir_is_int(k->loops[i]->extent, &extent) || extent != all[k->axis[i]] ||
+            !tir_is_const(k->loops[i]->min, 0))
             return false;
     return true;
 }
@@ -99,18 +99,17 @@ static bool uses_loops(const nest *k, tir_expr_ref e)
 static tir_stmt *write(vta_pass *p, const nest *k, bool update)
 {
     int64_t in = p->g.block_in, out = p->g.block_out;
-    uint32_t rows = p->g.batch > 1 ? 0 : 1; /* steps start with those of the batch only when it has a loop */
     const int64_t out_steps[] = {out, 1, 0}, inp_steps[] = {in, 0, 1}, wgt_steps[] = {0, in, 1};
     tir_expr_ref at = NULL, zero = vta_int(p, 0);
     tir_expr_ref args[VTA_UOP_ARGS] = {zero, vta_int(p, !update), zero, zero, zero, zero, zero, zero};
-    if (!tile_start(p, k, k->store->indices[0], out_steps + rows, &at))
+    if (!tile_start(p, k, k->store->indices[0], out_steps, &at))
         return NULL;
     args[VTA_UOP_DST] = tir_address(p->c, k->store->buffer, 1, &at);
-    if (update && !tile_start(p, k, k->inp->args[0], inp_steps + rows, &at))
+    if (update && !tile_start(p, k, k->inp->args[0], inp_steps, &at))
         return NULL;
     if (update)
         args[VTA_UOP_SRC] = tir_address(p->c, k->inp->u.buffer, 1, &at);
-    if (update && !tile_start(p, k, k->wgt->args[0], wgt_steps + rows, &at))
+    if (update && !tile_start(p, k, k->wgt->args[0], wgt_steps, &at))
         return NULL;
     if (update)
         args[VTA_UOP_WGT] = tir_address(p->c, k->wgt->u.buffer, 1, &at);
