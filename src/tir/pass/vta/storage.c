@@ -6,30 +6,10 @@
  */
 #include "tir/build.h"
 #include "tir/pass.h"
-#include "tir/pass/vta/vta.h"
+#include "tir/pass/vta/storage.h"
 #include "tir/walk.h"
 
 #include <inttypes.h>
-
-typedef struct placed {
-    const tir_buffer *b, *home; /* home: what holds it afterwards */
-    enum vta_mem memory;
-    int64_t at, size;    /* in elements of the scratchpad */
-    int64_t first, last; /* statements between which it is in use, by number; none: first > last */
-} placed;
-
-/* What is allocated outside loops over virtual threads, or inside one. */
-typedef struct region {
-    struct region *outer;
-    int64_t threads; /* copies that there will be of each buffer */
-    VEC(placed *) all;
-    int64_t most[VTA_MEM_COUNT]; /* elements in use at once */
-} region;
-
-typedef struct storage {
-    vta_pass p;
-    tir_map homes; /* buffer -> placed */
-} storage;
 
 /* --- how long a buffer is in use --- */
 
@@ -82,102 +62,6 @@ static void live(life *k, tir_stmt *s)
 
 /* --- placing --- */
 
-/* A loop that a buffer's accesses run over: where to cut when the buffer is too large. */
-typedef struct longest {
-    storage *st;
-    const tir_buffer *b;
-    VEC(tir_stmt *) loops;
-    tir_stmt *loop;
-    int64_t stride;
-} longest;
-
-static void consider(void *ctx, tir_expr_ref e)
-{
-    longest *k = ctx;
-    linear l, rest;
-    int64_t coeff, extent;
-    if (!tir_is_access(e) || e->u.buffer != k->b || e->n_args != 1 || !vta_linear(&k->st->p, e->args[0], &l))
-        return;
-    for (uint32_t i = 0; i < k->loops.len; i++) {
-        tir_stmt *loop = k->loops.data[i];
-        rest = l;
-        if (!vta_take_var(&rest, loop->var, &coeff) || coeff <= k->stride || !tir_is_int(loop->extent, &extent))
-            continue;
-        k->loop = loop;
-        k->stride = coeff;
-    }
-}
-
-static void consider_all(void *ctx, tir_expr_ref e)
-{
-    tir_visit_expr(e, consider, ctx);
-}
-
-static void find_longest(longest *k, tir_stmt *s)
-{
-    tir_stmt_exprs(s, consider_all, k);
-    if (s->kind == TIR_STORE && s->buffer == k->b && s->n_indices == 1) {
-        tir_expr_ref there = tir_address(k->st->p.c, s->buffer, 1, s->indices);
-        consider(k, there);
-    }
-    if (s->kind == TIR_FOR)
-        vec_push(&k->st->p.c->mem, &k->loops, s);
-    if (s->body)
-        find_longest(k, s->body);
-    if (s->kind == TIR_FOR)
-        k->loops.len--;
-    if (s->orelse)
-        find_longest(k, s->orelse);
-    for (uint32_t i = 0; i < s->n_stmts; i++)
-        find_longest(k, s->stmts[i]);
-}
-
-/* The largest block of the loop for which `room` elements are enough; 0: none. */
-static int64_t fitting_block(const longest *k, int64_t lanes, int64_t room)
-{
-    int64_t extent = 0, each = (k->stride + lanes - 1) / lanes;
-    if (!k->loop || !tir_is_int(k->loop->extent, &extent) || each < 1)
-        return 0;
-    for (int64_t block = room / each < extent ? room / each : extent; block > 0; block--)
-        if (extent % block == 0)
-            return block;
-    return 0;
-}
-
-/* The length of the axis's name: the loops of a reduction's identity are named after their axes. */
-static int axis_length(const char *loop)
-{
-    size_t n = strlen(loop), tail = strlen(".init");
-    return (int)(n > tail && strcmp(loop + n - tail, ".init") == 0 ? n - tail : n);
-}
-
-static bool too_large(storage *st, const region *r, const placed *x, int64_t others)
-{
-    vta_pass *p = &st->p;
-    int64_t bytes = p->g.elem_bytes[x->memory], depth = p->g.depth[x->memory];
-    longest k = {.st = st, .b = x->b};
-    find_longest(&k, p->f->body);
-    int64_t room = depth / r->threads - others, block = fitting_block(&k, p->g.lanes[x->memory], room), extent = 0;
-    const char *threads =
-        r->threads == 1 ? "" : arena_printf(&p->c->mem, ", for each of %" PRId64 " virtual threads", r->threads);
-    const char *beside =
-        others ? arena_printf(&p->c->mem, ", and other buffers there take %" PRId64, others * bytes) : "";
-    (void)vta_error(p, "buffer '%s' needs %" PRId64 " bytes in %s%s%s; the device has %" PRId64, x->b->name,
-                    x->size * bytes, vta_scope_name(x->memory), threads, beside, depth * bytes);
-    if (k.loop)
-        (void)tir_is_int(k.loop->extent, &extent);
-    if (block > 0)
-        diag_hint(&p->c->diags,
-                  "split the loop '%.*s' of %" PRId64 " by %" PRId64
-                  ", move its outer part out, and compute the buffer inside it: %" PRId64 " bytes then",
-                  axis_length(k.loop->var->name), k.loop->var->name, extent, block,
-                  block * ((k.stride + p->g.lanes[x->memory] - 1) / p->g.lanes[x->memory]) * bytes);
-    else
-        diag_hint(&p->c->diags, "compute it in blocks of at most %" PRId64 " elements of %" PRId64 " bytes",
-                  room > 0 ? room : depth / r->threads, bytes);
-    return false;
-}
-
 /* Elements of m that the regions around r hold for good. */
 static int64_t taken_outside(const region *r, enum vta_mem m)
 {
@@ -192,13 +76,12 @@ static bool in_the_way(const placed *a, const placed *b)
     return a->memory == b->memory && a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest place in which nothing lies that is in use with x. */
-static int64_t find_place(const region *r, const placed *x)
+int64_t storage_find_place(const region *r, uint32_t n, const placed *x)
 {
     int64_t at = 0;
     for (bool moved = true; moved;) {
         moved = false;
-        for (uint32_t i = 0; i < r->all.len; i++) {
+        for (uint32_t i = 0; i < n; i++) {
             const placed *o = r->all.data[i];
             if (!in_the_way(x, o) || at >= o->at + o->size || o->at >= at + x->size)
                 continue;
@@ -209,11 +92,22 @@ static int64_t find_place(const region *r, const placed *x)
     return at;
 }
 
+bool storage_put(const storage *st, region *r, uint32_t i, int64_t *out_others)
+{
+    placed *x = r->all.data[i];
+    const enum vta_mem m = x->memory;
+    int64_t total;
+    x->at = storage_find_place(r, i, x);
+    r->most[m] = x->at + x->size > r->most[m] ? x->at + x->size : r->most[m];
+    *out_others = x->at + taken_outside(r, m) / r->threads;
+    return i64_mul(x->at + x->size, r->threads, &total) && total + taken_outside(r, m) <= (int64_t)st->p.g.depth[m];
+}
+
 static bool place(storage *st, region *r, tir_stmt *s, placed **out)
 {
     vta_pass *p = &st->p;
     enum vta_mem m;
-    int64_t count = tir_buffer_count(s->buffer), total;
+    int64_t count = tir_buffer_count(s->buffer), others;
     life l = {.b = s->buffer, .first = INT64_MAX, .last = -1};
     *out = NULL;
     if (!vta_scratchpad(s->buffer, &m))
@@ -231,15 +125,32 @@ static bool place(storage *st, region *r, tir_stmt *s, placed **out)
     *x = (placed){.b = s->buffer, .memory = m, .size = count / lanes + (count % lanes != 0)};
     x->first = l.first;
     x->last = l.last;
-    x->at = find_place(r, x);
     tir_map_put(&st->homes, s->buffer, x);
     vec_push(&p->c->mem, &r->all, x);
-    r->most[m] = x->at + x->size > r->most[m] ? x->at + x->size : r->most[m];
-    int64_t others = x->at + taken_outside(r, m) / r->threads;
-    if (!i64_mul(x->at + x->size, r->threads, &total) || total + taken_outside(r, m) > (int64_t)p->g.depth[m])
-        return too_large(st, r, x, others);
+    if (!storage_put(st, r, r->all.len - 1, &others) && !st->large) {
+        st->large = x;
+        st->full = r;
+        st->beside = others;
+    }
     *out = x;
     return true;
+}
+
+/* Once all buffers are known, so that the hint can look at all of them. */
+static bool report_large(storage *st)
+{
+    vta_pass *p = &st->p;
+    const placed *x = st->large;
+    const int64_t bytes = p->g.elem_bytes[x->memory], threads = st->full->threads;
+    const char *each =
+        threads == 1 ? "" : arena_printf(&p->c->mem, ", for each of %" PRId64 " virtual threads", threads);
+    const char *beside = st->beside ? arena_printf(&p->c->mem, ", and other buffers there take %" PRId64,
+                                                   st->beside * bytes)
+                                    : "";
+    (void)vta_error(p, "buffer '%s' needs %" PRId64 " bytes in %s%s%s; the device has %" PRId64, x->b->name,
+                    x->size * bytes, vta_scope_name(x->memory), each, beside, p->g.depth[x->memory] * bytes);
+    storage_hint(st);
+    return false;
 }
 
 /* x's buffer, as large as all that the region holds beside it. */
@@ -274,14 +185,16 @@ static tir_stmt *collect(storage *st, region *r, tir_stmt *s);
 static tir_stmt *collect_threads(storage *st, region *r, tir_stmt *s)
 {
     int64_t n;
-    region inner = {.outer = r, .threads = r->threads};
-    if (!tir_is_int(s->extent, &n) || n < 1 || !i64_mul(n, r->threads, &inner.threads)) {
+    region *inner = arena_new(&st->p.c->mem, region);
+    *inner = (region){.outer = r, .threads = r->threads};
+    if (!tir_is_int(s->extent, &n) || n < 1 || !i64_mul(n, r->threads, &inner->threads)) {
         (void)vta_error(&st->p, "the number of virtual threads of '%s' is not a constant", s->var->name);
         return s;
     }
     struct tir_stmt *copy = tir_node_copy(st->p.c, s);
-    tir_stmt *body = collect(st, &inner, s->body);
-    copy->body = open_region(st, &inner, body);
+    vec_push(&st->p.c->mem, &st->regions, inner);
+    tir_stmt *body = collect(st, inner, s->body);
+    copy->body = open_region(st, inner, body);
     return copy;
 }
 
@@ -340,12 +253,15 @@ static tir_stmt *move_store(tir_rewriter *r, tir_stmt *s)
 
 bool tir_pass_vta_storage_rewrite(compiler *c, tir_func *f)
 {
-    storage st;
+    storage st = {.full = NULL};
     region all = {.threads = 1};
     if (!vta_pass_begin(c, f, &st.p))
         return false;
     tir_map_init(&st.homes, &c->mem);
+    vec_push(&c->mem, &st.regions, &all);
     tir_stmt *body = collect(&st, &all, f->body);
+    if (st.p.ok && st.large)
+        return report_large(&st);
     if (!st.p.ok)
         return false;
     tir_rewriter r = {.c = c, .ctx = &st, .expr = move_access, .stmt = move_store};
