@@ -14,8 +14,9 @@ The reader follows what each register holds through a function, over branches an
 entry (8 more than a multiple of 16), or of a stack pointer that was rounded down by `and`, and numbers of which it
 knows the remainder modulo 64; pointers that are kept in stack slots it follows, too. It reports vmovaps, vmovapd,
 vmovdqa, vmovdqa32, vmovdqa64, vmovntps, vmovntpd, vmovntdq, vmovntdqa and the same without v, at an address of the
-stack that is not proved to be a multiple of 16, 32 or 64 bytes. It does not see: code behind an indirect jump, other
-instructions of SSE, which want alignment as well, and what a function does with a pointer to another one's frame.
+stack that is not proved to be a multiple of 16, 32 or 64 bytes; where the frame is rounded to as much, only if it is
+sure that it is none. It does not see: code behind an indirect jump, other instructions of SSE, which want alignment
+as well, and what a function does with a pointer to another one's frame.
 
 The first checks are about the reader itself: functions in assembly, right and wrong ones, and the known cases with the
 alignment taken out of their C, where this gcc has the fault.
@@ -52,6 +53,7 @@ for _r in ("si", "di", "bp", "sp"):
     FAMILIES.update({f"r{_r}": f"r{_r}", f"e{_r}": f"r{_r}", _r: f"r{_r}", f"{_r}l": f"r{_r}"})
 for _i in range(8, 16):
     FAMILIES.update({f"r{_i}{_s}": f"r{_i}" for _s in ("", "d", "w", "b")})
+FAMILIES.update({f"{_k}mm{_i}": f"xmm{_i}" for _k in "xyz" for _i in range(32)})
 CALLER_SAVED = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
 ALIGNED = re.compile(r"v?mov(aps|apd|dqa|dqa32|dqa64|ntps|ntpd|ntdq|ntdqa)$")
 NO_RESULT = re.compile(r"(cmp|test|bt)[bwlq]?$|nop|v?u?comis[sd]$|jmp|j[a-z]+$|ret|endbr|prefetch|vzero")
@@ -178,7 +180,7 @@ def step(state, op, args):
     elif op in ("leave", "leaveq"):
         state.set("rsp", state.get("rbp"))
         step(state, "pop", ["%rbp"])
-    elif op in ("mov", "movq", "movabs", "movl"):
+    elif op in ("mov", "movq", "movabs", "movl", "vmovq") or op in ("vmovdqa", "vmovaps") and "(" not in "".join(args):
         store(state, last, load(state, args[0]))
     elif op == "lea":
         store(state, last, state.address(args[0]))
@@ -201,6 +203,8 @@ def step(state, op, args):
         store(state, last, Value(value.stack, unit, rest, place))
     elif op in ("shl", "sal", "shlq") and args[0].startswith("$"):
         store(state, last, load(state, last).times(1 << min(int(args[0][1:], 16), 6)))
+    elif op == "vpsllq" and args[0].startswith("$"):
+        store(state, last, load(state, args[1]).times(1 << min(int(args[0][1:], 16), 6)))
     elif op.startswith("cmov") and last.startswith("%"):
         store(state, last, load(state, last).join(load(state, args[0])))
     elif op.startswith("call"):
@@ -224,16 +228,19 @@ def width(args):
     return max({"x": 16, "y": 32, "z": 64}.get(a[1:2], 0) if re.match(r"%[xyz]mm", a) else 0 for a in args)
 
 
-def check(state, op, args):
-    """What is wrong with one instruction, or None."""
+def check(state, op, args, rounded):
+    """What is wrong with one instruction, or None. In a frame that is rounded to what it wants (`rounded`, bytes) the
+    compiler did not forget it: there it counts only when it is sure to be wrong."""
     if not ALIGNED.match(op):
         return None
     args = [re.sub(r"\{.*", "", a) for a in args]
     for a in args:
         value, size = (UNKNOWN if a.startswith("%") else state.address(a)), width(args)
         if value.stack and (value.unit < size or value.rest % size):
-            sure = value.rest % min(value.unit, size)
-            return "misaligned" if sure else "not known to be aligned"
+            if value.rest % min(value.unit, size):
+                return "misaligned"
+            if rounded < size:
+                return "not known to be aligned"
     return None
 
 
@@ -266,6 +273,8 @@ def scan(lines):
     """[(address, text, what is wrong)] of one function."""
     if not any(ALIGNED.match(op) and "(" in text for _, op, text in lines):
         return []
+    rounded = max([(1 << 64) - int(text[1:].split(",")[0], 16) for _, op, text in lines
+                   if op == "and" and re.match(r"\$0xf+[0-9a-f]0,%rsp$", text)] or [0])
     index = {address: i for i, (address, _, _) in enumerate(lines)}
     decoded = [(op, operands(text), target_of(op, text)) for _, op, text in lines]
     starts = {index[t] for _, _, t in decoded if t in index}
@@ -276,7 +285,7 @@ def scan(lines):
         state = states[i].copy()
         while i < len(lines):
             op, args, target = decoded[i]
-            wrong = check(state, op, args)
+            wrong = check(state, op, args, rounded)
             if wrong:
                 found[i] = wrong
             if target is None:
@@ -329,6 +338,12 @@ WRITTEN = {
     "a rounded frame": ("push %rbp\n mov %rsp,%rbp\n and $-32,%rsp\n lea -0x40(%rsp),%rax\n vmovdqa %ymm0,(%rax)\n"
                         " leave\n ret", False),
     "more than the frame has": ("push %rbp\n lea -0x40(%rsp),%rax\n vmovdqa %ymm0,(%rax)\n pop %rbp\n ret", True),
+    "kept in a vector": ("lea -0x40(%rsp),%rax\n vmovq %rax,%xmm3\n xor %eax,%eax\n vmovq %xmm3,%rdx\n"
+                         " vmovaps %xmm0,(%rdx)\n ret", True),
+    "a rounded frame, misaligned": ("push %rbp\n mov %rsp,%rbp\n and $-32,%rsp\n vmovdqa %ymm0,-0x30(%rsp)\n leave\n"
+                                    " ret", True),
+    "a rounded frame, by any index": ("push %rbp\n mov %rsp,%rbp\n and $-32,%rsp\n vmovaps -0x20(%rsp,%rdi),%xmm0\n"
+                                      " leave\n ret", False),
     "another's memory": ("vmovaps %xmm0,0x8(%rdi)\n ret", False),
     "one of two": ("lea -0x40(%rsp),%rax\n test %edi,%edi\n je 1f\n lea -0x38(%rsp),%rax\n 1: vmovaps %xmm0,(%rax)\n"
                    " ret", True),
