@@ -5,6 +5,7 @@
  * Accesses keep their dimensions: flattening is a pass. */
 #include "te/lower.h"
 #include "te/stage.h"
+#include "tir/clone.h"
 #include "tir/node.h"
 
 #include <assert.h>
@@ -20,6 +21,7 @@ typedef struct nest {
     tir_expr_ref *values;
     tir_expr_ref const *guards;
     int32_t *guard_at; /* leaf position after which a guard can stand; -1: before all loops */
+    te_blocks blocks;
 } nest;
 
 /* --- expressions of a stage in its loops --- */
@@ -77,6 +79,42 @@ static tir_stmt *stores(nest *n, tir_expr_ref const *values)
     return tir_seq(c, n->st->op.n_outputs, all);
 }
 
+/* Of a block: its data loops are the indices. */
+static tir_expr_ref const *block_indices(nest *n)
+{
+    compiler *c = n->lw->c;
+    tir_expr_ref *idx = arena_array(&c->mem, tir_expr_ref, n->blocks.sums->rank);
+    uint32_t rank = 0;
+    for (uint32_t i = n->blocks.at + 1; i < n->st->leaves.len; i++)
+        if (n->st->leaves.data[i]->kind == AXIS_DATA)
+            idx[rank++] = tir_varref(c, n->st->leaves.data[i]->var);
+    if (rank == 0)
+        idx[0] = tir_i64(c, 0);
+    return idx;
+}
+
+static tir_stmt *store_block(nest *n, tir_expr_ref value)
+{
+    return tir_store(n->lw->c, n->blocks.sums, n->blocks.sums->rank, block_indices(n), value);
+}
+
+static tir_expr_ref load_block(nest *n)
+{
+    return tir_load(n->lw->c, n->blocks.sums, n->blocks.sums->rank, block_indices(n));
+}
+
+static tir_expr_ref load_result(nest *n, uint32_t k)
+{
+    return tir_load(n->lw->c, n->st->buffers[k], te_buffer_rank(n->st), store_indices(n));
+}
+
+static tir_expr_ref combined(nest *n, tir_expr_ref acc, tir_expr_ref x)
+{
+    const te_reducer *r = n->st->op.reducer;
+    return tir_substitute(n->lw->c, r->combine[0], 2, (const tir_var *[]){r->acc[0], r->x[0]},
+                          (tir_expr_ref[]){acc, x});
+}
+
 /* acc = combine(acc, x). A tuple's new values are all computed before the first is stored. */
 static tir_stmt *update(nest *n)
 {
@@ -84,6 +122,8 @@ static tir_stmt *update(nest *n)
     const te_node *op = &n->st->op;
     const te_reducer *rd = op->reducer;
     uint32_t m = rd->n;
+    if (n->blocks.sums)
+        return store_block(n, combined(n, load_block(n), place_expr(n, op->body[0])));
     const tir_var **from = arena_array(&c->mem, const tir_var *, 2 * m);
     const tir_var **names = arena_array(&c->mem, const tir_var *, 2 * m);
     tir_expr_ref *to = arena_array(&c->mem, tir_expr_ref, 2 * m), *lets = arena_array(&c->mem, tir_expr_ref, 2 * m);
@@ -91,7 +131,7 @@ static tir_stmt *update(nest *n)
     for (uint32_t k = 0; k < m; k++) {
         from[k] = rd->acc[k];
         from[m + k] = rd->x[k];
-        lets[k] = tir_load(c, n->st->buffers[k], te_buffer_rank(n->st), store_indices(n));
+        lets[k] = load_result(n, k);
         lets[m + k] = place_expr(n, op->body[k]);
     }
     for (uint32_t k = 0; k < 2 * m; k++) {
@@ -223,25 +263,25 @@ static tir_stmt *annotated(nest *n, const te_iter *it, tir_stmt *s)
     return s;
 }
 
-/* Identity into the accumulators of all data axes inside the outermost reduction loop, in loops of their own. Guards on
- * reduction loops do not concern it; a guard after a data loop speaks of data axes only. */
-static tir_stmt *init_nest(nest *n)
+/* s for all data axes inside the loop at position `from`, in loops of their own. Guards on reduction loops do not
+ * concern it; a guard after a data loop speaks of data axes only. */
+static tir_stmt *data_nest(nest *n, uint32_t from, const char *name, tir_stmt *s)
 {
     compiler *c = n->lw->c;
     te_stage *st = n->st;
-    const tir_var **from = arena_array(&c->mem, const tir_var *, st->leaves.len);
+    const tir_var **old = arena_array(&c->mem, const tir_var *, st->leaves.len);
     const tir_var **vars = arena_array(&c->mem, const tir_var *, st->leaves.len);
     tir_expr_ref *to = arena_array(&c->mem, tir_expr_ref, st->leaves.len);
     uint32_t m = 0;
-    for (uint32_t k = n->first_reduce; k < st->leaves.len; k++) {
+    for (uint32_t k = from; k < st->leaves.len; k++) {
         te_iter *it = st->leaves.data[k];
-        from[m] = it->var;
-        vars[m] = tir_new_var(c, arena_printf(&c->mem, "%s.init", it->name), TIR_I64);
+        old[m] = it->var;
+        vars[m] = tir_new_var(c, arena_printf(&c->mem, "%s.%s", it->name, name), TIR_I64);
         to[m] = tir_varref(c, vars[m]);
         m++;
     }
-    tir_stmt *s = tir_substitute_stmt(c, stores(n, st->op.reducer->identity), m, from, to);
-    for (uint32_t k = st->leaves.len; k-- > n->first_reduce;) {
+    s = tir_substitute_stmt(c, s, m, old, to);
+    for (uint32_t k = st->leaves.len; k-- > from;) {
         te_iter *it = st->leaves.data[k];
         if (it->kind == AXIS_REDUCE) {
             s = tensorized(n, it, s);
@@ -249,11 +289,57 @@ static tir_stmt *init_nest(nest *n)
         }
         tir_expr_ref cond = guard_after(n, (int32_t)k);
         if (cond)
-            s = tir_if(c, tir_substitute(c, cond, m, from, to), s, NULL);
-        s = loop(n, it, vars[k - n->first_reduce], it->loop == FOR_PARALLEL ? FOR_SERIAL : it->loop, s);
+            s = tir_if(c, tir_substitute(c, cond, m, old, to), s, NULL);
+        s = loop(n, it, vars[k - from], it->loop == FOR_PARALLEL ? FOR_SERIAL : it->loop, s);
         s = annotated(n, it, tensorized(n, it, s));
     }
     return s;
+}
+
+/* Identity into the accumulators of all data axes inside the outermost reduction loop. */
+static tir_stmt *init_nest(nest *n)
+{
+    return data_nest(n, n->first_reduce, "init", stores(n, n->st->op.reducer->identity));
+}
+
+/* One block: s adds to its sums, which are added to the result's. */
+static tir_stmt *block(nest *n, tir_stmt *s)
+{
+    const uint32_t inside = n->blocks.at + 1;
+    tir_stmt *clear = data_nest(n, inside, "first", store_block(n, n->st->op.reducer->identity[0])),
+             *add = data_nest(n, inside, "sum", store(n, 0, combined(n, load_result(n, 0), load_block(n))));
+    return tir_seq(n->lw->c, 3, (tir_stmt *[]){clear, s, add});
+}
+
+/* A block's share of the loop: `count` iterations from `from` on. */
+static tir_stmt *block_of(nest *n, const te_iter *it, tir_expr_ref from, tir_expr_ref count, tir_stmt *s)
+{
+    compiler *c = n->lw->c;
+    const tir_var *v = tir_new_var(c, it->name, TIR_I64);
+    tir_expr_ref at = tir_add(c, from, tir_varref(c, v));
+    return block(n, tir_for(c, v, tir_i64(c, 0), count, it->loop, tir_clone_stmt(c, s, it->var, at)));
+}
+
+/* Loop `it` around s in blocks of as many iterations; the last one has less where that does not divide them. */
+static tir_stmt *in_blocks(nest *n, const te_iter *it, tir_stmt *s)
+{
+    compiler *c = n->lw->c;
+    const tir_var *v = tir_new_var(c, arena_printf(&c->mem, "%s.block", it->name), TIR_I64);
+    tir_expr_ref steps = tir_i64(c, n->blocks.steps), from = tir_mul(c, tir_varref(c, v), steps), count = steps,
+                 blocks = NULL;
+    tir_stmt *last = NULL;
+    int64_t extent = 0;
+    if (n->blocks.last_apart && tir_is_int(it->extent, &extent)) {
+        const int64_t before = (extent - 1) / n->blocks.steps, done = before * n->blocks.steps;
+        blocks = tir_i64(c, before);
+        last = block_of(n, it, tir_i64(c, done), tir_i64(c, extent - done), s);
+    } else {
+        blocks = tir_floordiv(c, tir_add(c, it->extent, tir_i64(c, n->blocks.steps - 1)), steps);
+        if (!tir_is_int(it->extent, &extent) || extent % n->blocks.steps != 0)
+            count = tir_min(c, steps, tir_sub(c, it->extent, from));
+    }
+    s = tir_for(c, v, tir_i64(c, 0), blocks, FOR_SERIAL, block_of(n, it, from, count, s));
+    return tir_allocate(c, n->blocks.sums, last ? tir_seq(c, 2, (tir_stmt *[]){s, last}) : s);
 }
 
 static tir_stmt *realize(te_lowering *lw, te_stage *st, tir_stmt *body);
@@ -309,7 +395,8 @@ static tir_stmt *build_nest(nest *n, uint32_t pos)
         s = te_with_prefetch(n->lw, st, it, s);
         if (it->loop == FOR_VTHREAD) /* each virtual thread has memory of its own */
             s = allocate_hoisted(n->lw, outside, s);
-        s = allocate_rolling(n->lw, st, it, loop(n, it, it->var, it->loop, s));
+        s = pos == n->blocks.at ? in_blocks(n, it, s) : loop(n, it, it->var, it->loop, s);
+        s = allocate_rolling(n->lw, st, it, s);
         s = annotated(n, it, tensorized(n, it, s));
     }
     for (int32_t at = (int32_t)pos; n->tensorized && st->op.where && pos == n->first_reduce && at-- > -1;)
@@ -343,6 +430,7 @@ static tir_stmt *produce(te_lowering *lw, te_stage *st)
     }
     te_root_values(lw, st, &n.vars, &n.values);
     find_guards(&n);
+    n.blocks = n.tensorized ? (te_blocks){.at = st->leaves.len} : te_find_blocks(lw, st, n.guards);
     return guarded(&n, -1, build_nest(&n, 0));
 }
 

@@ -144,6 +144,14 @@ bool te_region_read(te_lowering *lw, te_stage *reader, const te_stage *source, c
                     const te_iter *at_iter, tir_expr_ref *lo, tir_expr_ref *hi);
 /* The body of loop `it` of st with what the loop fetches ahead (te/prefetch.c). */
 tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir_stmt *body);
+/* A long sum of floats, in blocks: a reduction loop is cut, and what one block adds up is added (te/blocks.c). */
+typedef struct te_blocks {
+    uint32_t at;            /* position of the loop among the leaves; their number: no blocks */
+    int64_t steps;          /* its iterations in one block */
+    bool last_apart;        /* a guard depends on it: the last block has loops of its own, where it may fail */
+    const tir_buffer *sums; /* of one block, by the data loops inside */
+} te_blocks;
+te_blocks te_find_blocks(te_lowering *lw, const te_stage *st, tir_expr_ref const *guards);
 /* The schedule of loops that are made, without prefetches that nothing came of. */
 te_sched te_without_idle(const te_lowering *lw);
 /* Conditions under which an element of the stage's box lies in the tensor and its loads in theirs; NULL-terminated

@@ -11,6 +11,7 @@
 #define MVE_LANES 4 /* of Cortex-M's vectors; its other code is of a processor without them */
 #define PARTIAL 16 /* sums side by side */
 #define LONG    4096 /* elements of a row that takes more of them */
+#define LONG_ROW 128 /* elements of a row among others, at whose end some lanes have nothing to do */
 #define CHAINS  4  /* vectors of extremes, each of which waits for a comparison and a choice */
 #define FEW     4  /* of them, when they are combined */
 
@@ -109,12 +110,14 @@ static void check_read(void *ctx, tir_expr_ref e)
 static void cut_partial(te_sched *s, const struct target *t, const te_node *n, const char *stage, bool reduces,
                         uint32_t beside)
 {
-    const char **order = arena_array(&s->c->mem, const char *, n->n_axes + 3u);
+    const char **order = arena_array(&s->c->mem, const char *, n->n_axes + n->n_reduce + 3u);
     uint32_t count = 0;
     te_sched_split(s, stage, "k_i", lanes_of(t), "k_m", "k_v");
     for (uint32_t i = 0; i < n->n_axes; i++)
         if (!reduces || i != beside)
             order[count++] = te_axis_name(n, i);
+    for (uint32_t i = 0; reduces && i + 1 < n->n_reduce; i++)
+        order[count++] = n->reduce_axes[i]->var->name;
     if (reduces)
         order[count++] = "k_o";
     if (reduces && beside < n->n_axes)
@@ -160,19 +163,28 @@ static int64_t partial_count(const te_sched *s, const struct target *t, const te
     return extreme && CHAINS * lanes_of(t) > 2 * PARTIAL ? CHAINS * lanes_of(t) : 2 * PARTIAL;
 }
 
+/* Of several axes the innermost one goes in lanes, unless what is left of its end is much of each row. */
+static bool is_long_row(const te_sched *s, const struct target *t, const te_node *n, const te_axis *k)
+{
+    const int64_t most = te_most(s->g, k->extent);
+    const bool whole = n->n_reduce == 1 || (!t->small && (most % PARTIAL == 0 || most >= LONG_ROW));
+    return most >= 2 * PARTIAL && whole;
+}
+
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
                      const char *place, uint32_t beside)
 {
-    if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || n->n_reduce != 1 || n->reducer->n != 1 || n->where ||
-        te_reduce_most(s->g, n) < 2 * PARTIAL || !stage_fits(s, n, n->reduce_axes[0]))
+    const te_axis *k = n->n_reduce ? n->reduce_axes[n->n_reduce - 1] : NULL;
+    if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || !k || n->reducer->n != 1 || n->where || !is_long_row(s, t, n, k) ||
+        !stage_fits(s, n, k))
         return false;
-    read_check r = {n->reduce_axes[0]->var, true};
+    read_check r = {k->var, true};
     tir_visit_expr(n->body[0], check_read, &r);
     if (!r.contiguous)
         return false;
     const char *partial = arena_printf(&s->c->mem, "%s_part", stage),
                *sums = arena_printf(&s->c->mem, "%s_lanes", stage);
-    te_sched_split(s, stage, n->reduce_axes[0]->var->name, partial_count(s, t, n, beside), "k_o", "k_i");
+    te_sched_split(s, stage, k->var->name, partial_count(s, t, n, beside), "k_o", "k_i");
     te_sched_rfactor(s, stage, "k_i", partial);
     te_sched_cache_write(s, partial, "local.reg", sums);
     te_sched_set_scope(s, partial, "local");
