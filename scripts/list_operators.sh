@@ -1,21 +1,29 @@
 #!/usr/bin/env bash
-# Writes docs/operators.md, the table of operators, from src/graph/graph_ops.def: list_operators.sh [FILE]
+# Writes docs/operators.md, the table of operators, from src/graph/graph_ops.def: list_operators.sh [FILE]. What stands
+# behind the table is written by hand, and stays.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-docs/operators.md}
+by_hand=$(sed -n '/^<!-- end of the table -->$/,$p' docs/operators.md)
 {
-    echo '# Operators'
-    echo
-    echo 'Made by `scripts/list_operators.sh` from `src/graph/graph_ops.def`. Operands: their names and what is asked of them'
-    echo '(docs/graph-ir.md). Results: their number, `n-` for any number from n. Class: what fusion may assume. An attribute'
-    echo 'without `=` is required.'
-    echo
-    echo '| operator | operands | results | class | attributes |'
-    echo '|---|---|---|---|---|'
-    printf '%s\n' '#define GRAPH_OP(id, name, ops, c, d, cls, effect, flags, infer, compute, sched, attrs) @@ name @ ops @ c @ d @ cls @ attrs' \
-        '#include "src/graph/graph_ops.def"' | ${CC:-cc} -E -P -I. -Isrc -x c - | tr '\n' ' ' | sed 's/@@/\n/g' | awk -F' *@ *' '
-        function text(s) { gsub(/" +"/, "", s); gsub(/\\"/, "\001", s); gsub(/"/, "", s); gsub(/\001/, "\"", s); sub(/^ +/, "", s); sub(/ +$/, "", s); return s }
+    cat << 'TEXT'
+# Operators
+
+Made by `scripts/list_operators.sh` from `src/graph/graph_ops.def`. Operands: their names and what is asked of them
+(docs/graph-ir.md). Results: their number, `n-` for any number from n. Class: what fusion may assume. An attribute
+without `=` is required.
+
+| operator | operands | results | class | attributes |
+|---|---|---|---|---|
+TEXT
+    row='#define GRAPH_OP(id, name, ops, c, d, cls, effect, flags, infer, compute, sched, attrs)'
+    printf '%s\n' "$row @@ name @ ops @ c @ d @ cls @ attrs" '#include "src/graph/graph_ops.def"' |
+        ${CC:-cc} -E -P -I. -Isrc -x c - | tr '\n' ' ' | sed 's/@@/\n/g' | awk -F' *@ *' '
+        function text(s) {
+            gsub(/" +"/, "", s); gsub(/\\"/, "\001", s); gsub(/"/, "", s); gsub(/\001/, "\"", s)
+            sub(/^ +/, "", s); sub(/ +$/, "", s); return s
+        }
         function range(a, b) { gsub(/ /, "", b); return a == b ? a : b == "-1" ? a "-" : a "-" b }
         NF >= 6 {
             cls = tolower($5); sub(/class_/, "", cls); gsub(/_/, "-", cls)
@@ -25,4 +33,5 @@ out=${1:-docs/operators.md}
             name = text($1)
             print "| `" name "` | " operands " | " range($3, $4) " | " cls " | " attrs " |"
         }'
+    printf '%s\n' "$by_hand"
 } > "$out"
