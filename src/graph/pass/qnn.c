@@ -26,6 +26,7 @@ typedef struct converter {
     uint32_t parts;     /* of which a sum in i64 may be made */
     qnn_reasons stay;
     ptr_map readers; /* value with one use -> position of the node that reads it, in f->nodes as it was */
+    ptr_map u8;      /* qnn_find_u8 */
 } converter;
 
 /* What a quantize makes of a value: clips before it, on the way to the operator that made the value. */
@@ -176,18 +177,6 @@ static int32_t channel_axis(const graph_node *n, const anchor *a, int32_t rank, 
     return graph_attr_int(n, "transpose_b") ? rank - 2 : rank - 1;
 }
 
-/* The greatest distance of a number from its zero point. */
-static int64_t reach(const qnn_params *p)
-{
-    int64_t most = 0;
-    for (int64_t i = 0; i < (p->zero ? p->zero->count : 1); i++) {
-        int64_t z = qnn_zero(p, i), up = dtype_max_int(p->dt) - z, down = z - dtype_min_int(p->dt);
-        most = up > most ? up : most;
-        most = down > most ? down : most;
-    }
-    return most;
-}
-
 /* NULL, or why it stays. */
 static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
 {
@@ -223,7 +212,7 @@ static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
             return "its sums have too many products";
     if (products > INT32_MAX / (255 * 255))
         return "its sums of products do not fit into 32 bits";
-    out->most = products * reach(&out->x) * reach(&out->w);
+    out->most = products * qnn_reach(&out->x) * qnn_reach(&out->w);
     if (qnn_is_wide(&out->x))
         out->most = qnn_most_sum(c, &out->x, graph_constant(n->inputs[1]->def->inputs[0]), &out->w, line, products);
     return NULL;
@@ -442,10 +431,21 @@ static graph_value *convert_anchor(converter *v, const tail *t, graph_value *y, 
 
 /* --- other arithmetic --- */
 
-/* Two operands with one scale each; rounding NULL: the operator has no such attribute. */
-static graph_value *emit_binary(converter *v, const tail *t, const graph_node *n, const char *op, const qnn_params *a,
-                                const qnn_params *b, const attr *rounding)
+/* As onnxruntime rounds n; half up there is one way. */
+static uint32_t form_of(converter *v, const tail *t, const graph_node *n, uint32_t n_data, attr *out)
 {
+    const bool clips = t->lo > dtype_min_int(t->y.dt) || t->hi < dtype_max_int(t->y.dt);
+    return t->half_up ? 0 : qnn_form(v->r.c, &v->u8, n, n_data, t->q, clips, out);
+}
+
+/* Two operands with one scale each. */
+static graph_value *emit_binary(converter *v, const tail *t, const graph_node *n, const char *op, const qnn_params *a,
+                                const qnn_params *b)
+{
+    attr attrs[2];
+    uint32_t count = form_of(v, t, n, 2, attrs);
+    if (strcmp(op, "qnn.add") == 0)
+        attrs[count++] = rounding_of(v, t);
     graph_value *in[8] = {numbers_of(v, n->inputs[0]),
                           scalar_f32(v, qnn_scale(a, 0), "a_scale", n->loc),
                           numbers_of(v, n->inputs[1]),
@@ -454,7 +454,7 @@ static graph_value *emit_binary(converter *v, const tail *t, const graph_node *n
                           zero_of(v, a, n->loc),
                           zero_of(v, b, n->loc),
                           zero_of(v, &t->y, n->loc)};
-    return in[0] && in[2] ? emit(v, op, 8, in, rounding ? 1 : 0, rounding, n->loc) : NULL;
+    return in[0] && in[2] ? emit(v, op, 8, in, count, attrs, n->loc) : NULL;
 }
 
 static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
@@ -469,8 +469,7 @@ static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
         return stays(v, n, NO_POWERS);
     if (t->half_up && !nn_scales_are_near((double)qnn_scale(&a, 0), (double)qnn_scale(&b, 0)))
         return stays(v, n, "the scales of its operands are too far apart for sums of 32 bits");
-    attr rounding = rounding_of(v, t);
-    return emit_binary(v, t, n, "qnn.add", &a, &b, &rounding);
+    return emit_binary(v, t, n, "qnn.add", &a, &b);
 }
 
 static graph_value *convert_product(converter *v, const tail *t, graph_node *n)
@@ -479,7 +478,7 @@ static graph_value *convert_product(converter *v, const tail *t, graph_node *n)
     if (t->half_up || !qnn_is_quantised(n->inputs[0], &a) || !qnn_is_quantised(n->inputs[1], &b) ||
         !qnn_is_single(&a) || !qnn_is_single(&b) || a.dt != t->y.dt || b.dt != t->y.dt)
         return stays(v, n, "its operands are not both quantised to the 8 bits of its result, with one scale each");
-    return emit_binary(v, t, n, "qnn.mul", &a, &b, NULL);
+    return emit_binary(v, t, n, "qnn.mul", &a, &b);
 }
 
 static graph_value *convert_softmax(converter *v, const tail *t, graph_node *n)
@@ -590,8 +589,8 @@ static graph_value *convert_average(converter *v, const tail *t, graph_node *n, 
         return stays(v, n, NO_POWERS);
     if (!sum_fits(n, x.dt, global))
         return stays(v, n, "the sum of so many numbers may not fit into 32 bits");
-    attr *attrs = arena_array(&v->r.c->mem, attr, n->n_attrs + 1u);
-    uint32_t count = 0;
+    attr *attrs = arena_array(&v->r.c->mem, attr, n->n_attrs + 2u);
+    uint32_t count = global ? 0 : form_of(v, t, n, 1, attrs);
     attrs[count++] = rounding_of(v, t);
     for (uint32_t i = 0; !global && i < n->n_attrs; i++)
         attrs[count++] = n->attrs[i];
@@ -732,20 +731,11 @@ static graph_value *convert_unquantized(converter *v, graph_node *n)
 
 /* --- the walk --- */
 
-static void find_readers(converter *v)
-{
-    const graph_func *f = v->r.f;
-    ptr_map_init(&v->readers, &v->r.c->mem);
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
-            if (f->nodes.data[i]->inputs[k])
-                ptr_map_set(&v->readers, f->nodes.data[i]->inputs[k], i);
-}
-
 static bool walk(converter *v, compiler *c, graph_func *f, const char *root)
 {
     rewrite_begin(&v->r, c, f);
-    find_readers(v);
+    qnn_find_readers(c, f, &v->readers);
+    qnn_find_u8(c, f, &v->readers, &v->u8);
     for (uint32_t i = 0; i < f->nodes.len && !v->r.failed; i++) {
         graph_node *n = f->nodes.data[i];
         rewrite_operands(n);

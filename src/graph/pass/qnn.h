@@ -67,7 +67,7 @@ int64_t qnn_most_sum(compiler *c, const qnn_params *x, const tensor_data *w, con
 /* acc times the products of the scales of x and w by that of y, rounded to the nearest exactly. */
 graph_value *qnn_requantize_wide(rewriter *r, graph_value *acc, const qnn_params *x, const qnn_params *w,
                                  const qnn_params *y, int64_t axis, graph_value *zero, src_loc loc);
-/* The greatest distance of a number of 16 bits from its zero point. */
+/* The greatest distance of a number from its zero point. */
 int64_t qnn_reach(const qnn_params *p);
 /* The sums of row `op` for the node n (in: data, weights, zero points), with outputs on the weights' axis `line`, in
  * i64 from at most so many parts in i32 (qnn_parts.c). NULL: it is not made so. */
@@ -77,6 +77,16 @@ uint32_t qnn_most_parts(const pass_options *o);
 /* Numbers with parameters x as numbers with parameters y. */
 graph_value *qnn_change_scale(rewriter *r, graph_value *numbers, const qnn_params *x, const qnn_params *y,
                               graph_value *zero, src_loc loc);
+/* --- forms of onnxruntime (qnn_form.c) --- */
+/* Value -> position in f->nodes of the node that reads it, the last one. */
+void qnn_find_readers(compiler *c, const graph_func *f, ptr_map *out);
+/* The quantize and dequantize nodes of f, of i8, between which it makes u8; behind rewrite_begin, which counts uses. */
+void qnn_find_u8(compiler *c, const graph_func *f, const ptr_map *readers, ptr_map *out);
+/* The attributes, at most one, that say how the row for n rounds, whose first n_data operands are dequantised and whose
+ * result q quantises; clips: there are some between, which the type's range does not imply. How many there are. */
+uint32_t qnn_form(compiler *c, const ptr_map *u8, const graph_node *n, uint32_t n_data, const graph_node *q,
+                  bool clips, attr *out);
+
 /* Rows that an importer made: each rounds by the method of the options, as far as it has that. */
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o);
 

@@ -12,8 +12,13 @@
 
 int64_t qnn_reach(const qnn_params *p)
 {
-    int64_t z = qnn_zero(p, 0), up = dtype_max_int(p->dt) - z, down = z - dtype_min_int(p->dt);
-    return up > down ? up : down;
+    int64_t most = 0;
+    for (int64_t i = 0; i < (p->zero ? p->zero->count : 1); i++) {
+        int64_t z = qnn_zero(p, i), up = dtype_max_int(p->dt) - z, down = z - dtype_min_int(p->dt);
+        most = up > most ? up : most;
+        most = down > most ? down : most;
+    }
+    return most;
 }
 
 /* Of weights that are one number, whose logical size says nothing of the model's. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of sums and products of quantised numbers, by every method of rounding.  A sum in integers:
- * onnxruntime has y = fma(a, ra, fma(b, rb, F)) in f32, F = zero - fma(ra, za, rb * zb), ra and rb the scales by that
- * of the result. Here y is a * A + b * B + C in 32 bits, A = ra * 2^p and so on, rounded: a half for each unit of a,
- * b and 1 is what A, B and C are off together. The roundings in f32 move it by less than 2^-24 of the inner and the
- * outer sum. Where y is nearer to the middle of two integers than both, the float formula decides, in one of some
- * thousand cases; its steps are sums of 64 bits that are rounded to f32, so that no double is needed. 1.4e8 sums, all
- * codes by 2176 random scales and zero points, powers of two among them: no difference. */
+/* Compute definitions of sums and products of quantised numbers, by every method of rounding. Which form they have,
+ * graph/pass/qnn_form.c says: that of a kernel of onnxruntime, or step by step in f32. A sum in integers: the kernel
+ * has y = fma(a, ra, fma(b, rb, F)) in f32, F = zero - fma(ra, za, rb * zb), ra and rb the scales by that of the
+ * result. Here y is a * A + b * B + C in 32 bits, A = ra * 2^p and so on, rounded: a half for each unit of a, b and 1
+ * is what A, B and C are off together. The roundings in f32 move it by less than 2^-24 of the inner and the outer sum;
+ * those of the steps, by less than that of the operands, their sum and the quotient. Where y is nearer to the middle of
+ * two integers than both, the float formula decides, in one of some thousand cases; the kernel's is made of sums of 64
+ * bits that are rounded to f32, so that no double is needed. 1.4e8 sums, all codes by 2176 random scales and zero
+ * points, powers of two among them, and 1e8 in steps: no difference. */
 #include "te/op/qnn_round.h"
 
 #include <math.h>
@@ -19,7 +21,7 @@ typedef struct binary_ctx {
     tir_expr_ref const *extents;
     int64_t offset; /* qnn_code_offset */
     const char *method;
-    bool half_up;
+    bool half_up, in_steps;
 } binary_ctx;
 
 static tir_expr_ref i32(te_graph *g, int64_t v)
@@ -59,9 +61,31 @@ static tir_expr_ref fma_f32(te_graph *g, tir_expr_ref a, tir_expr_ref b, tir_exp
     return tir_cast(c, DT_F32, tir_add(c, product, tir_cast(c, DT_F64, s)));
 }
 
+static tir_expr_ref dequantised(te_graph *g, tir_expr_ref x, tir_expr_ref scale, tir_expr_ref zero)
+{
+    compiler *c = g->c;
+    return tir_call1(c, TIR_APART, tir_mul(c, tir_cast(c, DT_F32, te_centred(g, DT_I32, x, zero)), scale));
+}
+
+/* As the operators say, each of which rounds to f32: (a + b) / y_scale or a * b / y_scale of dequantised numbers. */
+static tir_expr_ref in_steps(te_graph *g, const binary_ctx *v, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    a = dequantised(g, a, v->a_scale, v->a_zero);
+    b = dequantised(g, b, v->b_scale, v->b_zero);
+    return tir_binary(g->c, TIR_DIV, tir_binary(g->c, op, a, b), v->y_scale);
+}
+
+static tir_expr_ref steps_in_floats(te_graph *g, const binary_ctx *v, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    tir_expr_ref y = tir_call1(g->c, TIR_RINT, in_steps(g, v, op, a, b));
+    return qnn_saturated(g, qnn_moved(g, DT_F32, y, v->y_zero), DT_F32, v->a->dt);
+}
+
 static tir_expr_ref add_in_floats(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
     compiler *c = g->c;
+    if (v->in_steps)
+        return steps_in_floats(g, v, TIR_ADD, a, b);
     tir_expr_ref ra = tir_binary(c, TIR_DIV, v->a_scale, v->y_scale),
                  rb = tir_binary(c, TIR_DIV, v->b_scale, v->y_scale);
     dtype dt = v->a->dt;
@@ -99,6 +123,25 @@ static int most(int a, int b)
 
 #define LEAST_BITS 14 /* fewer: the floats would have to decide often */
 
+/* The numbers of 32 bits; off: how far the floats are from the exact sum, in 2^-24; most: no code is farther from 0. */
+static bool fit_fixed_sum(double ra, double rb, double offset, double off, int64_t most, fixed_sum *out)
+{
+    const double outer = 255.0 * (ra + rb) + fabs(offset);
+    *out = (fixed_sum){.bits = 30};
+    while (out->bits > LEAST_BITS && ldexp(outer + 2, out->bits) > 2147483647.0)
+        out->bits--;
+    out->a = llrint(ldexp(ra, out->bits));
+    out->b = llrint(ldexp(rb, out->bits));
+    out->offset = llrint(ldexp(offset, out->bits));
+    out->reach = most + 3 + (int64_t)ldexp(off, out->bits - 24);
+    return ldexp(outer + 2, out->bits) <= 2147483647.0;
+}
+
+static bool ratio_fits(float r)
+{
+    return r > 0x1p-20f && r < 0x1p20f;
+}
+
 static bool read_fixed_sum(const binary_ctx *v, fixed_sum *out)
 {
     float as, bs, ys;
@@ -107,21 +150,20 @@ static bool read_fixed_sum(const binary_ctx *v, fixed_sum *out)
         !qnn_known_zero(v->n, 7, &yz))
         return false;
     const float ra = as / ys, rb = bs / ys;
-    if (!(ra > 0x1p-20f && ra < 0x1p20f && rb > 0x1p-20f && rb < 0x1p20f))
+    if (!ratio_fits(ra) || !ratio_fits(rb))
         return false;
+    if (v->in_steps) { /* each operand is rounded, and what counts of their sum and the quotient is below 257 */
+        const double a = (double)as / (double)ys, b = (double)bs / (double)ys;
+        const int64_t most = v->a->dt == DT_I8 ? 128 : 255;
+        return fit_fixed_sum(a, b, (double)yz - a * (double)az - b * (double)bz, 255.0 * (a + b) + 514.0, most, out);
+    }
     volatile float product = rb * (float)(bz + code); /* rounded by itself */
     const float zeros = (float)((double)ra * (double)(az + code) + (double)product);
     const float offset = (float)(yz + code) - zeros;
     const double inner = 255.0 * (double)rb + fabs((double)offset), outer = 255.0 * (double)ra + inner;
-    *out = (fixed_sum){.bits = 30};
-    while (out->bits > LEAST_BITS && ldexp(outer + 2, out->bits) > 2147483647.0)
-        out->bits--;
-    out->a = llrint(ldexp((double)ra, out->bits));
-    out->b = llrint(ldexp((double)rb, out->bits));
-    out->offset = llrint(ldexp((double)offset, out->bits));
-    out->reach = 258 + (int64_t)ldexp(inner + 256, out->bits - 24);
+    const bool fits = fit_fixed_sum((double)ra, (double)rb, (double)offset, inner + 256, 255, out);
     out->wide = most(fraction_bits((double)ra), most(fraction_bits((double)rb), fraction_bits((double)offset)));
-    if (ldexp(outer + 2, out->bits) > 2147483647.0 || ldexp(outer, out->wide) > 0x1p61)
+    if (!fits || ldexp(outer, out->wide) > 0x1p61)
         return false;
     out->wide_a = (int64_t)ldexp((double)ra, out->wide);
     out->wide_b = (int64_t)ldexp((double)rb, out->wide);
@@ -141,20 +183,32 @@ static tir_expr_ref wide_step(te_graph *g, tir_expr_ref a, int64_t factor, tir_e
     return tir_cast(c, DT_F32, tir_add(c, tir_mul(c, tir_cast(c, DT_I64, a), i64(g, factor)), s));
 }
 
-/* a and b: codes as onnxruntime has them. */
-static tir_expr_ref add_in_integers(te_graph *g, const fixed_sum *s, int64_t offset, dtype dt, tir_expr_ref a,
-                                    tir_expr_ref b)
+/* What onnxruntime's kernel makes of codes as it has them. */
+static tir_expr_ref add_wide(te_graph *g, const fixed_sum *s, tir_expr_ref a, tir_expr_ref b)
 {
     compiler *c = g->c;
     tir_expr_ref inner = wide_step(g, b, s->wide_b, i64(g, s->wide_offset));
     tir_expr_ref outer = wide_step(g, a, s->wide_a, tir_cast(c, DT_I64, inner));
-    tir_expr_ref slow = qnn_rounded_near(g, tir_mul(c, outer, tir_float(c, DT_F32, ldexp(1, -s->wide))));
+    return qnn_rounded_near(g, tir_mul(c, outer, tir_float(c, DT_F32, ldexp(1, -s->wide))));
+}
+
+static tir_expr_ref add_in_integers(te_graph *g, const binary_ctx *v, const fixed_sum *s, tir_expr_ref a,
+                                    tir_expr_ref b)
+{
+    compiler *c = g->c;
+    const int64_t offset = v->in_steps ? 0 : v->offset;
+    tir_expr_ref slow = NULL;
+    if (v->in_steps)
+        slow = qnn_moved(g, DT_I32, qnn_rounded_near(g, in_steps(g, v, TIR_ADD, a, b)), v->y_zero);
+    a = qnn_offset_code(g, offset, a);
+    b = qnn_offset_code(g, offset, b);
+    slow = slow ? slow : add_wide(g, s, a, b);
     tir_expr_ref y = tir_add(c, tir_mul(c, a, i32(g, s->a)), tir_mul(c, b, i32(g, s->b)));
     y = tir_add(c, y, i32(g, s->offset));
     tir_expr_ref rounded = qnn_rounded_fixed(g, y, s->bits, s->reach, slow);
     if (offset)
         rounded = tir_sub(c, rounded, i32(g, offset));
-    return qnn_saturated(g, rounded, DT_I32, dt);
+    return qnn_saturated(g, rounded, DT_I32, v->a->dt);
 }
 
 /* TensorFlow Lite's: both operands at twice the larger scale, with 20 more bits. */
@@ -187,7 +241,6 @@ static tir_expr_ref add_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const binary_ctx *v = ctx;
     fixed_sum s;
-    dtype dt = v->a->dt;
     tir_expr_ref a = te_read_broadcast(g, v->a, v->rank, v->extents, idx),
                  b = te_read_broadcast(g, v->b, v->rank, v->extents, idx), y = NULL;
     if (v->half_up)
@@ -195,7 +248,7 @@ static tir_expr_ref add_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     if (is_method(v, "tflite") || is_method(v, "fast"))
         y = add_fixed(g, v, a, b);
     else if (is_method(v, "integer") && read_fixed_sum(v, &s))
-        y = add_in_integers(g, &s, v->offset, dt, qnn_offset_code(g, v->offset, a), qnn_offset_code(g, v->offset, b));
+        y = add_in_integers(g, v, &s, a, b);
     return y ? y : add_in_floats(g, v, a, b);
 }
 
@@ -214,19 +267,38 @@ static tir_expr_ref mul_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref pro
     return qnn_moved(g, DT_I32, y, v->y_zero);
 }
 
+/* Four roundings to f32 move what is below 2^9 by less than 2^-13; the factor is short by less than 2^-30 of it. */
+#define STEPS_REACH ((1 << 19) + (1 << 12))
+
+static tir_expr_ref mul_in_steps(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b, tir_expr_ref product)
+{
+    float as, bs, ys;
+    const bool known = is_method(v, "integer") && known_scales(v, &as, &bs, &ys);
+    const double k = known ? (double)as * (double)bs / (double)ys : 0;
+    if (!known)
+        return steps_in_floats(g, v, TIR_MUL, a, b);
+    tir_expr_ref y = qnn_moved(g, DT_I32, qnn_rounded_near(g, in_steps(g, v, TIR_MUL, a, b)), v->y_zero);
+    if (k >= 0x1p-126 && k < 0.25)
+        y = qnn_scaled_by(g, product, qnn_known_factor(g, k), STEPS_REACH, v->y_zero, y);
+    return qnn_saturated(g, y, DT_I32, v->a->dt);
+}
+
 static tir_expr_ref mul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const binary_ctx *v = ctx;
     compiler *c = g->c;
     dtype dt = v->a->dt;
     float as, bs, ys;
-    tir_expr_ref a = te_centred(g, DT_I32, te_read_broadcast(g, v->a, v->rank, v->extents, idx), v->a_zero),
-                 b = te_centred(g, DT_I32, te_read_broadcast(g, v->b, v->rank, v->extents, idx), v->b_zero), y = NULL;
-    tir_expr_ref product = tir_mul(c, a, b), zero = qnn_offset_code(g, v->offset, v->y_zero);
+    tir_expr_ref a = te_read_broadcast(g, v->a, v->rank, v->extents, idx),
+                 b = te_read_broadcast(g, v->b, v->rank, v->extents, idx), y = NULL;
+    tir_expr_ref product = tir_mul(c, te_centred(g, DT_I32, a, v->a_zero), te_centred(g, DT_I32, b, v->b_zero));
+    tir_expr_ref zero = qnn_offset_code(g, v->offset, v->y_zero);
     if (is_method(v, "tflite") || is_method(v, "fast"))
         y = mul_fixed(g, v, product);
     if (y)
         return qnn_saturated(g, y, DT_I32, dt);
+    if (v->in_steps)
+        return mul_in_steps(g, v, a, b, product);
     if (is_method(v, "integer") && known_scales(v, &as, &bs, &ys)) {
         const float k = as * bs / ys;
         y = qnn_scaled_exactly(g, product, tir_float(c, DT_F32, (double)k), &k, zero, true, dt);
@@ -271,6 +343,7 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
     v.half_up = graph_attr(n, "rounding") && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
     v.method = graph_attr_string(n, "method");
     v.offset = qnn_code_offset(n, in[0]->dt);
+    v.in_steps = graph_attr_int(n, "in_steps") != 0;
     v.a_scale = te_read_one(g, in[1]);
     v.b_scale = te_read_one(g, in[3]);
     v.y_scale = te_read_one(g, in[4]);

@@ -95,7 +95,21 @@ static bool read_window_sum(const graph_node *n, const te_pool *p, window_sum *o
            out->reach < (int64_t)1 << (out->bits - 2);
 }
 
-/* The mean and the zero point (as onnxruntime has them, which takes i8 as u8), in 2^-bits. */
+/* What is added to codes before the rounding: the zero point, and what makes u8 of i8, where a kernel of onnxruntime
+ * does so; else 0 and NULL. */
+static tir_expr_ref zero_inside(te_graph *g, const average *v, dtype dt, int64_t *offset)
+{
+    const bool inside = !graph_attr_int(v->n, "in_steps");
+    *offset = inside ? qnn_code_offset(v->n, dt) : 0;
+    return inside ? qnn_offset_code(g, *offset, v->y_zero) : NULL;
+}
+
+static tir_expr_ref zero_behind(const average *v)
+{
+    return graph_attr_int(v->n, "in_steps") ? v->y_zero : NULL;
+}
+
+/* The mean and the zero point (as onnxruntime has them), in 2^-bits. */
 static tir_expr_ref window_fixed(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const te_pool *p = ctx;
@@ -104,8 +118,9 @@ static tir_expr_ref window_fixed(te_graph *g, void *ctx, tir_expr_ref const *idx
     tir_expr_ref count = tir_cast(c, DT_I32, te_pool_count(g, p, idx)), sum = te_read(g, p->sum, idx);
     tir_expr_ref half = tir_binary(c, TIR_SHR, count, i32(g, 1));
     tir_expr_ref factor = tir_binary(c, TIR_DIV, tir_add(c, half, i32(g, v->fixed.factor)), count);
-    tir_expr_ref zero = qnn_offset_code(g, qnn_code_offset(v->n, p->x->dt), v->y_zero);
-    return tir_add(c, tir_mul(c, sum, factor), tir_binary(c, TIR_SHL, zero, i32(g, v->fixed.bits)));
+    int64_t offset;
+    tir_expr_ref y = tir_mul(c, sum, factor), zero = zero_inside(g, v, p->x->dt, &offset);
+    return zero ? tir_add(c, y, tir_binary(c, TIR_SHL, zero, i32(g, v->fixed.bits))) : y;
 }
 
 static tir_expr_ref window_is_near(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -134,14 +149,16 @@ static tir_expr_ref average_windows(te_graph *g, const te_pool *p, tir_expr_ref 
 {
     const average *v = p->more;
     compiler *c = g->c;
-    const int64_t offset = qnn_code_offset(v->n, p->x->dt);
+    int64_t offset;
+    tir_expr_ref zero = zero_inside(g, v, p->x->dt, &offset);
     tir_expr_ref count = tir_cast(c, DT_F32, tir_cast(c, DT_I32, te_pool_count(g, p, idx)));
     tir_expr_ref slow = tir_binary(c, TIR_DIV, te_read(g, v->again, idx), count);
     slow = tir_binary(c, TIR_DIV, slow, tir_float(c, DT_F32, (double)v->fixed.y_scale));
-    slow = tir_add(c, slow, tir_cast(c, DT_F32, qnn_offset_code(g, offset, v->y_zero)));
+    slow = zero ? tir_add(c, slow, tir_cast(c, DT_F32, zero)) : slow;
     tir_expr_ref y = qnn_rounded_fixed(g, te_read(g, v->near, idx), v->fixed.bits, v->fixed.reach,
                                        qnn_rounded_near(g, slow));
-    return qnn_saturated(g, offset ? tir_sub(c, y, i32(g, offset)) : y, DT_I32, p->x->dt);
+    y = offset ? tir_sub(c, y, i32(g, offset)) : y;
+    return qnn_saturated(g, qnn_moved(g, DT_I32, y, zero_behind(v)), DT_I32, p->x->dt);
 }
 
 /* The stages between the sums of integers and the result. */
@@ -283,11 +300,14 @@ static tir_expr_ref average_body(te_graph *g, void *ctx, tir_expr_ref const *idx
         return average_global(g, p, sum, count);
     if (v->windows)
         return average_windows(g, p, idx);
-    const int64_t offset = qnn_code_offset(v->n, p->x->dt);
+    int64_t offset;
+    tir_expr_ref zero = zero_inside(g, v, p->x->dt, &offset);
     count = tir_cast(c, DT_F32, count);
     tir_expr_ref y = tir_binary(c, TIR_DIV, tir_binary(c, TIR_DIV, sum, count), v->y_scale);
-    y = tir_add(c, y, tir_cast(c, DT_F32, qnn_offset_code(g, offset, v->y_zero)));
-    return qnn_rounded_code(g, offset, p->x->dt, y);
+    if (zero)
+        return qnn_rounded_code(g, offset, p->x->dt, tir_add(c, y, tir_cast(c, DT_F32, zero)));
+    y = qnn_moved(g, DT_F32, tir_call1(c, TIR_RINT, y), v->y_zero);
+    return qnn_saturated(g, y, DT_F32, p->x->dt);
 }
 
 static bool same_scales(const graph_node *n)
