@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "driver/computation.h"
 #include "driver/format.h"
+#include "driver/stages.h"
 #include "graph/pass.h"
 #include "te/lower.h"
 #include "te/te.h"
@@ -21,7 +22,10 @@
 static bool opt_graph(cli *x, const char *file, span s, const compile_options *how, writer *out)
 {
     graph_module *m;
-    const char *passes = cli_get(x, OPT_PASSES, NULL);
+    const char *passes;
+    stage_fn stage; /* what follows the passes on the graph; NULL: nothing */
+    if (!stage_take(x->c, cli_get(x, OPT_PASSES, NULL), &stage, &passes))
+        return false;
     pass_options o = {.target = how->target ? how->target : target_default(),
                       .opt_level = how->opt_level,
                       .no_winograd = how->no_winograd,
@@ -41,6 +45,8 @@ static bool opt_graph(cli *x, const char *file, span s, const compile_options *h
     } else if (!graph_run_passes(x->c, m, passes, &o)) {
         return false;
     }
+    if (stage)
+        return stage(x->c, m, o.target, out);
     if (!o.print_after_all)
         graph_print(out, m);
     return true;

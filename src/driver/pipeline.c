@@ -13,6 +13,9 @@
  * prog_schedule, for each kernel and its own target: computation --rule--> schedule --te_lower--> loops
  *                                                    --tir_run_passes--> loops that the back end writes
  *
+ * In TVM's words prog_from_graph is LowerTE, which meets a primitive function at each call, and te_lower_func, by which
+ * prog_schedule makes a kernel's loops, is PrimFuncFor (driver/stages.h).
+ *
  * Every arrow is a function that can be called alone; `lathe opt` does so on text. */
 #include "driver/pipeline.h"
 

@@ -178,10 +178,11 @@ uint32_t prog_find_extent(const prog_func *f, const char *symbol); /* the value 
 void prog_find_steering(compiler *c, const prog_func *f, bool *out);
 
 /* --- the way through --- */
-/* The graph's main as a program: each fused function or operator a kernel with its plain loops, each view a view.
- * `unbounded`: who runs it has memory for values whose dimensions have no bound. Errors: shapes that are not known,
- * types that kernels cannot use, operators without a compute definition; `t` is who runs it, and refuses values that
- * are too large for it. Changes the graph only by copies in front of results. */
+/* LowerTE, as TVM calls it: the graph's main as a program. Calls are the border between graph and loops: each fused
+ * function or operator becomes a kernel with its plain loops, each view a view. `unbounded`: who runs it has memory for
+ * values whose dimensions have no bound. Errors: shapes that are not known, types that kernels cannot use, operators
+ * without a compute definition; `t` is who runs it, and refuses values that are too large for it. Changes the graph
+ * only by copies in front of results. */
 bool prog_from_graph(compiler *c, struct graph_module *g, const struct target *t, bool unbounded, prog_module **out);
 /* Parameter `param` of f always holds the one number of t: loads of it become that number, and it goes. */
 void prog_drop_param(compiler *c, tir_func *f, uint32_t param, const tensor_data *t);

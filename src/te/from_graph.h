@@ -6,10 +6,11 @@
 #include "te/records.h"
 #include "tir/tir.h"
 
-/* Lowers one node, or one primitive function (a fused group; parameters become inputs, results outputs): compute
- * definitions of all nodes in one te_graph, injective producers inlined, the anchor's default schedule, loops as
- * the schedule says them, on which no pass has run. t NULL: the empty schedule (what the oracle uses). A schedule among
- * the records (NULL: there are none) stands before the default one. The function's name is given. */
+/* PrimFuncFor, as TVM calls it: lowers one node, or one primitive function (a fused group; parameters become inputs,
+ * results outputs): compute definitions of all nodes in one te_graph, injective producers inlined, the anchor's default
+ * schedule, loops as the schedule says them, on which no pass has run. t NULL: the empty schedule (what the oracle
+ * uses). A schedule among the records (NULL: there are none) stands before the default one. The function's name is
+ * given. */
 bool te_lower_func(compiler *c, const graph_func *f, const char *name, const struct target *t, te_records *records,
                    tir_func **out);
 bool te_lower_node(compiler *c, const graph_node *n, const char *name, const struct target *t, te_records *records,

@@ -1,11 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What to do about buffers that are too large for their scratchpads: which loops to cut, and into which blocks, so that
- * every buffer fits. Cutting for the first buffer that overflows would only lead to the next one. */
+/* Places of buffers in the scratchpads, and what to do about buffers that are too large: which loops to cut, and into
+ * which blocks, so that every buffer fits. Cutting for the first one that overflows would only lead to the next. */
 #include "tir/build.h"
 #include "tir/pass/vta/storage.h"
 #include "tir/walk.h"
 
 #include <inttypes.h>
+
+/* --- places --- */
+
+/* Elements of m that the regions around r hold for good. */
+static int64_t taken_outside(const region *r, enum vta_mem m)
+{
+    int64_t n = 0;
+    for (const region *o = r->outer; o; o = o->outer)
+        n += o->most[m];
+    return n;
+}
+
+static bool in_the_way(const placed *a, const placed *b)
+{
+    return a->memory == b->memory && a->first <= b->last && b->first <= a->last;
+}
+
+/* The lowest place in r, among its first n buffers, in which nothing lies that is in use with x. */
+static int64_t find_place(const region *r, uint32_t n, const placed *x)
+{
+    int64_t at = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t i = 0; i < n; i++) {
+            const placed *o = r->all.data[i];
+            if (!in_the_way(x, o) || at >= o->at + o->size || o->at >= at + x->size)
+                continue;
+            at = o->at + o->size;
+            moved = true;
+        }
+    }
+    return at;
+}
+
+bool storage_put(const storage *st, region *r, uint32_t i, int64_t *out_others)
+{
+    placed *x = r->all.data[i];
+    const enum vta_mem m = x->memory;
+    int64_t total;
+    x->at = find_place(r, i, x);
+    r->most[m] = x->at + x->size > r->most[m] ? x->at + x->size : r->most[m];
+    *out_others = x->at + taken_outside(r, m) / r->threads;
+    return i64_mul(x->at + x->size, r->threads, &total) && total + taken_outside(r, m) <= (int64_t)st->p.g.depth[m];
+}
+
+/* --- what moves with what --- */
 
 #define MOST_AXES 4u /* beyond, a hint is no help */
 
@@ -31,8 +77,6 @@ typedef struct search {
     uint32_t n;
     int64_t *sizes; /* of the buffers before anything is cut, region by region */
 } search;
-
-/* --- what moves with what --- */
 
 /* Once each: unrolled loops repeat them. */
 static void note_step(search *k, use u)

@@ -62,47 +62,6 @@ static void live(life *k, tir_stmt *s)
 
 /* --- placing --- */
 
-/* Elements of m that the regions around r hold for good. */
-static int64_t taken_outside(const region *r, enum vta_mem m)
-{
-    int64_t n = 0;
-    for (const region *o = r->outer; o; o = o->outer)
-        n += o->most[m];
-    return n;
-}
-
-static bool in_the_way(const placed *a, const placed *b)
-{
-    return a->memory == b->memory && a->first <= b->last && b->first <= a->last;
-}
-
-int64_t storage_find_place(const region *r, uint32_t n, const placed *x)
-{
-    int64_t at = 0;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (uint32_t i = 0; i < n; i++) {
-            const placed *o = r->all.data[i];
-            if (!in_the_way(x, o) || at >= o->at + o->size || o->at >= at + x->size)
-                continue;
-            at = o->at + o->size;
-            moved = true;
-        }
-    }
-    return at;
-}
-
-bool storage_put(const storage *st, region *r, uint32_t i, int64_t *out_others)
-{
-    placed *x = r->all.data[i];
-    const enum vta_mem m = x->memory;
-    int64_t total;
-    x->at = storage_find_place(r, i, x);
-    r->most[m] = x->at + x->size > r->most[m] ? x->at + x->size : r->most[m];
-    *out_others = x->at + taken_outside(r, m) / r->threads;
-    return i64_mul(x->at + x->size, r->threads, &total) && total + taken_outside(r, m) <= (int64_t)st->p.g.depth[m];
-}
-
 static bool place(storage *st, region *r, tir_stmt *s, placed **out)
 {
     vta_pass *p = &st->p;

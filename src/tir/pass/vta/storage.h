@@ -29,12 +29,10 @@ typedef struct storage {
     int64_t beside; /* elements that others take there */
 } storage;
 
-/* The lowest place in r, among its first n buffers, in which nothing lies that is in use with x. */
-int64_t storage_find_place(const region *r, uint32_t n, const placed *x);
-/* Gives buffer i of r a place behind those before it. False: the device has too few elements; *out_others: what others
- * take there. */
+/* fit.c. Gives buffer i of r a place behind those before it. False: the device has too few elements; *out_others: what
+ * others take there. */
 bool storage_put(const storage *st, region *r, uint32_t i, int64_t *out_others);
-/* fit.c: says how to cut loops so that every buffer fits, as the hint of the last diagnostic. Places are undefined
+/* Says how to cut loops so that every buffer fits, as the hint of the last diagnostic. Places are undefined
  * afterwards. */
 void storage_hint(storage *st);
 #endif
