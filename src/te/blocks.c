@@ -10,7 +10,7 @@
 #define LONG_PRODUCT 1024 /* of products: convolutions fill packages of small networks, whose code stays as short */
 #define LEAST_BLOCK  128  /* additions: what a block costs beside them cannot be measured */
 #define MOST_BESIDE  8    /* sums of a block that grow side by side, vectors or numbers: registers hold them twice */
-#define MOST_TILE    4    /* of products, whose operands need registers, too */
+#define MOST_TILE    1    /* of products: the steps of a tile are short, and its operands need registers, too */
 
 static bool adds_floats(const te_node *op)
 {
