@@ -9,8 +9,10 @@
 #define LONG_CHAIN   256
 #define LONG_PRODUCT 1024 /* of products: convolutions fill packages of small networks, whose code stays as short */
 #define LEAST_BLOCK  128  /* additions: what a block costs beside them cannot be measured */
+#define TILE_BLOCK   512  /* of products: tiles fill the registers, so that sums are stored and loaded for a block */
 #define MOST_BESIDE  8    /* sums of a block that grow side by side, vectors or numbers: registers hold them twice */
-#define MOST_TILE    1    /* of products: the steps of a tile are short, and its operands need registers, too */
+#define MOST_TILE    32   /* of products */
+#define MOST_ROW     64   /* of sums that an array holds */
 
 static bool adds_floats(const te_node *op)
 {
@@ -61,7 +63,7 @@ static bool may_be_cut(const te_lowering *lw, const te_stage *st, const te_iter 
     for (uint32_t i = 0; st->hosts && i < lw->stages.len; i++)
         if (lw->stages.data[i]->live && lw->stages.data[i]->attach == ATTACH_AT && lw->stages.data[i]->at == st)
             return false;
-    return it->loop == FOR_SERIAL && !it->intrin && !it->ahead && it->notes.len == 0;
+    return it->loop == FOR_SERIAL && !it->intrin && it->notes.len == 0;
 }
 
 /* A number of steps near `steps` that divides n; none near: `steps`. */
@@ -82,26 +84,28 @@ static const tir_buffer *block_sums(te_lowering *lw, const te_stage *st, uint32_
     compiler *c = lw->c;
     tir_expr_ref *extents = arena_array(&c->mem, tir_expr_ref, st->leaves.len + 1u);
     uint32_t rank = 0;
-    const int64_t most_beside = is_product(st->op.body[0]) ? MOST_TILE : MOST_BESIDE;
-    int64_t beside = 1;
-    bool constant = true; /* indices, once loops are unrolled */
+    int64_t vectors = 1, lanes = 1;
+    bool registers = true; /* indices are constant once loops are unrolled */
     for (uint32_t i = at + 1; i < st->leaves.len; i++) {
         const te_iter *it = st->leaves.data[i];
-        int64_t n = 0;
+        int64_t n = 0, *count = it->loop == FOR_VECTORIZED ? &lanes : &vectors;
         if (it->kind == AXIS_REDUCE)
             continue;
-        if (!tir_is_int(it->extent, &n) || it->intrin || it->notes.len > 0)
+        if (!tir_is_int(it->extent, &n) || n > MOST_ROW || it->intrin || it->notes.len > 0)
             return NULL;
-        beside *= it->loop == FOR_VECTORIZED ? 1 : n;
-        constant &= it->loop == FOR_VECTORIZED || it->loop == FOR_UNROLLED;
+        *count *= n;
+        if (*count > MOST_ROW)
+            return NULL;
+        registers &= it->loop == FOR_VECTORIZED || it->loop == FOR_UNROLLED;
         extents[rank++] = it->extent;
-        if (beside > most_beside)
-            return NULL;
     }
+    const int64_t most_vectors = is_product(st->op.body[0]) ? MOST_TILE : MOST_BESIDE;
+    if (registers ? vectors > most_vectors : vectors * lanes > MOST_ROW)
+        return NULL;
     if (rank == 0)
         extents[rank++] = tir_i64(c, 1);
     return tir_new_buffer(c, arena_printf(&c->mem, "%s_block", st->name), st->op.outputs[0]->dt, rank, extents,
-                          constant ? SCOPE_REG : SCOPE_LOCAL);
+                          registers ? SCOPE_REG : SCOPE_LOCAL);
 }
 
 /* The loop that is cut, and how many of its iterations a block has: with the reduction loops inside it they are
@@ -128,12 +132,13 @@ te_blocks te_find_blocks(te_lowering *lw, const te_stage *st, tir_expr_ref const
     const te_blocks none = {.at = st->leaves.len};
     te_blocks b = none;
     const int64_t chain = adds_floats(&st->op) ? chain_length(lw, st) : 0;
+    const bool product = chain > 0 && is_product(st->op.body[0]);
     int64_t n = 0;
-    if (chain <= LONG_CHAIN || (chain <= LONG_PRODUCT && is_product(st->op.body[0])))
+    if (chain <= LONG_CHAIN || (chain <= LONG_PRODUCT && product))
         return none;
-    find_loop(lw, st, block_length(chain), &b);
+    find_loop(lw, st, product ? TILE_BLOCK : block_length(chain), &b);
     const te_iter *it = st->leaves.data[b.at];
-    if (!may_be_cut(lw, st, it))
+    if (!may_be_cut(lw, st, it) || (product && b.steps < TILE_BLOCK / 2)) /* windows in a block: loops cost as much */
         return none;
     for (uint32_t i = 0; guards[i]; i++)
         b.last_apart |= tir_uses_var(guards[i], it->var);

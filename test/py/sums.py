@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Long sums of floats against sums of doubles: sums, means, norms, statistics of normalisations, pools, softmax.
+"""Long sums of floats against sums of doubles: sums, means, norms, statistics of normalisations, pools, softmax,
+matrix products.
 
     sums.py [--lathe FILE] [--filter GLOB] [--seeds N] [--first N]
 
@@ -26,6 +27,7 @@ import package
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 EPS = 2.0**-24
+COLUMNS = 40
 RISCV = "qemu-riscv64 -cpu rv64,v=true,vlen=128,elen=64,vext_spec=v1.0"
 # name: (options of `lathe run`, CC, what has to be there)
 TARGETS = {
@@ -48,6 +50,10 @@ def bound(n):
     while block < n // block:
         block *= 2
     return 1.5 * block + 2 * n / block
+
+
+def bound_of_products(n):
+    return n if n <= 1024 else 1.5 * 512 + 2 * n / 512
 
 
 class Reduction:
@@ -85,6 +91,13 @@ def softmax(x):
     return y, (bound(x.shape[1]) + 32 + 2 * np.abs(x).max()) * EPS * y
 
 
+def rows_summed(x):
+    """A product with ones."""
+    n, s = x.shape[1], x.sum(axis=1, keepdims=True)
+    limit = (bound_of_products(n) + 4) * EPS * np.abs(x).sum(axis=1, keepdims=True)
+    return s + np.zeros((1, COLUMNS)), limit + np.zeros((1, COLUMNS))
+
+
 def reductions(small):
     """On microcontrollers memory is short."""
     row, image = ((2, 3000), (1, 2, 64, 64)) if small else ((3, 5000), (2, 3, 96, 128))
@@ -110,6 +123,8 @@ def reductions(small):
             Reduction("ReduceSum", (1, 1 << 20), summed((0, 1)), [0, 1]),
             Reduction("ReduceSum", (4099, 40), summed((0,)), [0]),
             Reduction("ReduceSum", (2, 7, 50, 37), summed((1, 2, 3)), [1, 2, 3]),
+            Reduction("MatMul", (20, 16384), rows_summed, operands=[(16384, COLUMNS)]),
+            Reduction("MatMul", (1, 16384), rows_summed, operands=[(16384, COLUMNS)]),
             Reduction("ReduceMean", (5, 1031), summed((1,), result=lambda s, n: s / n, slope=lambda s, n: 1 / n), [1]),
             Reduction("InstanceNormalization", (1, 2, 70, 131), normalised((2, 3)), operands=[(2,), (2,)]),
         ]
