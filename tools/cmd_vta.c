@@ -110,13 +110,14 @@ static bool vta_layer(cli *x, te_vta_kind kind, const char *layer)
 static const struct {
     const char *name;
     bool (*run)(cli *x, const vta_program *p); /* NULL: takes no program */
-    cli_option options[9];                    /* those that mean something to it; OPT_HELP ends the list */
+    cli_option options[16];                   /* those that mean something to it; OPT_HELP ends the list */
 } subverbs[] = {
     {"asm", vta_asm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_SEED, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
-    {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_OUT, OPT_HELP}},
-    {"model", NULL, {OPT_OFFLOAD, OPT_VTA_CONFIG, OPT_SEED, OPT_CYCLE, OPT_TIMELINE, OPT_SHAPE, OPT_DIM, OPT_HELP}},
+    {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_BUS_BITS, OPT_LATENCY, OPT_OUT, OPT_HELP}},
+    {"model", NULL, {OPT_OFFLOAD, OPT_VTA_CONFIG, OPT_SEED, OPT_CYCLE, OPT_TIMELINE, OPT_SHAPE, OPT_DIM, OPT_JSON,
+                     OPT_PROFILE, OPT_BUS_BITS, OPT_LATENCY, OPT_DUMP_VECTORS, OPT_HELP}},
     {"bench", NULL, {OPT_HELP}}, /* these two and layers take no program */
 #define X(id, name, help) {name, NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
     TE_VTA_KINDS(X)

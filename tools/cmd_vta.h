@@ -11,6 +11,8 @@ bool vta_bench(vta_error *e);
 bool vta_run(cli *x, const vta_program *p);
 bool vta_trace(cli *x, const vta_program *p);
 bool vta_model(cli *x);
+/* --profile, --bus-bits and --latency of the cycle model. */
+bool cli_cycle_model(cli *x, vta_cycle_options *out);
 /* A VTA error as a diagnostic; false. */
 bool vta_report(cli *x, const vta_error *e);
 #endif

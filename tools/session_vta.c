@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computations on the accelerator (--target vta), and compared with other ways to run them. */
+#include "cmd_vta.h"
 #include "session.h"
 
 #include "base/file.h"
@@ -14,7 +15,8 @@ static bool check_without(const session *s)
     static const struct {
         cli_option option;
         const char *name;
-    } only[] = {{OPT_CYCLE, "cycle"}, {OPT_TIMELINE, "timeline"}, {OPT_PROFILE, "profile"}};
+    } only[] = {{OPT_CYCLE, "cycle"}, {OPT_TIMELINE, "timeline"}, {OPT_PROFILE, "profile"},
+                {OPT_BUS_BITS, "bus-bits"}, {OPT_LATENCY, "latency"}};
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (cli_has(s->x, only[i].option))
             return cli_usage_error(s->x,
@@ -50,16 +52,18 @@ bool session_check_vta(session *s)
     if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed))
         return false;
     s->device.sim.seed = (uint32_t)seed; /* the order of the stages, too: results do not depend on it */
-    const int profile = cli_choice(s->x, OPT_PROFILE, "chisel|hls", "chisel");
-    if (profile < 0 || !check_with(s) || !cli_is_file(s->x, OPT_TIMELINE))
+    if (!cli_cycle_model(s->x, &s->device.model) || !check_with(s) || !cli_is_file(s->x, OPT_TIMELINE))
         return false;
     if (timeline && !strstr(timeline, ".svg") && !strstr(timeline, ".json"))
         return cli_usage_error(s->x, "as in --timeline timeline.svg",
                                "--timeline: '%.200s' ends in neither .svg nor .json", timeline);
-    s->device.model.profile = profile == 0 ? VTA_CYCLE_CHISEL : VTA_CYCLE_HLS;
     s->device.cycle = cli_has(s->x, OPT_CYCLE) || timeline;
-    return s->device.cycle || !cli_has(s->x, OPT_PROFILE) ||
-           cli_usage_error(s->x, "add --cycle, or leave it out", "--profile is for the cycle model");
+    return s->device.cycle ||
+           !(cli_has(s->x, OPT_PROFILE) || cli_has(s->x, OPT_BUS_BITS) || cli_has(s->x, OPT_LATENCY)) ||
+           cli_usage_error(s->x, "add --cycle, or leave it out", "--%s is for the cycle model",
+                           cli_has(s->x, OPT_PROFILE)    ? "profile"
+                           : cli_has(s->x, OPT_BUS_BITS) ? "bus-bits"
+                                                         : "latency");
 }
 
 /* --- the device --- */

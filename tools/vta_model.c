@@ -5,6 +5,7 @@
 
 #include "driver/vta_model.h"
 #include "session.h"
+#include "type/vta_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,36 +19,11 @@ static void fill(run_tensor *t, uint64_t *state)
                         dtype_load_f64(t->dt, t->data + (size_t)i * dtype_bytes(t->dt)) * 2);
 }
 
-static double percent(uint64_t part, uint64_t all)
-{
-    return all ? 100.0 * (double)part / (double)all : 0;
-}
-
-static void print_layers(cli *x, const vta_model_report *r)
-{
-    uint64_t cycles = 0, gemm = 0;
-    w_str(&x->out, "| layer | cycles | GEMM operations | load % | compute % | store % | two at once % |\n"
-                   "|---|---|---|---|---|---|---|\n");
-    for (uint32_t i = 0; i < r->layers.len; i++) {
-        const vta_model_layer *l = &r->layers.data[i];
-        w_fmt(&x->out, "| %s | %llu | %llu | %.1f | %.1f | %.1f | %.1f |\n", l->name, (unsigned long long)l->cycles,
-              (unsigned long long)l->gemm, percent(l->busy[0], l->cycles), percent(l->busy[1], l->cycles),
-              percent(l->busy[2], l->cycles), percent(l->overlapped, l->cycles));
-        cycles += l->cycles;
-        gemm += l->gemm;
-    }
-    w_fmt(&x->out, "| sum of the layers alone | %llu | %llu | | | | |\n", (unsigned long long)cycles,
-          (unsigned long long)gemm);
-    w_fmt(&x->out, "| the model | %llu | | %.1f | %.1f | %.1f | %.1f |\n", (unsigned long long)r->cycles,
-          percent(r->busy[0], r->cycles), percent(r->busy[1], r->cycles), percent(r->busy[2], r->cycles),
-          percent(r->overlapped, r->cycles));
-}
-
 /* Where nothing ran on the accelerator, nothing was compared. */
 static bool has_regions(cli *x, const char *file, const vta_model_report *r)
 {
     bool offered = cli_has(x, OPT_OFFLOAD);
-    if (r->regions > 0)
+    if (r->regions.len > 0)
         return true;
     diag_error(&x->c->diags, offered ? DIAG_UNSUPPORTED : DIAG_USAGE, src_loc_none(), "%s: no part of it runs on VTA",
                file);
@@ -75,15 +51,19 @@ static bool compare(cli *x, const char *file, const run_model *m, uint8_t *const
                               dtype_load_f64(t->dt, want));
         }
     }
-    w_fmt(&x->out, "%s: %u region%s on VTA, all outputs equal", file, r->regions, r->regions == 1 ? "" : "s");
-    w_fmt(&x->out, r->cycles ? ", %llu cycles\n" : "\n", (unsigned long long)r->cycles);
+    if (cli_has(x, OPT_JSON))
+        return true;
+    const uint64_t cycles = r->stream.total.cycles;
+    w_fmt(&x->out, "%s: %u region%s on VTA, all outputs equal", file, r->regions.len, r->regions.len == 1 ? "" : "s");
+    w_fmt(&x->out, cycles ? ", %llu cycles\n" : "\n", (unsigned long long)cycles);
     return true;
 }
 
 static bool run_model_on(cli *x, const char *file, run_model *m, const prog_module *p, uint64_t *state)
 {
     compiler *c = x->c;
-    run_vta_options o = {.cycle = cli_has(x, OPT_CYCLE) || cli_has(x, OPT_TIMELINE)};
+    const char *timeline = cli_get(x, OPT_TIMELINE, NULL);
+    run_vta_options o = {.cycle = cli_has(x, OPT_CYCLE) || timeline || cli_has(x, OPT_JSON)};
     vta_model_report report;
     void **in = arena_array(&c->mem, void *, m->n_inputs + 1u), **out = arena_array(&c->mem, void *, m->n_outputs + 1u);
     for (uint32_t i = 0; i < m->n_inputs; i++) {
@@ -92,12 +72,16 @@ static bool run_model_on(cli *x, const char *file, run_model *m, const prog_modu
     }
     for (uint32_t i = 0; i < m->n_outputs; i++)
         out[i] = arena_alloc(&c->mem, m->outputs[i].bytes + 1, 64);
-    if (!vta_model_run(c, p, in, out, &o, cli_get(x, OPT_TIMELINE, NULL), &report) || !run_call(c, m) ||
+    if (!cli_cycle_model(x, &o.model) ||
+        !vta_model_run(c, p, in, out, &o, cli_get(x, OPT_DUMP_VECTORS, NULL), &report) || !run_call(c, m) ||
         !has_regions(x, file, &report) || !compare(x, file, m, (uint8_t *const *)(void *)out, &report))
         return false;
-    if (cli_has(x, OPT_CYCLE))
-        print_layers(x, &report);
-    return true;
+    if (cli_has(x, OPT_JSON))
+        vta_model_json(c, &report, file, &x->out);
+    else if (cli_has(x, OPT_CYCLE))
+        vta_model_print(c, &report, &x->out);
+    const vta_cycle_report whole = run_vta_whole(&report.stream);
+    return !timeline || run_vta_write_timeline(c, vta_text_config(c), &whole, report.stream.insns.data, timeline);
 }
 
 static bool on_file(cli *x, const char *file, uint64_t *state)

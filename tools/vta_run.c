@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "driver/run_vta.h"
+#include "driver/vta_vectors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,61 +86,24 @@ static bool write_outputs(cli *x, const loaded *l)
     return true;
 }
 
-/* --- vectors: what a hardware test bench needs to repeat the run -------------------------------------------------- */
+/* --- vectors ------------------------------------------------------------------------------------------------------ */
 
-static bool dump(cli *x, const char *dir, const char *name, const char *suffix, const void *data, size_t bytes)
+static vta_vectors vectors_of(cli *x, const loaded *l)
 {
-    const char *file = arena_printf(&x->c->mem, "%s/%s%s", dir, name, suffix);
-    return compiler_write_file(x->c, file, data, bytes);
-}
-
-static bool dump_buffers(cli *x, const loaded *l, const char *suffix)
-{
-    const char *dir = cli_get(x, OPT_DUMP_VECTORS, NULL);
-    for (uint32_t i = 0; dir && i < l->program->n_buffers; i++)
-        if (!dump(x, dir, l->program->buffers[i].name, suffix, l->bindings[i + 1].host,
-                  (size_t)l->program->buffers[i].bytes))
-            return false;
-    return true;
-}
-
-/* The stream with its addresses, micro-ops, and vectors.json, which says where each file lies in DRAM. */
-static bool dump_stream(cli *x, const loaded *l)
-{
-    const char *dir = cli_get(x, OPT_DUMP_VECTORS, NULL);
     const vta_program *p = l->program;
-    char bitstream[80];
-    writer w;
-    if (!dir)
-        return true;
-    vta_config_bitstream(&p->config, bitstream, sizeof bitstream);
-    writer_init(&w, &x->c->mem);
-    json_out j = json_out_begin(&w, JSON_OUT_LINE);
-    json_out_object(&j, NULL);
-    json_out_text(&j, "config", arena_printf(&x->c->mem, "%s_%s", p->config.target, bitstream));
-    json_out_object(&j, "instructions");
-    json_out_text(&j, "file", "instructions.bin");
-    json_out_uint(&j, "count", p->n_insns);
-    json_out_end(&j);
-    json_out_object(&j, "micro_ops");
-    json_out_text(&j, "file", "micro_ops.bin");
-    json_out_uint(&j, "address", l->bindings[0].phys);
-    json_out_uint(&j, "count", p->n_uops);
-    json_out_end(&j);
-    json_out_array(&j, "buffers");
+    vta_vectors_buffer *all = arena_array(&x->c->mem, vta_vectors_buffer, p->n_buffers + 1u);
     for (uint32_t i = 0; i < p->n_buffers; i++) {
-        json_out_object(&j, NULL);
-        json_out_text(&j, "name", p->buffers[i].name);
-        json_out_uint(&j, "address", l->bindings[i + 1].phys);
-        json_out_uint(&j, "bytes", p->buffers[i].bytes);
-        json_out_end(&j);
+        all[i] = (vta_vectors_buffer){p->buffers[i].name, l->bindings[i + 1]};
+        all[i].memory.bytes = (size_t)p->buffers[i].bytes;
     }
-    json_out_end(&j);
-    json_out_end(&j);
-    w_str(&w, "\n");
-    return dump(x, dir, "instructions", ".bin", l->insns, p->n_insns * sizeof *l->insns) &&
-           dump(x, dir, "micro_ops", ".bin", p->uops, p->n_uops * sizeof *p->uops) &&
-           dump(x, dir, "vectors", ".json", w.data, w.len);
+    return (vta_vectors){.config = &p->config,
+                         .insns = l->insns,
+                         .uops = p->uops,
+                         .uop_address = l->bindings[0].phys,
+                         .buffers = all,
+                         .n_insns = p->n_insns,
+                         .n_uops = p->n_uops,
+                         .n_buffers = p->n_buffers};
 }
 
 /* --- run ---------------------------------------------------------------------------------------------------------- */
@@ -168,12 +132,16 @@ static bool run_loaded(cli *x, loaded *l)
 {
     vta_error e;
     char text[600];
-    if (!make_buffers(x, l) || !read_inputs(x, l) || !dump_stream(x, l) || !dump_buffers(x, l, ".before.bin"))
+    const char *dir = cli_get(x, OPT_DUMP_VECTORS, NULL);
+    if (!make_buffers(x, l) || !read_inputs(x, l))
+        return false;
+    const vta_vectors v = vectors_of(x, l);
+    if (dir && (!vta_vectors_stream(x->c, &v, dir) || !vta_vectors_memory(x->c, &v, dir, ".before.bin")))
         return false;
     if (vta_sim_run(l->sim, l->insns, l->program->n_insns, &e) != VTA_OK)
         return vta_report(x, &e);
     warn_of_tokens(x, l->sim);
-    if (!dump_buffers(x, l, ".after.bin") || !write_outputs(x, l))
+    if ((dir && !vta_vectors_memory(x->c, &v, dir, ".after.bin")) || !write_outputs(x, l))
         return false;
     vta_counters_print(vta_sim_counters(l->sim), text, sizeof text);
     w_fmt(&x->out, "%s\n", text);
@@ -222,15 +190,26 @@ static void print_report(writer *w, const vta_cycle_report *r)
     w_str(w, "\n");
 }
 
+bool cli_cycle_model(cli *x, vta_cycle_options *out)
+{
+    const int profile = cli_choice(x, OPT_PROFILE, "chisel|hls", "chisel");
+    long bus = 0, latency = 0;
+    if (profile < 0 || !cli_number(x, OPT_BUS_BITS, 8, 4096, 0, &bus) ||
+        !cli_number(x, OPT_LATENCY, 1, 1000000, 0, &latency))
+        return false;
+    out->profile = profile == 0 ? VTA_CYCLE_CHISEL : VTA_CYCLE_HLS;
+    out->bus_bits = (uint32_t)bus;
+    out->latency = (uint32_t)latency;
+    return true;
+}
+
 bool vta_trace(cli *x, const vta_program *p)
 {
-    int profile = cli_choice(x, OPT_PROFILE, "chisel|hls", "chisel");
     vta_cycle_options o = {.profile = VTA_CYCLE_CHISEL};
     vta_cycle_report r;
     vta_error e;
-    if (profile < 0)
+    if (!cli_cycle_model(x, &o))
         return false;
-    o.profile = profile == 0 ? VTA_CYCLE_CHISEL : VTA_CYCLE_HLS;
     if (vta_cycle_time(&p->config, &o, p->insns, p->n_insns, &r, &e) != VTA_OK)
         return vta_report(x, &e);
     const char *out = cli_get(x, OPT_OUT, NULL);

@@ -85,6 +85,7 @@ typedef struct model {
     const vta_insn *insns;
     uint32_t count, ring_size;
     uint64_t now, port_free[PORTS], tokens[VTA_TOKEN_QUEUES];
+    uint64_t given[VTA_TOKEN_QUEUES]; /* when a queue that was empty got a token */
     fetch fetch;
     stage stage[VTA_STAGE_COUNT]; /* [0] is not used */
     vta_cycle_report *report;
@@ -207,6 +208,7 @@ static void move_burst(model *m, enum vta_stage which)
                (uint64_t)m->profile->store_element * ((bytes + o->element_bytes - 1) / o->element_bytes);
     }
     m->report->dram_beats += beats;
+    m->report->spans[s->span].beats += (uint32_t)beats;
     s->work += cost;
     s->available = m->port_free[port] = m->now + cost;
     s->offset += bytes;
@@ -247,15 +249,25 @@ static void start_op(model *m, enum vta_stage which)
     stage *s = &m->stage[which];
     const op *o = &s->ring[s->head];
     vta_stage_cycles *c = &m->report->stage[which];
-    for (int flag = VTA_POP_PREV; flag <= VTA_POP_NEXT; flag++)
-        if (o->flags >> flag & 1)
-            m->tokens[vta_token_queue_of(which, (enum vta_dep_flag)flag)]--;
+    int last = 0;
+    for (int flag = VTA_POP_PREV, seen = 0; flag <= VTA_POP_NEXT; flag++) {
+        const int queue = vta_token_queue_of(which, (enum vta_dep_flag)flag);
+        if (!(o->flags >> flag & 1))
+            continue;
+        m->tokens[queue]--;
+        last = !seen++ || m->given[queue] > m->given[last] ? queue : last;
+    }
     uint64_t had_work = max64(s->free, o->arrival);
     c->wait_fetch += had_work - s->free;
     c->wait_token += m->now - had_work;
     s->start = m->now;
     s->span = m->report->n_spans++;
-    m->report->spans[s->span] = (vta_span){o->insn, (uint8_t)which, o->arrival, m->now, 0};
+    m->report->spans[s->span] = (vta_span){.insn = o->insn,
+                                           .stage = (uint8_t)which,
+                                           .queue = (uint8_t)last,
+                                           .ready = o->arrival,
+                                           .start = m->now,
+                                           .waited = m->now - had_work};
     s->row = s->offset = 0;
     s->work = 0;
     bool moves = o->cycles == 0 && o->rows > 0;
@@ -274,6 +286,8 @@ static void end_op(model *m, enum vta_stage which)
         if (!(o->flags >> flag & 1))
             continue;
         uint64_t *tokens = &m->tokens[vta_token_queue_of(which, (enum vta_dep_flag)flag)];
+        if (*tokens == 0)
+            m->given[vta_token_queue_of(which, (enum vta_dep_flag)flag)] = m->now;
         if (*tokens < m->options.token_queue)
             (*tokens)++;
         else
@@ -284,6 +298,7 @@ static void end_op(model *m, enum vta_stage which)
     c->wait_dram += s->end - s->start - busy;
     c->wait_token += m->now - s->end;
     m->report->spans[s->span].end = s->end;
+    m->report->spans[s->span].work = busy;
     s->free = m->now;
     s->phase = WAITS;
     s->head = (s->head + 1) % m->ring_size;
@@ -334,7 +349,8 @@ static vta_status fetch_burst(model *m, vta_error *e)
     uint64_t beats = beats_of(m, 0, (f->burst_end - f->next) * VTA_INSN_BYTES);
     uint64_t cost = beats + m->options.command_cycles;
     f->span = m->report->n_spans++;
-    m->report->spans[f->span] = (vta_span){f->next, VTA_STAGE_NONE, f->clock, m->now, 0};
+    m->report->spans[f->span] = (vta_span){
+        .insn = f->next, .stage = VTA_STAGE_NONE, .beats = (uint32_t)beats, .ready = f->clock, .start = m->now};
     m->report->dram_beats += beats;
     c->wait_dram += m->now - f->clock;
     c->busy += cost;

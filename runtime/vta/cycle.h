@@ -10,15 +10,6 @@
 extern "C" {
 #endif
 
-/* Token queues between neighbours; load is the first stage, store the last. */
-enum vta_token_queue {
-    VTA_LOAD_TO_COMPUTE,
-    VTA_COMPUTE_TO_LOAD,
-    VTA_COMPUTE_TO_STORE,
-    VTA_STORE_TO_COMPUTE,
-    VTA_TOKEN_QUEUES
-};
-
 /* The dependency flags of an instruction, as bits and as columns of vta_token_queue_of. */
 enum vta_dep_flag { VTA_POP_PREV, VTA_POP_NEXT, VTA_PUSH_PREV, VTA_PUSH_NEXT, VTA_DEP_FLAGS };
 

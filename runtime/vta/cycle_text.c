@@ -39,6 +39,22 @@ static const char *const kind_colours[] = {
 
 static const char *const lane_names[VTA_STAGE_COUNT] = {"fetch", "load", "compute", "store"};
 
+/* Who waits for a token there. */
+static const char *const queue_names[VTA_TOKEN_QUEUES] = {
+    [VTA_LOAD_TO_COMPUTE] = "compute waits for load",
+    [VTA_COMPUTE_TO_LOAD] = "load waits for compute",
+    [VTA_COMPUTE_TO_STORE] = "store waits for compute",
+    [VTA_STORE_TO_COMPUTE] = "compute waits for store",
+};
+
+static uint64_t read_bytes(const vta_section_cycles *s)
+{
+    uint64_t sum = 0;
+    for (int m = 0; m < VTA_MEM_COUNT; m++)
+        sum += m == VTA_MEM_OUT ? 0 : s->bytes[m];
+    return sum;
+}
+
 /* --- spans -------------------------------------------------------------------------------------------------------- */
 
 static kind kind_of(const vta_geometry *g, const vta_span *s, const vta_insn *insns)
@@ -117,6 +133,41 @@ static void trace_token(void *user, const vta_span *from, const vta_span *to)
             t->tokens, to->stage, (unsigned long long)to->start);
 }
 
+/* Text in quotes: names come from models. */
+static void put_name(vta_text *t, const char *name)
+{
+    for (; *name; name++)
+        if (*name == '"' || *name == '\\')
+            vta_put(t, "\\%c", *name);
+        else if ((unsigned char)*name < 0x20)
+            vta_put(t, "\\u%04x", (unsigned char)*name);
+        else
+            vta_put(t, "%c", *name);
+}
+
+static void trace_sections(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, vta_text *t)
+{
+    vta_section_cycles s;
+    if (r->n_sections > 0)
+        vta_put(t, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":%d,"
+                   "\"args\":{\"name\":\"layers\"}}", VTA_STAGE_COUNT);
+    for (uint32_t i = 0; i < r->n_sections; i++) {
+        vta_cycle_section(g, r, insns, i, &s);
+        vta_put(t, ",\n{\"name\":\"");
+        put_name(t, r->sections[i].name);
+        vta_put(t, "\",\"cat\":\"layer\",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%llu,\"dur\":%llu,\"args\":{",
+                VTA_STAGE_COUNT, (unsigned long long)s.start, (unsigned long long)(s.end - s.start));
+        for (int k = VTA_STAGE_LOAD; k < VTA_STAGE_COUNT; k++)
+            vta_put(t, "\"%s busy\":%llu,\"%s waits for the port\":%llu,", lane_names[k],
+                    (unsigned long long)s.busy[k], lane_names[k], (unsigned long long)s.wait_port[k]);
+        for (int k = 0; k < VTA_TOKEN_QUEUES; k++)
+            vta_put(t, "\"%s\":%llu,", queue_names[k], (unsigned long long)s.wait_token[k]);
+        vta_put(t, "\"instructions\":%llu,\"bytes read\":%llu,\"bytes written\":%llu,\"bound\":\"%s\"}}",
+                (unsigned long long)s.insns, (unsigned long long)read_bytes(&s),
+                (unsigned long long)s.bytes[VTA_MEM_OUT], lane_names[s.bound]);
+    }
+}
+
 size_t vta_cycle_chrome_trace(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, char *out,
                               size_t size)
 {
@@ -138,6 +189,7 @@ size_t vta_cycle_chrome_trace(const vta_geometry *g, const vta_cycle_report *r, 
                 kind_names[kind_of(g, s, insns)], lane_names[s->stage], s->stage, (unsigned long long)s->start,
                 (unsigned long long)(s->end - s->start), s->insn, (unsigned long long)s->ready);
     }
+    trace_sections(g, r, insns, &t.text);
     each_token(g, r, insns, trace_token, &t);
     vta_put(&t.text, "\n]}\n");
     return t.text.length;
@@ -179,6 +231,105 @@ static uint64_t tick_step(uint64_t cycles)
     return step;
 }
 
+/* --- layers: a band above the lanes, and a table below them --- */
+
+enum { ROW_HEIGHT = 17, BAND_TOP = 29, BAND_HEIGHT = 13 };
+
+static int table_height(const vta_cycle_report *r)
+{
+    return r->n_sections == 0 ? 0 : ROW_HEIGHT * ((int)r->n_sections + 2) + 10;
+}
+
+/* At most `most` characters; what XML takes for its own is written so that it does not. */
+static void put_label(vta_text *t, const char *name, size_t most)
+{
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < n && i < most; i++) {
+        const char *own = name[i] == '<' ? "&lt;" : name[i] == '>' ? "&gt;" : name[i] == '&' ? "&amp;" : NULL;
+        if (own)
+            vta_put(t, "%s", own);
+        else if ((unsigned char)name[i] >= 0x20 && (unsigned char)name[i] < 0x7f)
+            vta_put(t, "%c", name[i]);
+        else
+            vta_put(t, "?");
+    }
+    if (n > most)
+        vta_put(t, "..");
+}
+
+static void draw_band(drawing *d, const vta_cycle_report *r, uint32_t i, const vta_section_cycles *s)
+{
+    const double from = x_of(d, s->start), width = x_of(d, s->end) - from;
+    vta_put(&d->text, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>", from, BAND_TOP,
+            width, BAND_HEIGHT, i % 2 ? "#dfe5ee" : "#c9d3e3");
+    put_label(&d->text, r->sections[i].name, 200);
+    vta_put(&d->text, ": %llu cycles, %llu to %llu</title></rect>\n", (unsigned long long)(s->end - s->start),
+            (unsigned long long)s->start, (unsigned long long)s->end);
+    if (width < 40)
+        return;
+    vta_put(&d->text, "<text x=\"%.2f\" y=\"%d\" font-size=\"10\" pointer-events=\"none\">", from + 3,
+            BAND_TOP + 10);
+    put_label(&d->text, r->sections[i].name, (size_t)(width / 6.5));
+    vta_put(&d->text, "</text>\n");
+}
+
+static void draw_cell(drawing *d, int x, int y, uint64_t value)
+{
+    vta_put(&d->text, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%llu</text>\n", x, y, (unsigned long long)value);
+}
+
+enum { BAR_LEFT = PLOT_LEFT + 310, BAR_WIDTH = 180, CELLS_LEFT = BAR_LEFT + BAR_WIDTH + 70 };
+
+/* Cycles as a bar of the slowest layer's; the dark part of it is the unit's that has most to do. */
+static void draw_row(drawing *d, const vta_cycle_report *r, uint32_t i, int y, const vta_section_cycles *s,
+                     uint64_t slowest)
+{
+    const uint64_t cycles = s->end - s->start;
+    const double scale = slowest ? (double)BAR_WIDTH / (double)slowest : 0;
+    vta_put(&d->text, "<text x=\"%d\" y=\"%d\">", PLOT_LEFT, y);
+    put_label(&d->text, r->sections[i].name, 42);
+    vta_put(&d->text,
+            "</text>\n<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"#d5dae1\"/>"
+            "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>\n",
+            BAR_LEFT, y - 10, (double)cycles * scale, BAR_LEFT, y - 10, (double)s->least * scale,
+            s->bound == VTA_STAGE_LOAD      ? kind_colours[KIND_INP]
+            : s->bound == VTA_STAGE_COMPUTE ? kind_colours[KIND_GEMM]
+                                            : kind_colours[KIND_STORE]);
+    draw_cell(d, CELLS_LEFT, y, cycles);
+    vta_put(&d->text, "<text x=\"%d\" y=\"%d\">%s, %.0f %%</text>\n", CELLS_LEFT + 14, y, lane_names[s->bound],
+            cycles ? 100.0 * (double)s->least / (double)cycles : 0);
+    draw_cell(d, CELLS_LEFT + 190, y, read_bytes(s));
+    draw_cell(d, CELLS_LEFT + 280, y, s->bytes[VTA_MEM_OUT]);
+    draw_cell(d, CELLS_LEFT + 375, y, s->insns);
+    draw_cell(d, CELLS_LEFT + 485, y, s->wait_token[VTA_LOAD_TO_COMPUTE] + s->wait_token[VTA_STORE_TO_COMPUTE]);
+}
+
+static void draw_sections(drawing *d, const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns)
+{
+    static const struct {
+        const char *text;
+        int x;
+    } heads[] = {{"cycles", CELLS_LEFT},           {"bytes read", CELLS_LEFT + 190}, {"written", CELLS_LEFT + 280},
+                 {"instructions", CELLS_LEFT + 375}, {"compute waits", CELLS_LEFT + 485}};
+    vta_section_cycles s;
+    uint64_t slowest = 0;
+    int y = SVG_HEIGHT + 4;
+    for (uint32_t i = 0; i < r->n_sections; i++) {
+        vta_cycle_section(g, r, insns, i, &s);
+        slowest = s.end - s.start > slowest ? s.end - s.start : slowest;
+        draw_band(d, r, i, &s);
+    }
+    vta_put(&d->text, "<g fill=\"#6b7280\"><text x=\"%d\" y=\"%d\">layer</text><text x=\"%d\" y=\"%d\">bound by"
+                      "</text>\n", PLOT_LEFT, y, CELLS_LEFT + 14, y);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        vta_put(&d->text, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", heads[i].x, y, heads[i].text);
+    vta_put(&d->text, "</g>\n");
+    for (uint32_t i = 0; i < r->n_sections; i++) {
+        vta_cycle_section(g, r, insns, i, &s);
+        draw_row(d, r, i, y += ROW_HEIGHT, &s, slowest);
+    }
+}
+
 static void draw_frame(drawing *d, const vta_cycle_report *r)
 {
     vta_put(
@@ -187,7 +338,7 @@ static void draw_frame(drawing *d, const vta_cycle_report *r)
         "font-size=\"12\" fill=\"#1f2937\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
         "<text x=\"%d\" y=\"24\" font-size=\"14\" font-weight=\"bold\">%llu cycles</text>\n"
         "<text x=\"%d\" y=\"24\" text-anchor=\"end\" fill=\"#6b7280\">busy</text>\n",
-        PLOT_LEFT + PLOT_WIDTH + PLOT_RIGHT, SVG_HEIGHT, PLOT_LEFT, (unsigned long long)r->cycles,
+        PLOT_LEFT + PLOT_WIDTH + PLOT_RIGHT, SVG_HEIGHT + table_height(r), PLOT_LEFT, (unsigned long long)r->cycles,
         PLOT_LEFT + PLOT_WIDTH + 52);
     for (int i = 0; i < VTA_STAGE_COUNT; i++) {
         int middle = lanes[i].top + lanes[i].height / 2 + 4;
@@ -317,6 +468,8 @@ size_t vta_cycle_svg(const vta_geometry *g, const vta_cycle_report *r, const vta
         vta_put(&d.text, "</g>\n");
     }
     draw_legend(&d, seen, arrows);
+    if (r->n_sections > 0)
+        draw_sections(&d, g, r, insns);
     vta_put(&d.text, "</svg>\n");
     return d.text.length;
 }

@@ -150,12 +150,30 @@ typedef struct vta_cycle_options {
     uint32_t unit_fill;      /* cycles of a GEMM or ALU beside its micro-ops; 0: 7 */
 } vta_cycle_options;
 
+/* Token queues between neighbours; load is the first stage, store the last. */
+enum vta_token_queue {
+    VTA_LOAD_TO_COMPUTE,
+    VTA_COMPUTE_TO_LOAD,
+    VTA_COMPUTE_TO_STORE,
+    VTA_STORE_TO_COMPUTE,
+    VTA_TOKEN_QUEUES
+};
+
 /* An instruction's stay in its stage; of fetch (VTA_STAGE_NONE): a burst of instructions, `insn` being the first. */
 typedef struct vta_span {
     uint32_t insn;              /* index in the stream */
     uint8_t stage;              /* enum vta_stage */
+    uint8_t queue;              /* the token that it waited for last (enum vta_token_queue) */
+    uint32_t beats;             /* of the DRAM port */
     uint64_t ready, start, end; /* arrived in its queue, began (tokens there), ended. Fetch: asked, data came, queued */
+    uint64_t waited, work;      /* for tokens before it began; cycles in which it computed or data moved */
 } vta_span;
+
+/* A part of a stream with a name, as a layer of a model is: from instruction `first` to where the next one begins. */
+typedef struct vta_section {
+    const char *name;
+    uint32_t first;
+} vta_section;
 
 /* They add up to the report's cycles. wait_token: for a token, or for room where tokens go; fetch: for room in a
  * stage's queue. wait_dram: begun, but no data move. wait_fetch: nothing to do yet. idle: nothing to do any more. */
@@ -170,6 +188,8 @@ typedef struct vta_cycle_report {
     uint64_t lost_tokens;                    /* Chisel: pushed while the counter stood at its most */
     vta_span *spans; /* one per instruction and per fetched burst, in order of start; owned by the report */
     uint32_t n_spans;
+    const vta_section *sections; /* what timelines name, in order; set by who knows, and not owned. NULL: nothing */
+    uint32_t n_sections;
 } vta_cycle_report;
 
 /* Times a stream; it only looks at fields, so no data are needed. VTA_DEADLOCK names the waiting instruction of each
@@ -177,6 +197,21 @@ typedef struct vta_cycle_report {
 vta_status vta_cycle_time(const vta_config *c, const vta_cycle_options *o, const vta_insn *insns, uint32_t count,
                           vta_cycle_report *out, vta_error *e);
 void vta_cycle_release(vta_cycle_report *r);
+/* What a section takes. Sections follow each other without gaps: their cycles add up to the report's. */
+typedef struct vta_section_cycles {
+    uint64_t start, end;                  /* from when all before it has ended to when it has */
+    uint64_t insns, gemm, alu;            /* instructions; operations of the two units, one for each tile */
+    uint64_t busy[VTA_STAGE_COUNT];       /* [0], fetch, is not counted, as below */
+    uint64_t wait_port[VTA_STAGE_COUNT];  /* begun, but no data move */
+    uint64_t wait_token[VTA_TOKEN_QUEUES]; /* by the stage that takes tokens from there */
+    uint64_t compute_loads;               /* of compute's busy cycles: loads of micro-ops and accumulators */
+    uint64_t bytes[VTA_MEM_COUNT];        /* of DRAM, read into a memory; of VTA_MEM_OUT written */
+    uint64_t two;                         /* cycles in which two stages at least are at work */
+    enum vta_stage bound;                 /* which has most to do: load (all reads), compute (GEMM and ALU) or store */
+    uint64_t least;                       /* its busy cycles, which are a lower bound of the section's */
+} vta_section_cycles;
+void vta_cycle_section(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, uint32_t section,
+                       vta_section_cycles *out);
 /* Timeline of a report: Chrome trace events (JSON), and an SVG with one lane per stage. Return the length. */
 size_t vta_cycle_chrome_trace(const vta_geometry *g, const vta_cycle_report *r, const vta_insn *insns, char *out,
                               size_t size);

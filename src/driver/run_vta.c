@@ -16,9 +16,7 @@ typedef struct recorder {
     vta_device inner, device;
     uint32_t runs;
     VEC(vta_memory) memories;
-    VEC(vta_insn) insns;
-    VEC(vta_span) spans;
-    vta_cycle_report total;
+    run_vta_stream all;
 } recorder;
 
 static void add_stages(vta_cycle_report *to, const vta_cycle_report *r)
@@ -34,26 +32,42 @@ static void add_stages(vta_cycle_report *to, const vta_cycle_report *r)
     to->lost_tokens += r->lost_tokens;
 }
 
-/* The stream that ran last goes behind those before it, in instructions and in time. */
-static void keep(recorder *k, const vta_insn *insns, uint32_t count)
+void run_vta_join(compiler *c, run_vta_stream *to, const vta_cycle_report *r, const vta_insn *insns, uint32_t count)
 {
-    const vta_cycle_report *r = vta_cycle_last(&k->inner);
-    const uint32_t before = k->insns.len;
-    const uint64_t start = k->total.cycles;
-    if (!r)
-        return;
+    const uint32_t before = to->insns.len;
+    const uint64_t start = to->total.cycles;
     for (uint32_t i = 0; i < count; i++)
-        vec_push(&k->c->mem, &k->insns, insns[i]);
+        vec_push(&c->mem, &to->insns, insns[i]);
     for (uint32_t i = 0; i < r->n_spans; i++) {
         vta_span s = r->spans[i];
         s.insn += before;
         s.ready += start;
         s.start += start;
         s.end += start;
-        vec_push(&k->c->mem, &k->spans, s);
+        vec_push(&c->mem, &to->spans, s);
     }
-    add_stages(&k->total, r);
-    k->total.cycles += r->cycles;
+    for (uint32_t i = 0; i < r->n_sections; i++)
+        vec_push(&c->mem, &to->sections, ((vta_section){r->sections[i].name, r->sections[i].first + before}));
+    add_stages(&to->total, r);
+    to->total.cycles += r->cycles;
+}
+
+vta_cycle_report run_vta_whole(const run_vta_stream *s)
+{
+    vta_cycle_report r = s->total;
+    r.spans = s->spans.data;
+    r.n_spans = s->spans.len;
+    r.sections = s->sections.data;
+    r.n_sections = s->sections.len;
+    return r;
+}
+
+/* The stream that ran last goes behind those before it, in instructions and in time. */
+static void keep(recorder *k, const vta_insn *insns, uint32_t count)
+{
+    const vta_cycle_report *r = vta_cycle_last(&k->inner);
+    if (r)
+        run_vta_join(k->c, &k->all, r, insns, count);
 }
 
 static vta_status recorder_alloc(void *self, size_t bytes, bool cached, vta_memory *out, vta_error *e)
@@ -129,6 +143,7 @@ typedef struct vta_call {
     const tir_func *f;
     vta_context *x;
     vta_buffer *handles;
+    recorder *device;
 } vta_call;
 
 static bool check(vta_call *r, vta_status s)
@@ -138,6 +153,12 @@ static bool check(vta_call *r, vta_status s)
         return true;
     vta_context_last_error(r->x, &e);
     return vta_code_report(r->c, &e);
+}
+
+static void note_layer(void *ctx, const char *name, uint32_t queued)
+{
+    recorder *k = ctx;
+    vec_push(&k->c->mem, &k->all.sections, ((vta_section){name, k->all.insns.len + queued}));
 }
 
 static bool run_function(vta_call *r, void *const *params)
@@ -152,7 +173,8 @@ static bool run_function(vta_call *r, void *const *params)
         if (ok && i < r->f->n_params && bytes > 0) /* results too: what is not written stays as it is */
             ok = check(r, vta_buffer_write(r->x, r->handles[i], 0, params[i], bytes));
     }
-    ok = ok && vta_code_execute(r->c, r->f, r->x, r->handles);
+    const vta_code_watch watch = {r->device, note_layer};
+    ok = ok && vta_code_execute(r->c, r->f, r->x, r->handles, &watch);
     for (uint32_t i = r->f->n_inputs; i < r->f->n_params && ok; i++)
         ok = vta_code_bytes(list[i]) == 0 ||
              check(r, vta_buffer_read(r->x, r->handles[i], 0, params[i], vta_code_bytes(list[i])));
@@ -174,7 +196,7 @@ static void warn_of_tokens(vta_call *r)
 static bool run_context(recorder *k, const tir_func *f, void *const *params)
 {
     const vta_context_options o = {.left_tokens = VTA_LEFT_IGNORE};
-    vta_call r = {.c = k->c, .f = f};
+    vta_call r = {.c = k->c, .f = f, .device = k};
     vta_error e = {VTA_OK, ""};
     const size_t bytes = vta_context_bytes(&k->device, &o);
     void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -194,11 +216,9 @@ static void take_report(recorder *k, run_vta_report *out)
 {
     k->inner.driver->counters(k->inner.self, out->counters, sizeof out->counters);
     out->runs = k->runs;
-    out->insns = k->insns.data;
-    out->n_insns = k->insns.len;
-    out->cycles = k->total;
-    out->cycles.spans = k->spans.data;
-    out->cycles.n_spans = k->spans.len;
+    out->insns = k->all.insns.data;
+    out->n_insns = k->all.insns.len;
+    out->cycles = run_vta_whole(&k->all);
 }
 
 bool run_vta_call(compiler *c, const tir_func *f, void *const *params, const run_vta_options *o, run_vta_report *out)

@@ -21,6 +21,19 @@ typedef struct run_vta_report {
     vta_cycle_report cycles; /* with `cycle`; not to be released */
 } run_vta_report;
 
+/* Streams that ran, one behind the other, with the layers in them. */
+typedef struct run_vta_stream {
+    VEC(vta_insn) insns;
+    VEC(vta_span) spans;
+    VEC(vta_section) sections;
+    vta_cycle_report total; /* without spans and sections */
+} run_vta_stream;
+
+/* Puts a stream behind those before it, in instructions and in time. */
+void run_vta_join(compiler *c, run_vta_stream *to, const vta_cycle_report *r, const vta_insn *insns, uint32_t count);
+/* One report of them all; it holds on to s, and is not to be released. */
+vta_cycle_report run_vta_whole(const run_vta_stream *s);
+
 /* params[i]: bytes of parameter i of f; inputs are read, the others are written. `out` may be NULL. */
 bool run_vta_call(compiler *c, const tir_func *f, void *const *params, const run_vta_options *o, run_vta_report *out);
 /* f, whose parameters are the inputs and results of p's main, as what run and verify call; the report is of the last

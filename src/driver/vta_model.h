@@ -5,24 +5,24 @@
 #include "driver/run_vta.h"
 #include "prog/prog.h"
 
-/* A layer of a region, on the cycle model. */
-typedef struct vta_model_layer {
-    const char *region, *name;
-    uint64_t cycles;     /* of the layer alone, with a synchronisation of its own */
-    uint64_t gemm;       /* operations of the matrix unit, one a cycle at best */
-    uint64_t busy[3];    /* cycles in which load, compute, store worked */
-    uint64_t overlapped; /* in which two of them did */
-} vta_model_layer;
+/* A region that ran: its layers are the stream's sections from `first` on. */
+typedef struct vta_model_region {
+    const char *name;
+    uint32_t first, n_layers;
+    uint64_t cycles;
+} vta_model_region;
 
 typedef struct vta_model_report {
-    VEC(vta_model_layer) layers; /* with `cycle` */
-    uint64_t cycles;             /* of all regions as they run; with `cycle` */
-    uint64_t busy[3], overlapped;
-    uint32_t regions;
+    VEC(vta_model_region) regions;
+    run_vta_stream stream; /* of all regions; with `cycle` */
 } vta_model_report;
 
-/* Runs m's main; in and out as prog_interpret. Each kernel of the target `vta` runs on a simulator of its own; with
- * o->cycle each of its layers once more alone. With `timeline` not NULL that of the largest region is written there. */
+/* Runs m's main; in and out as prog_interpret. Each kernel of the target `vta` runs on a simulator of its own. With
+ * `vectors` not NULL each leaves its stream, and what its memory holds before and behind it, in a folder there. */
 bool vta_model_run(compiler *c, const prog_module *m, void *const *in, void *const *out, const run_vta_options *o,
-                   const char *timeline, vta_model_report *report);
+                   const char *vectors, vta_model_report *report);
+
+/* What each layer takes, for the device of c: a table, and an object of JSON for the key `vta`. */
+void vta_model_print(compiler *c, const vta_model_report *r, writer *out);
+void vta_model_json(compiler *c, const vta_model_report *r, const char *file, writer *out);
 #endif

@@ -30,6 +30,7 @@ typedef struct machine {
     tir_map device;           /* statements with a call of the run-time in them */
     uint8_t *data;            /* where the view that is allocated next starts */
     tir_stmt *kernel;         /* body of the kernel that is recorded */
+    const vta_code_watch *watch; /* NULL: nobody wants to know */
     bool capturing;
     bool *full; /* capturing: what queue and log do not hold is told here and not reported */
     bool ok;
@@ -388,6 +389,9 @@ static void attribute(machine *m, tir_stmt *s)
         push_kernel(m, s);
         return;
     }
+    const vta_insn *queued;
+    if (m->watch && strcmp(s->key, "vta_layer") == 0)
+        m->watch->layer(m->watch->ctx, s->node, vta_queued(m->x, &queued));
     if (strcmp(s->key, "buffer_data") == 0 && s->value->kind == TIR_EXTERN && s->value->n_args == 2)
         m->data = vta_buffer_cpu_ptr(m->x, buffer_of(m, s->value->args[1]));
     execute(m, s->body);
@@ -479,9 +483,10 @@ static bool run(machine *m)
     return m->ok;
 }
 
-bool vta_code_execute(compiler *c, const tir_func *f, vta_context *x, const vta_buffer *buffers)
+bool vta_code_execute(compiler *c, const tir_func *f, vta_context *x, const vta_buffer *buffers,
+                      const vta_code_watch *watch)
 {
-    machine m = {.c = c, .f = f, .x = x, .buffers = buffers, .ok = true};
+    machine m = {.c = c, .f = f, .x = x, .buffers = buffers, .watch = watch, .ok = true};
     return run(&m);
 }
 

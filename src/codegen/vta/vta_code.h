@@ -24,10 +24,17 @@ bool vta_code_check(compiler *c, const tir_func *f);
 /* An error of the VTA library as a diagnostic; false. */
 bool vta_code_report(compiler *c, const vta_error *e);
 
+/* Who wants to know where a layer of a region begins: `queued` instructions of it have not run yet. */
+typedef struct vta_code_watch {
+    void *ctx;
+    void (*layer)(void *ctx, const char *name, uint32_t queued);
+} vta_code_watch;
+
 /* exec.c: makes the calls of f on `x`, buffers[i] being the device's memory for buffer i of vta_code_buffers. Barriers,
  * kernels, synchronisation are the function's own: it ends with a synchronisation. False after a diagnostic that names
- * the statement; what is queued is dropped. */
-bool vta_code_execute(compiler *c, const tir_func *f, vta_context *x, const vta_buffer *buffers);
+ * the statement; what is queued is dropped. `watch` may be NULL. */
+bool vta_code_execute(compiler *c, const tir_func *f, vta_context *x, const vta_buffer *buffers,
+                      const vta_code_watch *watch);
 
 /* capture.c: f as constant data for vta_replay. binding[i]: which buffer of vta_code_buffers binding i + 1 is. */
 typedef struct vta_code_captured {
