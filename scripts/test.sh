@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz|fuzz-long|golden-update. CONTRIBUTING.md: what runs when.
+# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz|fuzz-long|golden-update. What runs when is in
+# CONTRIBUTING.md.
 # A stage is a command; its log lies in build/logs. Its counts are the last "N passed, N failed[, N skipped]" that it
 # prints; a stage that prints none counts as one test. The last line of the run is the sum.
 # SPDX-License-Identifier: Apache-2.0
@@ -88,13 +89,15 @@ fuzz_one() {
 }
 
 fuzz_targets() {
-    products=fuzz configure_and_build "$build/fuzz" clang-19 -DLATHE_FUZZ=ON -DLATHE_SANITIZE=address,undefined || return
+    products=fuzz configure_and_build "$build/fuzz" clang-19 -DLATHE_FUZZ=ON -DLATHE_SANITIZE=address,undefined ||
+        return
     local good=0 bad=0 target name
     export -f fuzz_one
     export build limit seconds
     mkdir -p "$build/fuzz/found" "$build/fuzz/logs"
     find "$build"/fuzz/fuzz/fuzz_* -type f -executable \
-        | xargs -P "$jobs" -I{} bash -c 'f={}; fuzz_one "$f" > "$build/fuzz/logs/${f##*/}" 2>&1; echo $? >> "$build/fuzz/logs/${f##*/}"'
+        | xargs -P "$jobs" -I{} bash -c \
+            'f={}; log=$build/fuzz/logs/${f##*/}; fuzz_one "$f" > "$log" 2>&1; echo $? >> "$log"'
     for target in "$build"/fuzz/fuzz/fuzz_*; do
         name=${target##*/}
         if [ "$(tail -n 1 "$build/fuzz/logs/$name")" = 0 ]; then
@@ -215,6 +218,8 @@ all)
     start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
     start stage "modules elsewhere" "$python" test/py/vm.py --for aarch64 riscv64
     start stage "one module file" "$python" test/py/portable.py --lathe "$build/lathe"
+    start stage "stack frames" "$python" test/py/frames.py --lathe "$build/lathe" -j "$jobs"
+    start stage "long sums" "$python" test/py/sums.py --lathe "$build/lathe"
     start stage contract "$python" test/py/contract.py --lathe "$build/lathe"
     start stage "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
     start stage microcontrollers "$python" test/py/microcontrollers.py --lathe "$build/lathe"
