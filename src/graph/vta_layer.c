@@ -508,6 +508,27 @@ static bool read_view(reader *r, graph_node *n)
     return same || no(r, "it moves more than extents of 1");
 }
 
+/* Blocks of channels lie one behind the other, those of one operand together, as long as one tile has all images. */
+static bool read_concat(reader *r, graph_node *n)
+{
+    const vta_geometry g = vta_layer_device(r->c);
+    int64_t image[4];
+    r->out->kind = VTA_LAYER_CONCAT;
+    if (n->n_inputs > VTA_LAYER_DATA)
+        return no(r, "it has more than four operands");
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        r->out->data[i] = n->inputs[i];
+        if (n->inputs[i]->type.kind != TYPE_TENSOR || n->inputs[i]->type.shape.rank != 4 ||
+            graph_attr_int(n, "axis") != 1)
+            return no(r, "it is not along the channels of images");
+        if (!vta_layer_image(n->inputs[i], image) || image[1] % g.block_out != 0 || image[1] < 1)
+            return no(r, "its operands are no whole blocks of channels");
+        if (image[0] > (int64_t)g.batch)
+            return no(r, "its images are more than the rows of a tile");
+    }
+    return g.block_in == g.block_out || no(r, "the device's blocks of inputs and outputs differ");
+}
+
 static bool read_operator(reader *r, graph_value *v)
 {
     graph_node *n = v->def;
@@ -524,6 +545,8 @@ static bool read_operator(reader *r, graph_value *v)
         return read_upsample(r, n);
     if (is_op(n, "reshape"))
         return read_view(r, n);
+    if (is_op(n, "concatenate"))
+        return read_concat(r, n);
     return read_sums(r, v);
 }
 
@@ -535,7 +558,7 @@ static bool check_values(reader *r)
     int64_t image[4], least = -((int64_t)1 << (g.width[VTA_MEM_WGT] - 1));
     if (g.width[VTA_MEM_INP] != 8 || g.width[VTA_MEM_ACC] != 32)
         return no(r, "the device's numbers are not 8 bits and its sums 32");
-    for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < VTA_LAYER_DATA; i++)
         if (l->data[i] && (!is_i8(l->data[i]) || !vta_layer_image(l->data[i], image) || image[0] < 1))
             return no(r, "its data are not i8 of a known shape with 4 or 2 axes");
     if (!is_i8(l->result) || !vta_layer_image(l->result, image))

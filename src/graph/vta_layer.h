@@ -18,7 +18,8 @@
     X(VTA_LAYER_AVG_POOL, "average pool")                                             \
     X(VTA_LAYER_UPSAMPLE, "upsampling")                                               \
     X(VTA_LAYER_CLIP, "limits")                                                       \
-    X(VTA_LAYER_VIEW, "view") /* [N, C, 1, 1] as [N, C], or back: the same bytes */
+    X(VTA_LAYER_VIEW, "view") /* [N, C, 1, 1] as [N, C], or back: the same bytes */   \
+    X(VTA_LAYER_CONCAT, "concatenation") /* of whole blocks of channels: its operands are written where it lies */
 typedef enum vta_layer_kind {
 #define X(id, text) id,
     VTA_LAYERS(X)
@@ -26,10 +27,12 @@ typedef enum vta_layer_kind {
 } vta_layer_kind;
 const char *vta_layer_text(vta_layer_kind k);
 
+#define VTA_LAYER_DATA 4u /* operands that are data, at most */
+
 typedef struct vta_layer {
     vta_layer_kind kind;
     const graph_node *anchor; /* the operator that gives it its kind */
-    graph_value *data[2];     /* ADD has two; else [1] is NULL */
+    graph_value *data[VTA_LAYER_DATA]; /* ADD has two, CONCAT two or more; the others are NULL */
     graph_value *weights;     /* CONV: OIHW; ..._TRANSPOSE: IOHW; DENSE: K, N, or N, K with `transposed` */
     graph_value *bias;        /* i32, one for each output channel; NULL: none */
     graph_value *result;

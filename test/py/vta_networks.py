@@ -139,6 +139,17 @@ class Network:
         return self.epilogue(v, out, max(1, c // groups * kernel[0] * kernel[1] // (stride[0] * stride[1]))), \
             (n, out, oh, ow)
 
+    def concat(self, x, shape):
+        """With one to three others of its size, or itself: whole blocks of channels stay on the device."""
+        near = [(v, s) for v, s in self.images if s[:1] + s[2:] == shape[:1] + shape[2:]]
+        parts = [(x, shape)] + [self.r.choice(near) for _ in range(self.r.randint(1, 3))]
+        channels = sum(s[1] for _, s in parts)
+        if channels > 96:
+            return None
+        self.r.shuffle(parts)
+        v = self.emit(f"concatenate({', '.join(v for v, _ in parts)}) {{axis = 1}}", "j")
+        return v, (shape[0], channels) + tuple(shape[2:])
+
     def add(self, x, shape):
         others = [v for v, s in self.images if s == shape]
         other = self.r.choice(others)
@@ -201,7 +212,7 @@ class Network:
         while layers > 0:
             kinds = [self.conv] * 5 + [self.pool, self.pool]
             if sum(s == shape for _, s in self.images) > 0:
-                kinds += [self.add] * 2
+                kinds += [self.add] * 2 + [self.concat] * 2
             if shape[2] * shape[3] <= 64:
                 kinds += [self.upsample, self.conv_transpose]
             made = r.choice(kinds)(v, shape)

@@ -323,8 +323,9 @@ static border border_of(const packer *p, const vta_layer *l, const graph_value *
         b.kind = l->kind == VTA_LAYER_DENSE ? BORDER_PRODUCT : BORDER_WEIGHTS;
     else if (inner == l->bias)
         b.kind = BORDER_BIAS, b.half = vta_layer_half(l);
-    else if (inner == l->data[0] || inner == l->data[1])
-        b.kind = BORDER_DATA;
+    for (uint32_t i = 0; i < VTA_LAYER_DATA; i++)
+        if (inner == l->data[i])
+            b.kind = BORDER_DATA;
     b.transposed = l->transposed || l->kind == VTA_LAYER_CONV_TRANSPOSE;
     if (b.kind == BORDER_WEIGHTS && vta_layer_image(l->data[0], x) && vta_layer_image(l->result, y)) {
         b.in = x[1];

@@ -22,6 +22,9 @@ typedef struct place {
     bool negative;        /* a layer makes it, and some of its numbers may be below 0 */
     uint32_t maker;       /* the layer, or NOWHERE; set for fuse_sums, as is: */
     uint32_t readers;     /* how often it is an operand or a result of the region */
+    uint32_t whole;       /* the place that it is a part of, and 1; 0: none */
+    int64_t at;           /* of a part: tiles in front of it */
+    uint32_t slot;        /* of a whole that is no part itself, and 1; 0: none yet */
 } place;
 
 typedef struct step {
@@ -70,7 +73,8 @@ static te_vta_kind kind_of(vta_layer_kind k)
     case VTA_LAYER_AVG_POOL: return TE_VTA_SUM_POOL;
     case VTA_LAYER_UPSAMPLE: return TE_VTA_UPSAMPLING;
     case VTA_LAYER_CLIP:
-    case VTA_LAYER_VIEW: break;
+    case VTA_LAYER_VIEW:
+    case VTA_LAYER_CONCAT: break;
     }
     return TE_VTA_ELEMENTWISE;
 }
@@ -119,7 +123,8 @@ static const char *describe(compiler *c, const vta_layer *l, te_vta_layer *out)
 const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *out)
 {
     const char *why = describe(c, l, out);
-    return why || l->kind == VTA_LAYER_VIEW ? why : te_vta_layer_plan(c, out);
+    const bool moves_nothing = l->kind == VTA_LAYER_VIEW || l->kind == VTA_LAYER_CONCAT;
+    return why || moves_nothing ? why : te_vta_layer_plan(c, out);
 }
 
 static const char *plan_step(compiler *c, const step *s, te_vta_layer *out)
@@ -198,6 +203,40 @@ static bool keeps_sign(vta_layer_kind k)
     return k == VTA_LAYER_MAX_POOL || k == VTA_LAYER_AVG_POOL || k == VTA_LAYER_UPSAMPLE || k == VTA_LAYER_CLIP;
 }
 
+/* A value that is there already is copied: by limits that change nothing. */
+static uint32_t copy_place(lowering *l, uint32_t from)
+{
+    const uint32_t at = l->places.len;
+    place p = l->places.data[from];
+    p.buffer = NULL;
+    p.whole = 0;
+    vec_push(&l->c->mem, &l->places, p);
+    step s = {.operands = {from}, .n_operands = 1, .result = at, .name = "copy", .copied = p.bytes};
+    vec_push(&l->c->mem, &l->steps, s);
+    return at;
+}
+
+static bool add_concat(lowering *l, const graph_node *n, const vta_layer *layer)
+{
+    const vta_geometry g = vta_layer_device(l->c);
+    int64_t image[4], before = 0;
+    const uint32_t whole = add_place(l, n->outputs[0], NULL);
+    l->places.data[whole].bytes = tiled_bytes(l, layer->result);
+    for (uint32_t i = 0; i < VTA_LAYER_DATA && layer->data[i]; i++) {
+        uint32_t at = layer->data[i]->def ? NOWHERE : place_of(l, n->inputs[layer->data[i]->index]);
+        if (at == NOWHERE)
+            return refuse(l, n, vta_layer_text(layer->kind), "an operand of it is a constant of the region");
+        if (l->places.data[at].buffer || l->places.data[at].whole)
+            at = copy_place(l, at);
+        (void)vta_layer_image(layer->data[i], image);
+        l->places.data[at].whole = whole + 1;
+        l->places.data[at].at = before;
+        l->places.data[whole].negative |= l->places.data[at].negative;
+        before += image[1] / (int64_t)g.block_out * image[2] * image[3];
+    }
+    return true;
+}
+
 static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
 {
     step s = {.loc = n->loc, .name = n->loc.node && *n->loc.node ? n->loc.node : n->outputs[0]->name};
@@ -212,6 +251,8 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
         put(l, n->outputs[0], at);
         return true;
     }
+    if (s.layer.kind == VTA_LAYER_CONCAT)
+        return add_concat(l, n, &s.layer);
     why = te_vta_region_plan(l->c, &s.layer, &plan);
     if (why)
         return refuse(l, n, vta_layer_text(s.layer.kind), why);
@@ -259,6 +300,19 @@ static void find_readers(lowering *l)
         if (at != NOWHERE)
             l->places.data[at].readers++;
     }
+    for (bool grown = true; grown;) { /* a whole is there when its last part is, and who reads it reads them all */
+        grown = false;
+        for (uint32_t i = 0; i < l->places.len; i++) {
+            const place *p = &l->places.data[i];
+            place *whole = p->whole ? &l->places.data[p->whole - 1] : NULL;
+            if (!whole || p->maker == NOWHERE || (whole->maker != NOWHERE && whole->maker >= p->maker))
+                continue;
+            whole->maker = p->maker;
+            grown = true;
+        }
+    }
+    for (uint32_t i = 0; i < l->places.len; i++)
+        l->places.data[i].readers += l->places.data[i].whole > 0;
 }
 
 /* The sum, layer i, by the layer that makes operand `own` of it, where nobody else reads that, and the other one is
@@ -300,6 +354,13 @@ static void fuse_sums(lowering *l)
     l->steps.len = kept;
 }
 
+static uint32_t root_of(const lowering *l, uint32_t at)
+{
+    while (l->places.data[at].whole)
+        at = l->places.data[at].whole - 1;
+    return at;
+}
+
 static void find_lives(lowering *l)
 {
     for (uint32_t i = 0; i < l->steps.len; i++) {
@@ -307,6 +368,10 @@ static void find_lives(lowering *l)
         for (uint32_t k = 0; k < s->n_operands; k++)
             l->places.data[s->operands[k]].last = i;
         l->places.data[s->result].last = i;
+    }
+    for (uint32_t i = 0; i < l->places.len; i++) {
+        place *root = &l->places.data[root_of(l, i)];
+        root->last = l->places.data[i].last > root->last ? l->places.data[i].last : root->last;
     }
 }
 
@@ -336,37 +401,24 @@ static uint32_t find_slot(lowering *l, uint32_t layer, int64_t bytes)
     return best;
 }
 
+/* A whole gets its place when the first of its parts is written. */
 static void place_intermediates(lowering *l)
 {
-    uint32_t *of = arena_array(&l->c->mem, uint32_t, l->steps.len + 1u);
     for (uint32_t i = 0; i < l->steps.len; i++) {
-        const place *p = &l->places.data[l->steps.data[i].result];
-        if (p->buffer)
+        place *p = &l->places.data[root_of(l, l->steps.data[i].result)];
+        if (p->buffer || p->slot)
             continue;
-        of[i] = find_slot(l, i, p->bytes);
-        slot *s = &l->slots.data[of[i]];
+        p->slot = find_slot(l, i, p->bytes) + 1;
+        slot *s = &l->slots.data[p->slot - 1];
         s->bytes = p->bytes > s->bytes ? p->bytes : s->bytes;
         s->free_after = p->last;
     }
     for (uint32_t i = 0; i < l->slots.len; i++)
         l->slots.data[i].buffer =
             bytes_buffer(l, arena_printf(&l->c->mem, "between_%u", i), DT_I8, l->slots.data[i].bytes);
-    for (uint32_t i = 0; i < l->steps.len; i++) {
-        place *p = &l->places.data[l->steps.data[i].result];
-        if (!p->buffer)
-            p->buffer = l->slots.data[of[i]].buffer;
-    }
-}
-
-/* What is an operand of the region, or a result of it already, is copied: by limits that change nothing. */
-static uint32_t copy_place(lowering *l, uint32_t from)
-{
-    uint32_t at = l->places.len;
-    vec_push(&l->c->mem, &l->places, l->places.data[from]);
-    l->places.data[at].buffer = NULL;
-    step s = {.operands = {from}, .n_operands = 1, .result = at, .name = "copy", .copied = l->places.data[from].bytes};
-    vec_push(&l->c->mem, &l->steps, s);
-    return at;
+    for (uint32_t i = 0; i < l->places.len; i++)
+        if (l->places.data[i].slot)
+            l->places.data[i].buffer = l->slots.data[l->places.data[i].slot - 1].buffer;
 }
 
 /* Each result is written by a layer, which writes no other one. */
@@ -378,7 +430,7 @@ static bool place_results(lowering *l)
         if (at == NOWHERE)
             return diag_error(&l->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                               "@%s: result %u is nothing that the device makes", l->f->name, i);
-        if (l->places.data[at].buffer)
+        if (l->places.data[at].buffer || l->places.data[at].whole) /* an operand, another result, a part */
             at = copy_place(l, at);
         l->places.data[at].buffer = l->params[l->f->params.len + i] =
             bytes_buffer(l, arena_printf(&l->c->mem, "out_%u", i), v->type.dt, shape_count(v->type.shape));
@@ -392,14 +444,30 @@ typedef struct substitution {
     uint32_t n;
     const tir_buffer *const *from;
     const tir_buffer **to;
+    const int64_t *at; /* tiles in front of what is there */
 } substitution;
+
+/* A transfer from or to a buffer of the layer's: its offset counts tiles, too. */
+static tir_expr_ref substitute_transfer(tir_rewriter *r, tir_expr_ref e, uint32_t dram, uint32_t offset)
+{
+    const substitution *s = r->ctx;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (tir_is_access(e->args[dram]) && e->args[dram]->u.buffer == s->from[i]) {
+            tir_expr_ref *args = arena_copy(&r->c->mem, e->args, e->n_args * sizeof *args, _Alignof(tir_expr_ref));
+            tir_expr_ref there = args[dram];
+            args[dram] = tir_node_access(r->c, there, s->to[i], there->n_args, there->args);
+            args[offset] = tir_add(r->c, args[offset], tir_int(r->c, args[offset]->type.dt, s->at[i]));
+            return tir_extern(r->c, e->u.name, e->type, e->n_args, args);
+        }
+    return e;
+}
 
 static tir_expr_ref substitute(tir_rewriter *r, tir_expr_ref e)
 {
-    const substitution *s = r->ctx;
-    for (uint32_t i = 0; tir_is_access(e) && i < s->n; i++)
-        if (e->u.buffer == s->from[i])
-            return tir_node_access(r->c, e, s->to[i], e->n_args, e->args);
+    if (vta_is_call(e, "VTALoadBuffer2D"))
+        return substitute_transfer(r, e, VTA_LOAD_DRAM, VTA_LOAD_OFFSET);
+    if (vta_is_call(e, "VTAStoreBuffer2D"))
+        return substitute_transfer(r, e, VTA_STORE_DRAM, VTA_STORE_OFFSET);
     return e;
 }
 
@@ -441,11 +509,21 @@ static te_vta_layer copy_layer(compiler *c, int64_t bytes)
     return l;
 }
 
+/* The buffer that holds a place, and the tiles in front of it there. */
+static void find_place(const lowering *l, uint32_t i, const tir_buffer **out, int64_t *out_at)
+{
+    *out_at = 0;
+    for (; l->places.data[i].whole; i = l->places.data[i].whole - 1)
+        *out_at += l->places.data[i].at;
+    *out = l->places.data[i].buffer;
+}
+
 static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
 {
     compiler *c = l->c;
     const step *s = &l->steps.data[number];
     const tir_buffer *to[5];
+    int64_t at[5];
     te_vta_layer plan;
     tir_func *f = NULL;
     if (s->copied)
@@ -454,13 +532,12 @@ static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
         (void)plan_step(c, s, &plan);
     if (!te_vta_layer_lower(c, &plan, arena_printf(&c->mem, "%s_%u", l->name, number), &f))
         return diag_hint(&c->diags, "layer %u of @%s, '%s'", number, l->f->name, s->name), false;
-    for (uint32_t i = 0; i < s->n_operands; i++)
-        to[i] = l->places.data[s->operands[i]].buffer;
-    to[s->n_operands] = l->places.data[s->result].buffer;
+    for (uint32_t i = 0; i <= s->n_operands; i++)
+        find_place(l, i < s->n_operands ? s->operands[i] : s->result, &to[i], &at[i]);
     if (f->n_params != s->n_operands + 1)
         return diag_error(&c->diags, DIAG_INTERNAL, s->loc, "the rule for a %s has %u operands, not %u",
                           vta_layer_text(s->layer.kind), f->n_params - 1, s->n_operands);
-    substitution sub = {f->n_params, f->params, to};
+    substitution sub = {f->n_params, f->params, to, at};
     tir_rewriter r = {.c = c, .ctx = &sub, .expr = substitute, .stmt = drop_sync};
     *out = tir_attr(c, s->name, "vta_layer", tir_i64(c, number), tir_rewrite_stmt(&r, f->body));
     return true;
