@@ -189,6 +189,8 @@ all)
     start stage "modules of TVM" bash test/stock.sh "$build"
     start stage operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
     start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
+    start stage operators "$python" test/py/operators.py --lathe "$build/lathe" \
+        --targets interpret,x86-64-v3,qemu-m55
     start stage "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
     start stage grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"
     start stage instructions "$python" test/py/instructions.py --lathe "$build/lathe"

@@ -2,14 +2,11 @@
 /* Where the extreme of a long row lies. A comparison and two choices for each element wait for each other; an extreme
  * alone vectors find many times as fast. So each part of the row has its extreme, and what is searched is the row of
  * these and then one part. The last part begins where it is whole: what it shares with the one before it changes no
- * first place. The result is that of the stage as it was: a row that begins with NaN has its extreme there, and
- * elsewhere NaN is none. The last place is not looked for so: a part of nothing but NaN has the extreme of one of
- * infinities, which does no harm behind a first element that is one, but would be the last. */
+ * first place, but the last one, which is not looked for so. The result is that of the stage as it was: NaN is the
+ * extreme of its part and of the row. */
 #include "te/extreme.h"
-#include "te/te_op.h"
+#include "te/op/util.h"
 #include "tir/walk.h"
-
-#include <math.h>
 
 #define LONG_ROW 1024 /* elements */
 #define LEAST    64   /* elements of a part */
@@ -70,22 +67,6 @@ static tir_expr_ref first_of(const search *x, tir_expr_ref part)
     return tir_binary(c, TIR_MIN, tir_mul(c, part, tir_i64(c, x->part)), tir_i64(c, x->length - x->part));
 }
 
-/* NaN is never taken, as no comparison with it holds. */
-static const te_reducer *extreme_reducer(const search *x)
-{
-    compiler *c = x->g->c;
-    const tir_var **v = arena_array(&c->mem, const tir_var *, 2);
-    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 2);
-    v[0] = tir_new_var(c, "acc", tir_scalar(DT_F32));
-    v[1] = tir_new_var(c, "x", tir_scalar(DT_F32));
-    tir_expr_ref acc = tir_varref(c, v[0]), value = tir_varref(c, v[1]);
-    e[0] = tir_select(c, tir_binary(c, x->most ? TIR_GT : TIR_LT, value, acc), value, acc);
-    e[1] = tir_float(c, DT_F32, x->most ? -INFINITY : INFINITY);
-    te_reducer *r = arena_new(&c->mem, te_reducer);
-    *r = (te_reducer){1, v, v + 1, e, e + 1};
-    return r;
-}
-
 static te_tensor *extremes(const search *x, int64_t parts)
 {
     te_graph *g = x->g;
@@ -97,7 +78,8 @@ static te_tensor *extremes(const search *x, int64_t parts)
     te_axis *const *axes = te_data_axes(g, n + 1, dims), *k = te_reduce_axis(g, "k", tir_i64(g->c, x->part));
     tir_expr_ref at = tir_add(g->c, first_of(x, te_var(g, axes[n])), te_var(g, k)), body = element(x, axes, at);
     te_tensor *out = NULL;
-    te_compute_n(g, "extremes", n + 1, dims, axes, 1, &k, extreme_reducer(x), NULL, 1, (dtype[]){DT_F32}, &body, &out);
+    const te_reducer *r = te_simple_reducer(g->c, x->most ? TE_MAX : TE_MIN, DT_F32);
+    te_compute_n(g, "extremes", n + 1, dims, axes, 1, &k, r, NULL, 1, (dtype[]){DT_F32}, &body, &out);
     out->node->tag = "extremes";
     return out;
 }
@@ -123,7 +105,7 @@ static te_tensor *place_of(const search *x, te_tensor *pair[2])
     te_axis *const *axes = te_data_axes(g, n, dims), *k = te_reduce_axis(g, "k", tir_i64(g->c, x->part));
     idx = indices(g, n, axes, NULL);
     tir_expr_ref at = tir_add(c, first_of(x, te_read(g, pair[1], idx)), te_var(g, k));
-    tir_expr_ref here = tir_binary(c, TIR_EQ, element(x, axes, at), te_read(g, pair[0], idx));
+    tir_expr_ref here = te_ties(c, element(x, axes, at), te_read(g, pair[0], idx));
     tir_expr_ref body = tir_select(c, here, te_var(g, k), tir_i64(g->c, x->part));
     te_tensor *out = NULL;
     te_compute_n(g, "place", n, dims, axes, 1, &k, te_simple_reducer(c, TE_MIN, DT_I64), NULL, 1,
@@ -139,9 +121,7 @@ static te_tensor *result_of(const search *x, const te_tensor *part, const te_ten
     tir_expr_ref const *dims = x->from->outputs[0]->shape, *idx;
     te_axis *const *axes = te_data_axes(g, n, dims);
     idx = indices(g, n, axes, NULL);
-    tir_expr_ref first = element(x, axes, tir_i64(g->c, 0));
-    tir_expr_ref found = tir_add(c, first_of(x, te_read(g, part, idx)), te_read(g, place, idx));
-    tir_expr_ref body = tir_select(c, tir_binary(c, TIR_EQ, first, first), found, tir_i64(g->c, 0));
+    tir_expr_ref body = tir_add(c, first_of(x, te_read(g, part, idx)), te_read(g, place, idx));
     te_tensor *out = NULL;
     te_compute_n(g, x->from->name, n, dims, axes, 0, NULL, NULL, NULL, 1, (dtype[]){DT_I64}, &body, &out);
     return out;

@@ -229,6 +229,13 @@ def products(n):
     return model(nodes, [value("v0", [2, 8])], [value(f"v{n}", [2, 8])], [number(f"w{i}", i, (8, 8)) for i in range(n)])
 
 
+def sort(n):
+    """A row that is sorted, by TopK of all of it and by Unique, in the interpreter."""
+    nodes = [node("TopK", ["x", "k"], ["y", "i"], axis=0), node("Unique", ["x"], ["u", "f", "r", "c"])]
+    return model(nodes, [value("x", [n])], [value("y", [n]), value("u", ["m"])],
+                 [helper.make_tensor("k", I64, [1], [n])])
+
+
 ACME = """
 pattern acme.exp(%x) { %y = exp(%x) return %y }
 pattern acme.add(%x, %y) { %z = add(%x, %y) return %z }
@@ -335,7 +342,7 @@ CASES = {chain: 400, kernels: 200, fan_out: 100, fan_out_in: 100, split: 200, sp
          constant_nodes: 400, unused_constants: 1000, results_of_constants: 100, inputs: 200, passed_through: 100,
          concat: 100, dead: 400, equal: 400, views: 100, reshapes: 400, backwards: 400, shapes: 100, folds: 100,
          residual: 100, long_lives: 100, calls: 200, functions: 200, branches: 200, missing: 400, convolutions: 20,
-         products: 40, norms: 40, quantised_ends: 100, vta_sums: 12, vta_regions: 12, **PARTS}
+         products: 40, norms: 40, quantised_ends: 100, vta_sums: 12, vta_regions: 12, sort: 2000, **PARTS}
 ON_VTA = ["--offload", "vta", "--emit", "module"]
 OPTIONS = {quantised_ends: ["--quantized-io"], vta_sums: ON_VTA, vta_regions: ON_VTA}
 
@@ -363,7 +370,10 @@ def count(lathe, make, n, folder):
         with open(os.path.join(folder, "acme.pat"), "w") as f:
             f.write(ACME)
         more = ["--offload", "acme,brand", "--patterns", f.name, "--emit", "graph", "-O1"]
-    run = subprocess.run([lathe, verb, path, "-o", os.path.join(folder, f"{make.__name__}-{n}"), *more],
+    more = ["-o", os.path.join(folder, f"{make.__name__}-{n}"), *more]
+    if make is sort:
+        verb, more = "run", ["--interpret"]
+    run = subprocess.run([lathe, verb, path, *more],
                          env={**os.environ, "LATHE_STEPS": steps, "CFLAGS": "-O0"}, capture_output=True, text=True)
     if (run.returncode != 0) != (make is missing):
         sys.exit(f"{make.__name__} of {n}: {run.stderr[-2000:]}")

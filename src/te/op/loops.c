@@ -4,7 +4,7 @@
 #include "graph/op/nn.h"
 
 #include "abi/package.h"
-#include "te/op/loops.h"
+#include "te/op/heap.h"
 
 #include <string.h>
 
@@ -152,47 +152,79 @@ bool compute_cumprod(te_graph *g, const graph_node *n, te_tensor *const *in, te_
     return scan(g, n, in, out, build_cumprod);
 }
 
-/* --- top-k: the j-th pass picks the best element that stands after the pick before it in the order (value, then index)
- * ------ */
+/* --- top-k: a heap of the best so far, on top the one that goes first, is sorted in the end --- */
+
+typedef struct topk_row {
+    const tir_buffer *x;
+    tir_expr_ref const *idx; /* of the row; its axis is the heap's */
+    bool largest;
+} topk_row;
+
+static tir_expr_ref row_element(const loops_heap *h, tir_expr_ref i)
+{
+    const topk_row *v = h->ctx;
+    tir_expr_ref at[TYPE_MAX_RANK];
+    memcpy(at, v->idx, v->x->rank * sizeof *at);
+    at[h->axis] = i;
+    return tir_load(h->g->c, v->x, v->x->rank, at);
+}
+
+/* NaN is above all numbers: among the largest it is first, among the smallest last. */
+static tir_expr_ref stands_before(const loops_heap *h, tir_expr_ref a, tir_expr_ref b)
+{
+    const topk_row *v = h->ctx;
+    tir_expr_ref x = row_element(h, a), y = row_element(h, b);
+    return v->largest ? te_beats(h->g->c, TIR_GT, x, y) : te_beats(h->g->c, TIR_GT, y, x);
+}
+
+static tir_stmt *compare_elements(const loops_heap *h, tir_expr_ref a, tir_expr_ref b)
+{
+    compiler *c = h->g->c;
+    tir_expr_ref tie = te_ties(c, row_element(h, a), row_element(h, b));
+    tir_expr_ref behind =
+        tir_binary(c, TIR_OR, stands_before(h, b, a), tir_and(c, tie, tir_binary(c, TIR_GT, a, b)));
+    return loops_set(c, h->behind, tir_select(c, behind, tir_i64(c, 1), tir_i64(c, 0)));
+}
+
+/* An element that equals the one on top has a later place, and stays out. */
+static tir_stmt *topk_of_row(const loops_heap *h, const tir_buffer *values)
+{
+    compiler *c = h->g->c;
+    const topk_row *v = h->ctx;
+    const tir_var *vars[3];
+    tir_expr_ref i[3], to[TYPE_MAX_RANK], zero = tir_i64(c, 0), count = values->shape[h->axis];
+    loops_vars(c, "s", 3, vars, i);
+    memcpy(to, v->idx, values->rank * sizeof *to);
+    to[h->axis] = i[2];
+    tir_expr_ref next = tir_add(c, count, i[1]), rest = tir_sub(c, v->x->shape[h->axis], count);
+    tir_expr_ref better = stands_before(h, next, loops_heap_get(h, zero));
+    tir_stmt *look = tir_if(c, better, loops_heap_replace(h, count, next), NULL);
+    tir_stmt *parts[5] = {tir_for(c, vars[0], zero, count, FOR_SERIAL, loops_heap_set(h, i[0], i[0])),
+                          loops_heap_make(h, count),
+                          tir_if(c, tir_binary(c, TIR_GT, count, zero),
+                                 tir_for(c, vars[1], zero, rest, FOR_SERIAL, look), NULL),
+                          loops_heap_sort(h, count),
+                          tir_for(c, vars[2], zero, count, FOR_SERIAL,
+                                  tir_store(c, values, values->rank, to, row_element(h, loops_heap_get(h, i[2]))))};
+    return loops_heap_end(h, tir_seq(c, 5, parts));
+}
 
 static tir_stmt *build_topk(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
     const loops_ctx *v = ctx;
     compiler *c = g->c;
-    const tir_buffer *x = in[0], *values = out[0], *indices = out[1];
-    uint32_t rank = x->rank, a = (uint32_t)v->axis;
-    tir_op better_op = graph_attr_int(v->n, "largest") ? TIR_GT : TIR_LT;
-    const int64_t one_dim[1] = {1};
-    const tir_buffer *best = tir_buffer_static(c, "best", x->dt, 1, one_dim, SCOPE_LOCAL);
-    const tir_buffer *best_at = tir_buffer_static(c, "best_at", DT_I64, 1, one_dim, SCOPE_LOCAL);
-    const tir_var *vars[TYPE_MAX_RANK], *scan_var = tir_new_var(c, "s", TIR_I64);
-    tir_expr_ref idx[TYPE_MAX_RANK], prev[TYPE_MAX_RANK], at[TYPE_MAX_RANK], zero[1] = {tir_i64(c, 0)};
+    uint32_t rank = in[0]->rank, a = (uint32_t)v->axis;
+    const tir_var *vars[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK];
     loops_vars(c, "i", rank, vars, idx);
-    memcpy(prev, idx, rank * sizeof *prev);
-    memcpy(at, idx, rank * sizeof *at);
-    prev[a] = tir_sub(c, idx[a], tir_i64(c, 1));
-    at[a] = tir_varref(c, scan_var);
-    tir_expr_ref value = tir_load(c, x, rank, at), pv = tir_load(c, values, rank, prev),
-                 pi = tir_load(c, indices, rank, prev);
-    tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, value, pv), tir_binary(c, TIR_GT, at[a], pi));
-    tir_expr_ref after = tir_binary(c, TIR_OR, tir_binary(c, better_op, pv, value), tie);
-    tir_expr_ref open = tir_select(c, tir_binary(c, TIR_EQ, idx[a], tir_i64(c, 0)), tir_int(c, DT_BOOL, 1), after);
-    tir_expr_ref none = tir_binary(c, TIR_LT, tir_load(c, best_at, 1, zero), tir_i64(c, 0));
-    tir_expr_ref better =
-        tir_select(c, none, tir_int(c, DT_BOOL, 1), tir_binary(c, better_op, value, tir_load(c, best, 1, zero)));
-    tir_stmt *take[2] = {tir_store(c, best, 1, zero, value), tir_store(c, best_at, 1, zero, at[a])};
-    tir_stmt *look = tir_if(c, tir_select(c, open, better, tir_int(c, DT_BOOL, 0)), tir_seq(c, 2, take), NULL);
-    tir_stmt *pick[5] = {tir_store(c, best_at, 1, zero, tir_i64(c, -1)),
-                         tir_store(c, best, 1, zero, tir_const(c, x->dt, 0)),
-                         tir_for(c, scan_var, tir_i64(c, 0), x->shape[a], FOR_SERIAL, look),
-                         tir_store(c, values, rank, idx, tir_load(c, best, 1, zero)),
-                         tir_store(c, indices, rank, idx, tir_load(c, best_at, 1, zero))};
-    tir_stmt *body = tir_allocate(c, best, tir_allocate(c, best_at, tir_seq(c, 5, pick)));
-    /* the picks of a row follow each other, so the axis loop is the innermost */
-    body = tir_for(c, vars[a], tir_i64(c, 0), values->shape[a], FOR_SERIAL, body);
+    topk_row row = {.x = in[0], .idx = idx, .largest = graph_attr_int(v->n, "largest") != 0};
+    loops_heap h = {.g = g, .places = out[1], .idx = idx, .axis = a, .most = te_most(g, out[0]->shape[a]),
+                    .compare = compare_elements, .ctx = &row};
+    loops_heap_begin(&h);
+    tir_stmt *body = topk_of_row(&h, out[0]);
     for (uint32_t i = rank; i-- > 0;)
         if (i != a)
-            body = tir_for(c, vars[i], tir_i64(c, 0), x->shape[i], FOR_SERIAL, body);
+            body = tir_for(c, vars[i], tir_i64(c, 0), in[0]->shape[i], FOR_SERIAL, body);
     return body;
 }
 

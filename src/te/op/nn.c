@@ -584,7 +584,7 @@ bool compute_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_
 }
 
 /* Of equal values the first (ONNX MaxPool Indices: offset in the whole input, storage_order 1 counts the spatial axes
- * column-major); a window may be all NaN. */
+ * column-major). */
 bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;

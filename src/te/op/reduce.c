@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of reductions along axes: sum, product, extrema, mean, arg-reductions, softmax, scans, top-k. */
+/* Compute definitions of reductions along axes: sum, product, extrema, mean, arg-reductions, softmax. */
 #include "te/op/util.h"
 
 #include <math.h>
@@ -121,6 +121,9 @@ bool compute_mean(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
 /* --- arg-reductions: (value, index) pairs
  * ----------------------------------------------------------------------------------- */
 
+/* NaN is better than every number. Of several NaN the first counts, or the last, when they come in order, as under all
+ * schedules that rules make: a comparison of their places would keep gcc from making vectors of this. So would the
+ * identity's test in front of the others. */
 const te_reducer *te_arg_reducer(te_graph *g, dtype dt, bool want_max, bool last)
 {
     compiler *c = g->c;
@@ -130,12 +133,14 @@ const te_reducer *te_arg_reducer(te_graph *g, dtype dt, bool want_max, bool last
     v[2] = tir_new_var(c, "value", tir_scalar(dt));
     v[3] = tir_new_var(c, "index", TIR_I64);
     tir_expr_ref a = tir_varref(c, v[0]), ai = tir_varref(c, v[1]), x = tir_varref(c, v[2]), xi = tir_varref(c, v[3]);
-    tir_expr_ref better = tir_binary(c, want_max ? TIR_GT : TIR_LT, x, a);
+    tir_expr_ref better = tir_binary(c, want_max ? TIR_GT : TIR_LT, x, a), nan = tir_binary(c, TIR_NE, x, x);
+    if (dtype_is_float(dt))
+        better = tir_binary(c, TIR_OR, better, last ? nan : tir_and(c, nan, tir_binary(c, TIR_EQ, a, a)));
+    tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, x, a), tir_binary(c, last ? TIR_GT : TIR_LT, xi, ai));
     tir_expr_ref unset =
         tir_binary(c, TIR_LT, ai, tir_i64(c, 0)); /* the identity loses to everything, infinities included */
-    tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, x, a), tir_binary(c, last ? TIR_GT : TIR_LT, xi, ai));
     tir_expr_ref set = tir_binary(c, TIR_GE, xi, tir_i64(c, 0));
-    tir_expr_ref take = tir_and(c, set, tir_binary(c, TIR_OR, unset, tir_binary(c, TIR_OR, better, tie)));
+    tir_expr_ref take = tir_and(c, set, tir_binary(c, TIR_OR, tir_binary(c, TIR_OR, better, tie), unset));
     tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 4);
     e[0] = tir_select(c, take, x, a);
     e[1] = tir_select(c, take, xi, ai);

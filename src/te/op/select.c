@@ -2,7 +2,7 @@
 /* Compute definitions of operators that choose elements by their values. How many there are is computed by a kernel of
  * its own (te_extent_hook); the definitions fill results of that extent, and end with a status when the data chooses
  * more or fewer. */
-#include "te/op/loops.h"
+#include "te/op/heap.h"
 
 #include "abi/package.h"
 
@@ -135,16 +135,6 @@ bool compute_compress(te_graph *g, const graph_node *n, te_tensor *const *in, te
 
 /* --- Unique --- */
 
-/* The order of floats with NaN above all numbers and equal to itself: sorting needs a total one. */
-static tir_expr_ref below(compiler *c, tir_expr_ref a, tir_expr_ref b)
-{
-    tir_expr_ref less = tir_binary(c, TIR_LT, a, b);
-    if (!dtype_is_float(a->type.dt))
-        return less;
-    tir_expr_ref number = tir_not(c, tir_call1(c, TIR_ISNAN, a));
-    return tir_binary(c, TIR_OR, less, tir_and(c, number, tir_call1(c, TIR_ISNAN, b)));
-}
-
 /* order = -1, 0 or 1: how slice a of the axis compares with slice b. */
 static tir_stmt *compare_slices(te_graph *g, const tir_buffer *x, int32_t axis, tir_expr_ref a, tir_expr_ref b,
                                 const tir_buffer *order)
@@ -159,38 +149,90 @@ static tir_stmt *compare_slices(te_graph *g, const tir_buffer *x, int32_t axis, 
     tir_expr_ref p = tir_load(c, x, x->rank, idx);
     idx[axis] = b;
     tir_expr_ref q = tir_load(c, x, x->rank, idx);
-    tir_expr_ref how = tir_select(c, below(c, p, q), te_i64(g, -1), tir_select(c, below(c, q, p), te_i64(g, 1), zero));
+    tir_expr_ref above = tir_select(c, te_beats(c, TIR_GT, p, q), te_i64(g, 1), zero);
+    tir_expr_ref how = tir_select(c, te_beats(c, TIR_GT, q, p), te_i64(g, -1), above);
     tir_stmt *look = tir_if(c, tir_binary(c, TIR_EQ, loops_get(c, order), zero), loops_set(c, order, how), NULL);
     tir_stmt *parts[2] = {loops_set(c, order, zero), loops_nest(c, x->rank, vars, extents, look)};
     return tir_seq(c, 2, parts);
 }
 
-/* first = the first slice that equals slice i. */
-static tir_stmt *find_first(te_graph *g, const tir_buffer *x, int32_t axis, tir_expr_ref i, const tir_buffer *order,
-                            const tir_buffer *first)
+typedef struct unique_ctx {
+    te_graph *g;
+    int32_t axis;
+    bool sorted;
+    const tir_buffer *x, *y, *where, *inverse, *counts, *order, *number, *sum; /* sum: kinds so far */
+    loops_heap heap; /* its places are the slices in order */
+} unique_ctx;
+
+/* Equal slices stand in the order of their places, so that the first of them is the first in the data. */
+static tir_stmt *compare_places(const loops_heap *h, tir_expr_ref a, tir_expr_ref b)
+{
+    const unique_ctx *u = h->ctx;
+    compiler *c = h->g->c;
+    tir_expr_ref one = te_i64(h->g, 1), zero = te_i64(h->g, 0), how = loops_get(c, u->order);
+    tir_expr_ref tie = tir_and(c, tir_binary(c, TIR_EQ, how, zero), tir_binary(c, TIR_GT, a, b));
+    tir_expr_ref behind = tir_binary(c, TIR_OR, tir_binary(c, TIR_GT, how, zero), tie);
+    tir_stmt *parts[2] = {compare_slices(h->g, u->x, u->axis, a, b, u->order),
+                          loops_set(c, h->behind, tir_select(c, behind, one, zero))};
+    return tir_seq(c, 2, parts);
+}
+
+static void begin_unique(te_graph *g, unique_ctx *u)
 {
     compiler *c = g->c;
-    const tir_var *var = tir_new_var(c, "j", TIR_I64);
-    tir_expr_ref j = tir_varref(c, var), open = tir_binary(c, TIR_EQ, loops_get(c, first), i);
-    tir_stmt *hit = tir_if(c, tir_binary(c, TIR_EQ, loops_get(c, order), te_i64(g, 0)), loops_set(c, first, j), NULL);
-    tir_stmt *both[2] = {compare_slices(g, x, axis, j, i, order), hit};
-    tir_stmt *parts[2] = {loops_set(c, first, i),
-                          tir_for(c, var, te_i64(g, 0), i, FOR_SERIAL, tir_if(c, open, tir_seq(c, 2, both), NULL))};
-    return tir_seq(c, 2, parts);
+    tir_expr_ref all = u->x->shape[u->axis], *idx = arena_new(&c->mem, tir_expr_ref);
+    *idx = te_i64(g, 0);
+    u->g = g;
+    u->order = loops_number(c, "order", DT_I64);
+    u->number = loops_number(c, "number", DT_I64);
+    u->sum = loops_number(c, "sum", DT_I64);
+    u->heap = (loops_heap){.g = g,
+                           .places = tir_new_buffer(c, "places", DT_I64, 1, &all, SCOPE_GLOBAL),
+                           .idx = idx,
+                           .most = te_most(g, all),
+                           .compare = compare_places,
+                           .ctx = u};
+    loops_heap_begin(&u->heap);
+}
+
+static tir_stmt *end_unique(const unique_ctx *u, tir_stmt *s)
+{
+    compiler *c = u->g->c;
+    s = tir_allocate(c, u->order, tir_allocate(c, u->number, s));
+    return tir_allocate(c, u->heap.places, loops_heap_end(&u->heap, s));
+}
+
+/* Sorts the slices; then `first` where one comes that differs from the one before, and `each` for all: i is the
+ * slice. */
+static tir_stmt *walk_in_order(const unique_ctx *u, tir_expr_ref i, const tir_var *var, tir_stmt *first, tir_stmt *each)
+{
+    te_graph *g = u->g;
+    compiler *c = g->c;
+    const tir_var *vars[2];
+    tir_expr_ref at[2], zero = te_i64(g, 0), all = u->x->shape[u->axis];
+    loops_vars(c, "t", 2, vars, at);
+    tir_expr_ref before = loops_heap_get(&u->heap, tir_sub(c, at[1], te_i64(g, 1)));
+    tir_stmt *compare = tir_if(c, tir_binary(c, TIR_EQ, at[1], zero), loops_set(c, u->order, te_i64(g, 1)),
+                               compare_slices(g, u->x, u->axis, i, before, u->order));
+    tir_stmt *step[3] = {compare, tir_if(c, tir_binary(c, TIR_NE, loops_get(c, u->order), zero), first, NULL), each};
+    tir_stmt *body = tir_let(c, var, loops_heap_get(&u->heap, at[1]), tir_seq(c, each ? 3 : 2, step));
+    tir_stmt *parts[4] = {tir_for(c, vars[0], zero, all, FOR_SERIAL, loops_heap_set(&u->heap, at[0], at[0])),
+                          loops_heap_make(&u->heap, all), loops_heap_sort(&u->heap, all),
+                          tir_for(c, vars[1], zero, all, FOR_SERIAL, body)};
+    return tir_seq(c, 4, parts);
 }
 
 static tir_stmt *build_unique_count(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
     const loops_ctx *v = ctx;
     compiler *c = g->c;
-    const tir_buffer *order = loops_number(c, "order", DT_I64), *first = loops_number(c, "first", DT_I64);
+    unique_ctx u = {.x = in[0], .axis = v->axis};
     const tir_var *var = tir_new_var(c, "i", TIR_I64);
-    tir_expr_ref i = tir_varref(c, var), sum = tir_add(c, tir_load(c, out[0], 0, NULL), te_i64(g, 1));
-    tir_stmt *up = tir_if(c, tir_binary(c, TIR_EQ, loops_get(c, first), i), tir_store(c, out[0], 0, NULL, sum), NULL);
-    tir_stmt *both[2] = {find_first(g, in[0], v->axis, i, order, first), up};
-    tir_stmt *parts[2] = {tir_store(c, out[0], 0, NULL, te_i64(g, 0)),
-                          tir_for(c, var, te_i64(g, 0), in[0]->shape[v->axis], FOR_SERIAL, tir_seq(c, 2, both))};
-    return tir_allocate(c, order, tir_allocate(c, first, tir_seq(c, 2, parts)));
+    tir_expr_ref more = tir_add(c, tir_load(c, out[0], 0, NULL), te_i64(g, 1));
+    begin_unique(g, &u);
+    tir_stmt *count = walk_in_order(&u, tir_varref(c, var), var, tir_store(c, out[0], 0, NULL, more), NULL);
+    tir_stmt *parts[2] = {tir_store(c, out[0], 0, NULL, te_i64(g, 0)), count};
+    return end_unique(&u, tir_seq(c, 2, parts));
 }
 
 bool extents_unique(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -205,39 +247,13 @@ bool extents_unique(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     return true;
 }
 
-typedef struct unique_ctx {
-    te_graph *g;
-    int32_t axis;
-    bool sorted;
-    const tir_buffer *x, *y, *where, *inverse, *counts, *order, *number, *count;
-} unique_ctx;
-
-/* number = how many different slices stand before slice i. */
-static tir_stmt *find_rank(const unique_ctx *u, tir_expr_ref i)
-{
-    te_graph *g = u->g;
-    compiler *c = g->c;
-    const tir_var *var = tir_new_var(c, "k", TIR_I64);
-    tir_expr_ref k = tir_varref(c, var), first = tir_binary(c, TIR_EQ, tir_load(c, u->inverse, 1, &k), k);
-    tir_stmt *up = loops_count_up(c, u->number);
-    tir_stmt *before = tir_if(c, tir_binary(c, TIR_LT, k, i), up, NULL);
-    if (u->sorted) {
-        tir_expr_ref less = tir_binary(c, TIR_LT, loops_get(c, u->order), te_i64(g, 0));
-        tir_stmt *both[2] = {compare_slices(g, u->x, u->axis, k, i, u->order), tir_if(c, less, up, NULL)};
-        before = tir_seq(c, 2, both);
-    }
-    tir_stmt *parts[2] = {loops_set(c, u->number, te_i64(g, 0)), tir_for(c, var, te_i64(g, 0), u->x->shape[u->axis],
-                                                                         FOR_SERIAL, tir_if(c, first, before, NULL))};
-    return tir_seq(c, 2, parts);
-}
-
-/* Slice i, the first of its kind, takes its place among the results. */
-static tir_stmt *put_unique(const unique_ctx *u, tir_expr_ref i)
+/* Slice i, the first of its kind, is number `at` of the results. */
+static tir_stmt *put_unique(const unique_ctx *u, tir_expr_ref i, tir_expr_ref at)
 {
     te_graph *g = u->g;
     compiler *c = g->c;
     const tir_var *vars[TYPE_MAX_RANK];
-    tir_expr_ref idx[TYPE_MAX_RANK], from[TYPE_MAX_RANK], extents[TYPE_MAX_RANK], at = loops_get(c, u->number);
+    tir_expr_ref idx[TYPE_MAX_RANK], from[TYPE_MAX_RANK], extents[TYPE_MAX_RANK];
     loops_vars(c, "e", u->x->rank, vars, idx);
     memcpy(from, idx, u->x->rank * sizeof *from);
     memcpy(extents, u->x->shape, u->x->rank * sizeof *extents);
@@ -247,54 +263,60 @@ static tir_stmt *put_unique(const unique_ctx *u, tir_expr_ref i)
     tir_stmt *copy = tir_store(c, u->y, u->y->rank, idx, tir_load(c, u->x, u->x->rank, from));
     tir_stmt *put[3] = {tir_store(c, u->where, 1, &at, i), tir_store(c, u->counts, 1, &at, te_i64(g, 0)),
                         loops_nest(c, u->x->rank, vars, extents, copy)};
-    tir_expr_ref room = tir_binary(c, TIR_LT, at, u->where->shape[0]);
-    tir_stmt *parts[3] = {find_rank(u, i), tir_if(c, room, tir_seq(c, 3, put), NULL), loops_count_up(c, u->count)};
-    return tir_if(c, tir_binary(c, TIR_EQ, tir_load(c, u->inverse, 1, &i), i), tir_seq(c, 3, parts), NULL);
+    return tir_if(c, tir_binary(c, TIR_LT, at, u->where->shape[0]), tir_seq(c, 3, put), NULL);
 }
 
-/* From the first slice that equals slice i to its place among the results; one more of that kind. */
-static tir_stmt *number_slice(const unique_ctx *u, tir_expr_ref i)
+/* One more of the kind of number `at`. */
+static tir_stmt *count_kind(const unique_ctx *u, tir_expr_ref at)
+{
+    compiler *c = u->g->c;
+    tir_expr_ref more = tir_add(c, tir_load(c, u->counts, 1, &at), te_i64(u->g, 1));
+    return tir_if(c, tir_binary(c, TIR_LT, at, u->where->shape[0]), tir_store(c, u->counts, 1, &at, more), NULL);
+}
+
+/* The results in order: kind number `sum` - 1 is the one that is at hand. */
+static tir_stmt *unique_in_order(const unique_ctx *u)
 {
     te_graph *g = u->g;
     compiler *c = g->c;
-    const tir_var *var = tir_new_var(c, "k", TIR_I64);
-    tir_expr_ref k = tir_varref(c, var), at = loops_get(c, u->number);
-    tir_expr_ref found = tir_binary(c, TIR_EQ, tir_load(c, u->where, 1, &k), tir_load(c, u->inverse, 1, &i));
-    tir_stmt *search = tir_for(c, var, te_i64(g, 0), u->where->shape[0], FOR_SERIAL,
-                               tir_if(c, found, loops_set(c, u->number, k), NULL));
-    tir_expr_ref more = tir_add(c, tir_load(c, u->counts, 1, &at), te_i64(g, 1));
-    tir_stmt *parts[4] = {loops_set(c, u->number, te_i64(g, 0)), search, tir_store(c, u->inverse, 1, &i, at),
-                          tir_store(c, u->counts, 1, &at, more)};
-    return tir_seq(c, 4, parts);
+    const tir_var *var = tir_new_var(c, "i", TIR_I64);
+    tir_expr_ref i = tir_varref(c, var), last = tir_sub(c, loops_get(c, u->sum), te_i64(g, 1));
+    tir_stmt *first[2] = {put_unique(u, i, loops_get(c, u->sum)), loops_count_up(c, u->sum)};
+    tir_stmt *each[2] = {tir_store(c, u->inverse, 1, &i, last), count_kind(u, last)};
+    return walk_in_order(u, i, var, tir_seq(c, 2, first), tir_seq(c, 2, each));
 }
 
-/* The inverse indices first hold, for each slice, the first one that equals it. */
+/* The results as they come: the inverse indices first hold the first slice of the kind, which stands before all others
+ * and has its number when they ask for it. */
+static tir_stmt *unique_as_it_comes(const unique_ctx *u)
+{
+    te_graph *g = u->g;
+    compiler *c = g->c;
+    const tir_var *vars[2];
+    tir_expr_ref i[2], at = loops_get(c, u->number);
+    loops_vars(c, "i", 2, vars, i);
+    tir_stmt *kinds = walk_in_order(u, i[0], vars[0], loops_set(c, u->number, i[0]),
+                                    tir_store(c, u->inverse, 1, &i[0], loops_get(c, u->number)));
+    tir_expr_ref first = tir_load(c, u->inverse, 1, &i[1]);
+    tir_stmt *new_kind[3] = {put_unique(u, i[1], loops_get(c, u->sum)), loops_set(c, u->number, loops_get(c, u->sum)),
+                             loops_count_up(c, u->sum)};
+    tir_stmt *old_kind = loops_set(c, u->number, tir_load(c, u->inverse, 1, &first));
+    tir_stmt *step[3] = {tir_if(c, tir_binary(c, TIR_EQ, first, i[1]), tir_seq(c, 3, new_kind), old_kind),
+                         tir_store(c, u->inverse, 1, &i[1], at), count_kind(u, at)};
+    tir_stmt *parts[2] = {kinds, tir_for(c, vars[1], te_i64(g, 0), u->x->shape[u->axis], FOR_SERIAL,
+                                         tir_seq(c, 3, step))};
+    return tir_seq(c, 2, parts);
+}
+
 static tir_stmt *build_unique(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
     const loops_ctx *v = ctx;
     compiler *c = g->c;
-    unique_ctx u = {.g = g,
-                    .axis = v->axis,
-                    .sorted = graph_attr_int(v->n, "sorted") != 0,
-                    .x = in[0],
-                    .y = out[0],
-                    .where = out[1],
-                    .inverse = out[2],
-                    .counts = out[3],
-                    .order = loops_number(c, "order", DT_I64),
-                    .number = loops_number(c, "number", DT_I64),
-                    .count = loops_number(c, "count", DT_I64)};
-    const tir_var *vars[3];
-    tir_expr_ref i[3], all = in[0]->shape[v->axis], zero = te_i64(g, 0);
-    loops_vars(c, "i", 3, vars, i);
-    tir_stmt *first[2] = {find_first(g, u.x, u.axis, i[0], u.order, u.number),
-                          tir_store(c, u.inverse, 1, &i[0], loops_get(c, u.number))};
-    tir_stmt *pass[2] = {tir_for(c, vars[0], zero, all, FOR_SERIAL, tir_seq(c, 2, first)),
-                         tir_for(c, vars[1], zero, all, FOR_SERIAL, put_unique(&u, i[1]))};
-    tir_stmt *parts[2] = {loops_counted(c, u.count, tir_seq(c, 2, pass), u.where->shape[0],
-                                        "unique: the data has another number of different elements"),
-                          tir_for(c, vars[2], zero, all, FOR_SERIAL, number_slice(&u, i[2]))};
-    return tir_allocate(c, u.order, tir_allocate(c, u.number, tir_seq(c, 2, parts)));
+    unique_ctx u = {.axis = v->axis, .x = in[0], .y = out[0], .where = out[1], .inverse = out[2], .counts = out[3]};
+    begin_unique(g, &u);
+    tir_stmt *fill = graph_attr_int(v->n, "sorted") != 0 ? unique_in_order(&u) : unique_as_it_comes(&u);
+    return end_unique(&u, loops_counted(c, u.sum, fill, u.where->shape[0],
+                                        "unique: the data has another number of different elements"));
 }
 
 bool compute_unique(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)

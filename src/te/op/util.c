@@ -234,3 +234,20 @@ bool te_own_extents(te_graph *g, const graph_node *n, te_extent_fn extent, void 
     }
     return true;
 }
+
+tir_expr_ref te_beats(compiler *c, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    if (!dtype_is_float(a->type.dt))
+        return tir_binary(c, op, a, b);
+    tir_expr_ref loses = tir_binary(c, op == TIR_GT ? TIR_LE : TIR_GE, a, b); /* never holds with NaN */
+    return tir_and(c, tir_not(c, loses), tir_binary(c, TIR_EQ, b, b));
+}
+
+tir_expr_ref te_ties(compiler *c, tir_expr_ref a, tir_expr_ref b)
+{
+    tir_expr_ref equal = tir_binary(c, TIR_EQ, a, b);
+    if (!dtype_is_float(a->type.dt))
+        return equal;
+    tir_expr_ref both = tir_and(c, tir_binary(c, TIR_NE, a, a), tir_binary(c, TIR_NE, b, b));
+    return tir_binary(c, TIR_OR, equal, both);
+}

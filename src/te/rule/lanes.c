@@ -158,7 +158,8 @@ static int64_t partial_count(const te_sched *s, const struct target *t, const te
 {
     tir_expr_ref e = n->reducer->combine[0];
     bool extreme = e->kind == TIR_BINOP && (e->op == TIR_MAX || e->op == TIR_MIN);
-    if (beside < n->n_axes || (e->kind != TIR_SELECT && te_reduce_most(s->g, n) < LONG))
+    bool waits = e->kind == TIR_SELECT || (n->tag && strcmp(n->tag, "extremes") == 0);
+    if (beside < n->n_axes || (!waits && te_reduce_most(s->g, n) < LONG))
         return PARTIAL;
     return extreme && CHAINS * lanes_of(t) > 2 * PARTIAL ? CHAINS * lanes_of(t) : 2 * PARTIAL;
 }

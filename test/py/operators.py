@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What operators do with special values and rare attributes: NaN under the rule of docs/operators.md, results that
+nobody reads, output shapes of transposed convolutions and MaxUnpool, masks that allow nothing, long sorts.
+
+    operators.py [--lathe FILE] [--filter GLOB] [--targets T,T...] [--seed N] [-v]
+
+A group is one model of many nodes, so that a target takes one compile of C. What must come out is written here in
+numpy, and is what onnxruntime and ONNX's reference implementation give where these two agree. Each group runs in the
+interpreter and as a package for each target: every output is equal, but for rounding where NEAR says so. Emulated
+targets that are not installed are left out, and told."""
+import argparse
+import fnmatch
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+import package
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TARGETS = ["interpret", "generic", "x86-64-v3", "x86-64-v4", "qemu-aarch64", "qemu-m55"]
+TOOLS = {"qemu-aarch64": ["qemu-aarch64", "aarch64-linux-gnu-gcc"],
+         "qemu-m55": ["qemu-system-arm", "arm-none-eabi-gcc"]}
+NAN = np.nan
+# onnxruntime's result depends on where in the window NaN stands, and the reference ignores it (docs/operators.md).
+NO_RULE = {"MaxPool"}
+
+
+class Group:
+    """A model, what goes in, and what must come out. near: relative and absolute difference that is allowed."""
+
+    def __init__(self, opset=22):
+        self.opset, self.nodes, self.inputs, self.outputs, self.feed, self.want = opset, [], [], [], {}, {}
+        self.constants, self.near = [], {}
+
+    def input(self, array):
+        name = f"x{len(self.feed)}"
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        self.inputs.append(helper.make_tensor_value_info(name, kind, array.shape))
+        self.feed[name] = array
+        return name
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants.append(onnx.numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def node(self, operator, operands, want, near=None, **attributes):
+        """operands: arrays are inputs, (array,) is a constant, None is left out. want: results, None where one is not
+        read; a function gets the references' results where they agree, else None."""
+        names = ["" if a is None else self.constant(a[0]) if isinstance(a, tuple) else self.input(a) for a in operands]
+        results = [f"y{len(self.nodes)}_{k}" for k in range(len(want))]
+        node = helper.make_node(operator, names, results, name=f"{operator}_{len(self.nodes)}", **attributes)
+        self.nodes.append(node)
+        for name, value in zip(results, want):
+            if value is None:
+                continue
+            value = np.asarray(value)
+            self.want[name], self.near[name] = value, near
+            kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+            self.outputs.append(helper.make_tensor_value_info(name, kind, value.shape))
+        return node
+
+    def model(self, nodes=None):
+        nodes = self.nodes if nodes is None else nodes
+        used = {n for node in nodes for n in node.input}
+        made = {n for node in nodes for n in node.output}
+        graph = helper.make_graph(nodes, "g", [i for i in self.inputs if i.name in used],
+                                  [o for o in self.outputs if o.name in made],
+                                  [c for c in self.constants if c.name in used])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+
+
+def differs(got, want, near=None):
+    """None, or how they differ. Zeros of either sign are equal, and so are NaN."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype}{list(got.shape)} instead of {want.dtype}{list(want.shape)}"
+    a, b = (x.astype(np.float64) if x.dtype.kind not in "iub" else x for x in (got, want))
+    same = (a == b) | ((a != a) & (b != b))
+    if near:
+        same |= np.abs(a - b) <= near[0] * np.abs(b) + near[1]
+    if same.all():
+        return None
+    at = tuple(int(i) for i in np.argwhere(~same)[0])
+    return f"{int((~same).sum())} of {same.size} differ, the first at {list(at)}: {got[at]} instead of {want[at]}"
+
+
+# --- the rule for NaN, in numpy
+
+
+def spread(rng, shape, dtype, share=0.15):
+    """Small numbers with many ties, both zeros, both infinities, and NaN."""
+    x = rng.integers(-3, 4, shape).astype(np.float64)
+    x = np.where(rng.random(shape) < 0.1, -0.0, x)
+    x = np.where(rng.random(shape) < 0.04, np.where(rng.random(shape) < 0.5, np.inf, -np.inf), x)
+    x = np.where(rng.random(shape) < share * (rng.random(shape[:1] + (1,) * (len(shape) - 1)) < 0.7), NAN, x)
+    return x.astype(dtype)
+
+
+def wide(x):
+    return x.astype(np.float64)
+
+
+def ranks(x, largest):
+    """Along the last axis the places of elements in order, NaN above all numbers, equal ones by place."""
+    key = np.where(wide(x) != wide(x), np.inf, wide(x))
+    nan = (wide(x) != wide(x)).astype(int)
+    if largest:
+        key, nan = -key, -nan
+    place = np.broadcast_to(np.arange(x.shape[-1]), x.shape)
+    return np.lexsort((place, key, nan), axis=-1)
+
+
+def first_extreme(x, largest, last=False):
+    """Along the last axis the place of the extreme; NaN is one, whichever is looked for."""
+    w = wide(x)
+    best = np.where((w != w).any(-1, keepdims=True), NAN, (w.max if largest else w.min)(-1, keepdims=True))
+    here = (w == best) | ((w != w) & (best != best))
+    return x.shape[-1] - 1 - here[..., ::-1].argmax(-1) if last else here.argmax(-1)
+
+
+def extreme(x, largest, axis=-1):
+    return (np.max if largest else np.min)(wide(x), axis=axis).astype(x.dtype)
+
+
+def windows(x, kernel, stride, fill=-np.inf, pads=(0, 0)):
+    x = np.pad(wide(x), [(0, 0)] * 2 + [(p, p) for p in pads], constant_values=fill)
+    view = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))[:, :, ::stride, ::stride]
+    return view.reshape(*view.shape[:4], -1)
+
+
+def pool_places(x, kernel, stride):
+    """Which element of the tensor each window takes."""
+    n, c, h, w = x.shape
+    at = first_extreme(windows(x, kernel, stride), True)
+    row = np.arange(at.shape[2])[:, None] * stride + at // kernel[1]
+    column = np.arange(at.shape[3]) * stride + at % kernel[1]
+    return (np.arange(n)[:, None, None, None] * c + np.arange(c)[:, None, None]) * h * w + row * w + column
+
+
+def unique(x, is_sorted):
+    """The results of Unique for a list: NaN is one value, above all numbers."""
+    key = ["nan" if v != v else float(v) + 0.0 for v in wide(x)]
+    firsts = {}
+    for i, k in enumerate(key):
+        firsts.setdefault(k, i)
+    order = sorted(firsts, key=lambda k: (k == "nan", 0 if k == "nan" else k)) if is_sorted else list(firsts)
+    places = np.array([firsts[k] for k in order], np.int64)
+    inverse = np.array([order.index(k) for k in key], np.int64)
+    return x[places], places, inverse, np.array([key.count(k) for k in order], np.int64)
+
+
+def scattered(x, at, updates, largest):
+    y = wide(x).copy()
+    for row in range(x.shape[0]):
+        for i, u in zip(at[row], wide(updates)[row]):
+            y[row, i] = (np.maximum if largest else np.minimum)(y[row, i], u)
+    return y.astype(x.dtype)
+
+
+def extremes_with_nan(g, rng, dtype):
+    """Whatever gives an extreme: Max, Min, Clip, Relu, reductions, pools, and scatters of extremes."""
+    a, b, c = (spread(rng, (7, 37), dtype) for _ in range(3))
+    g.node("Max", [a, b], [np.maximum(wide(a), wide(b)).astype(dtype)])
+    g.node("Min", [a, b], [np.minimum(wide(a), wide(b)).astype(dtype)])
+    g.node("Max", [a, b, c], [np.maximum(np.maximum(wide(a), wide(b)), wide(c)).astype(dtype)])
+    for low, high in ((-1, 2), (NAN, 2), (-1, NAN), (-1, None), (None, 2), (2, -1)):
+        bounds = [None if v is None else np.array(v, dtype) for v in (low, high)]
+        y = wide(a)
+        y = y if low is None else np.maximum(y, low)
+        y = y if high is None else np.minimum(y, high)
+        g.node("Clip", [a, *bounds], [y.astype(dtype)])
+        g.node("Clip", [a, *(None if v is None else (v,) for v in bounds)], [y.astype(dtype)])
+    g.node("Relu", [a], [np.maximum(wide(a), 0).astype(dtype)])
+    x = spread(rng, (3, 9, 40), dtype)
+    for largest, name in ((True, "ReduceMax"), (False, "ReduceMin")):
+        for axes in ((0,), (1,), (2,), (1, 2), (0, 1, 2)):
+            y = (np.max if largest else np.min)(wide(x), axis=axes).astype(dtype)
+            g.node(name, [x, (np.array(axes),)], [y], keepdims=0)
+        at = rng.integers(0, 37, a.shape)
+        g.node("ScatterElements", [a, at, b], [scattered(a, at, b, largest)], axis=1,
+               reduction="max" if largest else "min")
+    image = spread(rng, (1, 3, 9, 37), dtype, 0.05)
+    for kernel, stride, pads in (((1, 3), 1, (0, 1)), ((2, 2), 2, (0, 0)), ((3, 3), 2, (1, 1)), ((9, 37), 1, (0, 0))):
+        y = windows(image, kernel, stride, pads=pads).max(-1).astype(dtype)
+        g.node("MaxPool", [image], [y], kernel_shape=kernel, strides=[stride] * 2, pads=[*pads, *pads])
+    g.node("GlobalMaxPool", [image], [wide(image).max((2, 3), keepdims=True).astype(dtype)])
+
+
+def places_with_nan(g, rng, dtype):
+    """Whatever says where an extreme is, and whatever sorts."""
+    short, long = spread(rng, (9, 37), dtype), spread(rng, (4, 2100), dtype, 0.002)
+    for x in (short, long):
+        for largest, name in ((True, "ArgMax"), (False, "ArgMin")):
+            for last in (0, 1):
+                g.node(name, [x], [first_extreme(x, largest, last)], axis=1, keepdims=0, select_last_index=last)
+    for largest, name in ((True, "ArgMax"), (False, "ArgMin")):
+        g.node(name, [short], [first_extreme(short.T, largest)], axis=0, keepdims=0)
+    g.node("Hardmax", [short], [np.eye(37)[first_extreme(short, True)].astype(dtype)], axis=1)
+    image = spread(rng, (2, 3, 9, 19), dtype, 0.05)
+    for kernel, stride in (((1, 3), 1), ((2, 2), 2), ((3, 3), 2)):
+        y = windows(image, kernel, stride).max(-1).astype(dtype)
+        g.node("MaxPool", [image], [y, pool_places(image, kernel, stride)], kernel_shape=kernel, strides=[stride] * 2)
+    for largest in (1, 0):
+        for k in (1, 3, 20, 37):
+            order = ranks(short, largest)[:, :k]
+            g.node("TopK", [short, (np.array([k]),)], [np.take_along_axis(short, order, 1), order], largest=largest)
+        order = ranks(short.T, largest)[:, :5]
+        g.node("TopK", [short, (np.array([5]),)], [np.take_along_axis(short.T, order, 1).T, order.T], axis=0,
+               largest=largest)
+    for is_sorted in (1, 0):
+        g.node("Unique", [short.reshape(-1)], unique(short.reshape(-1), is_sorted), sorted=is_sorted)
+
+
+# --- results that nobody reads
+
+
+def normalisations(g, rng, dtype):
+    """LayerNormalization with each choice of results, as results of the model and not."""
+    x, scale, bias = (rng.standard_normal(s).astype(dtype) for s in ((3, 5, 24), 24, 24))
+    mean = wide(x).mean(2, keepdims=True)
+    inverse = 1 / np.sqrt(wide(x).var(2, keepdims=True) + 1e-5)
+    y = ((wide(x) - mean) * inverse * wide(scale) + wide(bias)).astype(dtype)
+    results = y, mean.astype(np.float32), inverse.astype(np.float32)
+    for chosen in ((1, 0, 0), (1, 1, 0), (1, 0, 1), (1, 1, 1), (0, 1, 1), (0, 0, 1), (0, 1, 0)):
+        g.node("LayerNormalization", [x, scale, bias], [r if c else None for r, c in zip(results, chosen)],
+               near=(1e-5, 1e-5) if dtype == np.float32 else (2e-3, 2e-3))
+
+
+GROUPS = {}
+for kind in (np.float32, np.float16, np.float64, ml_dtypes.bfloat16):
+    GROUPS[f"extremes/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: extremes_with_nan(g, rng, k))
+    GROUPS[f"places/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: places_with_nan(g, rng, k))
+for kind in (np.float32, np.float16):
+    GROUPS[f"norms/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: normalisations(g, rng, k))
+
+
+# --- running
+
+
+def references(g, node):
+    """What onnxruntime and ONNX's reference give for the node; None for one that does not know it."""
+    model = g.model([node])
+    feed = {i.name: g.feed[i.name] for i in model.graph.input}
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    found = []
+    for run in (lambda: onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                                     providers=["CPUExecutionProvider"]).run(None, feed),
+                lambda: ReferenceEvaluator(model).run(None, feed)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found.append([np.asarray(r) for r in run()])
+        except Exception:  # their errors have no common class
+            found.append(None)
+    return found
+
+
+def check_references(g):
+    """Where both agree, that is what is wanted."""
+    bad = []
+    for node in g.nodes:
+        ours, theirs = references(g, node)
+        if ours is None or theirs is None or (node.op_type in NO_RULE and any(
+                (v != v).any() for v in (g.feed[i] for i in node.input if i in g.feed))):
+            continue
+        names = [n for n in node.output if n in g.want]
+        for name, a, b in zip(names, ours, theirs):
+            agree = a.dtype == b.dtype and not differs(a, b, g.near[name])
+            message = agree and differs(g.want[name], a, g.near[name])
+            if message:
+                bad.append(f"{node.name}.{name}: onnxruntime and ONNX's reference give something else: {message}")
+    return bad
+
+
+def run(options, g, target, folder):
+    """The package's outputs differ from what is wanted: messages."""
+    path, out = os.path.join(folder, "model.onnx"), os.path.join(folder, target)
+    how = ["--interpret"] if target == "interpret" else ["--target", target]
+    done = subprocess.run([options.lathe, "run", path, *how, *package.save_inputs(folder, g.feed), "--output-dir", out],
+                          capture_output=True, text=True, errors="replace", env={**os.environ, "CFLAGS": "-O1"})
+    if done.returncode != 0:
+        return [f"lathe run: status {done.returncode}: " + " | ".join(done.stderr.strip().splitlines()[-3:])]
+    bad, node_of = [], {r: n for n in g.nodes for r in n.output}
+    for name, want in g.want.items():
+        got = np.load(os.path.join(out, name + ".npy"))
+        if got.dtype.kind == "V":
+            got = got.view(want.dtype)
+        message = differs(got, want, g.near[name])
+        if message:
+            n = node_of[name]
+            about = {a.name: helper.get_attribute_value(a) for a in n.attribute}
+            bad.append(f"{n.name} {about} result {name[-1]}: {message}")
+    return bad
+
+
+def missing(target):
+    return [t for t in TOOLS.get(target, []) if subprocess.run(["which", t], capture_output=True).returncode != 0]
+
+
+def test(options, name):
+    """The number of targets that are right, of those that are wrong, and of those that are left out."""
+    opset, build = GROUPS[name]
+    counts = [0, 0, 0]
+    with tempfile.TemporaryDirectory(prefix="operators-") as folder:
+        g = Group(opset)
+        build(g, np.random.default_rng(options.seed))
+        onnx.save(g.model(), os.path.join(folder, "model.onnx"))
+        verdicts = {"references": check_references(g)}
+        for target in options.targets.split(","):
+            if missing(target):
+                counts[2] += 1
+                print(f"skipped {name} {target}: not here: {' '.join(missing(target))}")
+                continue
+            verdicts[target] = run(options, g, target, folder)
+    for target, bad in verdicts.items():
+        counts[1 if bad else 0] += 1
+        if bad or options.v:
+            print(f"{'FAILED' if bad else 'ok'} {name} {target}" + "".join("\n    " + b for b in bad[:options.most]))
+        sys.stdout.flush()
+    return counts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
+    parser.add_argument("--filter", default="*")
+    parser.add_argument("--targets", default=",".join(TARGETS))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most", type=int, default=12, help="lines for each failure")
+    parser.add_argument("-v", action="store_true")
+    options = parser.parse_args()
+    options.lathe = os.path.abspath(options.lathe)
+    totals = [test(options, name) for name in GROUPS if fnmatch.fnmatch(name, options.filter)]
+    passed, failed, skipped = (sum(t) for t in zip(*totals))
+    print(f"operators: {passed} passed, {failed} failed, {skipped} skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
