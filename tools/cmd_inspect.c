@@ -265,7 +265,7 @@ static bool inspect_report(cli *x, const run_report *r)
 static bool inspect_module(cli *x, const char *path)
 {
     run_model m;
-    const run_module_options o = {.workers = 1};
+    const run_module_options o = {.workers = 1, .only_look = true};
     bool ok = run_open_module(x->c, path, &o, &m);
     if (ok && !m.report)
         ok = diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "'%s' says nothing of its operators", path);

@@ -10,6 +10,7 @@
 /* --- the container: u64 bytes that follow, vec<u64> row ends, vec<u64> children, then each module's kind and bytes
  * --- */
 #define MODULE_SYMBOL          "__tvm_ffi__library_bin"
+#define MODULE_FUNCTION_PREFIX "__tvm_ffi_" /* of the symbols of machine code */
 #define MODULE_KIND_LIBRARY    "_lib" /* the shared object itself: its functions are symbols; no bytes follow */
 #define MODULE_KIND_EXECUTABLE "relax.VMExecutable"
 #define MODULE_KIND_SOURCE     "my_device"

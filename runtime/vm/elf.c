@@ -1,5 +1,5 @@
 /* elf.c: finds a dynamic symbol by section headers, and where a file has none, by the dynamic segment. Every offset is
- * checked against the file.
+ * checked against the file. Before the system's loader gets a file, which checks nothing, its segments are looked at.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "elf.h"
 
@@ -12,6 +12,11 @@ enum {
     ET_SHARED = 3,
     PT_LOADED = 1,
     PT_DYNAMIC_TABLE = 2,
+    PF_EXECUTABLE = 1,
+    STT_FUNCTION = 2,
+    HEADER_BYTES = 64,
+    SEGMENT_BYTES = 56,
+    LEAST_PAGE = 4096, /* of all machines that modules know */
     SHT_DYNAMIC_SYMBOLS = 11,
     SYMBOL_BYTES = 24,
     DT_HASH_TABLE = 4,
@@ -22,8 +27,15 @@ enum {
 };
 
 struct segment {
-    uint32_t type;
-    uint64_t offset, address, size;
+    uint32_t type, flags;
+    uint64_t offset, address, size, memory; /* bytes in the file, and in memory */
+};
+
+struct symbol {
+    uint32_t name; /* in the strings */
+    uint8_t type;
+    bool defined;
+    uint64_t address;
 };
 
 struct elf {
@@ -51,13 +63,13 @@ static vm_reader reader_at(vm_bytes b, uint64_t offset)
 uint16_t vm_elf_machine(vm_bytes file)
 {
     vm_reader r = reader_at(file, 18);
-    return file.size >= 64 && memcmp(file.data, "\177ELF", 4) == 0 ? vm_read_u16(&r) : 0;
+    return file.size >= HEADER_BYTES && memcmp(file.data, "\177ELF", 4) == 0 ? vm_read_u16(&r) : 0;
 }
 
 static int32_t read_header(vm_bytes file, struct elf *e, lathe_error *error)
 {
     *e = (struct elf){.file = file};
-    if (file.size < 64 || memcmp(file.data, "\177ELF", 4) != 0)
+    if (file.size < HEADER_BYTES || memcmp(file.data, "\177ELF", 4) != 0)
         return vm_fail(error, LATHE_E_FORMAT, "not an ELF file");
     if (file.data[4] != 2 || file.data[5] != 1)
         return vm_fail(error, LATHE_E_UNSUPPORTED, "an ELF file of a 32-bit or a big-endian machine");
@@ -80,15 +92,16 @@ static struct segment segment(const struct elf *e, uint16_t i)
 {
     struct segment s = {0};
     uint64_t from = (uint64_t)i * e->segment_bytes;
-    if (e->segment_bytes < 56 || e->segments > e->file.size || from > e->file.size)
+    if (e->segment_bytes < SEGMENT_BYTES || e->segments > e->file.size || from > e->file.size)
         return s;
     vm_reader r = reader_at(e->file, e->segments + from);
     s.type = vm_read_u32(&r);
-    (void)vm_read_u32(&r);
+    s.flags = vm_read_u32(&r);
     s.offset = vm_read_u64(&r);
     s.address = vm_read_u64(&r);
     (void)vm_read_u64(&r);
     s.size = vm_read_u64(&r);
+    s.memory = vm_read_u64(&r);
     return r.ok ? s : (struct segment){0};
 }
 
@@ -196,44 +209,110 @@ static bool by_dynamic(const struct elf *e, struct table *out)
     return false;
 }
 
-static bool name_is(vm_bytes strings, uint32_t at, const char *name)
+static struct symbol symbol(const struct table *t, size_t at)
 {
-    size_t n = strlen(name) + 1;
-    return at <= strings.size && n <= strings.size - at && memcmp(strings.data + at, name, n) == 0;
+    struct symbol s = {0};
+    vm_reader r = reader_at(t->symbols, at);
+    s.name = vm_read_u32(&r);
+    s.type = vm_read_u8(&r) & 15;
+    (void)vm_read_u8(&r);
+    s.defined = vm_read_u16(&r) != 0;
+    s.address = vm_read_u64(&r);
+    return s;
+}
+
+/* Do the strings have these n bytes at a place? */
+static bool text_at(vm_bytes strings, uint32_t at, const char *text, size_t n)
+{
+    return at <= strings.size && n <= strings.size - at && memcmp(strings.data + at, text, n) == 0;
 }
 
 /* A defined symbol's address. */
 static bool find(const struct table *t, const char *name, uint64_t *address)
 {
     for (size_t at = 0; at + SYMBOL_BYTES <= t->symbols.size; at += SYMBOL_BYTES) {
-        vm_reader r = reader_at(t->symbols, at);
-        uint32_t text = vm_read_u32(&r);
-        (void)vm_read_u16(&r);
-        uint16_t where = vm_read_u16(&r);
-        *address = vm_read_u64(&r);
-        if (where != 0 && name_is(t->strings, text, name))
+        const struct symbol s = symbol(t, at);
+        *address = s.address;
+        if (s.defined && text_at(t->strings, s.name, name, strlen(name) + 1))
             return true;
     }
     return false;
 }
 
-bool vm_elf_has_prefix(vm_bytes file, const char *prefix)
+static bool is_executable(const struct elf *e, uint64_t address)
 {
-    struct elf e;
-    struct table t;
-    const size_t n = strlen(prefix);
-    if (read_header(file, &e, NULL) != LATHE_OK || (!by_sections(&e, &t) && !by_dynamic(&e, &t)))
-        return false;
-    for (size_t at = 0; at + SYMBOL_BYTES <= t.symbols.size; at += SYMBOL_BYTES) {
-        vm_reader r = reader_at(t.symbols, at);
-        uint32_t text = vm_read_u32(&r);
-        (void)vm_read_u16(&r);
-        if (vm_read_u16(&r) != 0 && text <= t.strings.size && n <= t.strings.size - text &&
-            memcmp(t.strings.data + text, prefix, n) == 0)
+    for (uint16_t i = 0; i < e->segment_count; i++) {
+        const struct segment s = segment(e, i);
+        if (s.type == PT_LOADED && (s.flags & PF_EXECUTABLE) != 0 && address >= s.address &&
+            address - s.address < s.size)
             return true;
     }
     return false;
 }
+
+static bool has_function(const struct elf *e, const struct table *t, const char *prefix)
+{
+    for (size_t at = 0; at + SYMBOL_BYTES <= t->symbols.size; at += SYMBOL_BYTES) {
+        const struct symbol s = symbol(t, at);
+        if (s.defined && s.type == STT_FUNCTION && text_at(t->strings, s.name, prefix, strlen(prefix)) &&
+            !text_at(t->strings, s.name, MODULE_SYMBOL, sizeof MODULE_SYMBOL) && is_executable(e, s.address))
+            return true;
+    }
+    return false;
+}
+
+bool vm_elf_has_function(vm_bytes file, const char *prefix)
+{
+    struct elf e;
+    struct table t;
+    return read_header(file, &e, NULL) == LATHE_OK && (by_sections(&e, &t) || by_dynamic(&e, &t)) &&
+           has_function(&e, &t, prefix);
+}
+
+/* --- whether it can be mapped --- */
+
+static bool inside(const struct elf *e, uint64_t offset, uint64_t size)
+{
+    return offset <= e->file.size && size <= e->file.size - offset;
+}
+
+/* A segment behind all that end at `end`, which moves on. */
+static bool can_load(const struct segment *s, uint64_t *end)
+{
+    if (s->size > s->memory || s->memory > UINT64_MAX - s->address || s->address < *end ||
+        s->offset % LEAST_PAGE != s->address % LEAST_PAGE)
+        return false;
+    *end = s->address + s->memory;
+    return true;
+}
+
+/* Is the dynamic segment what the file has at its address? */
+static bool is_loaded(const struct elf *e, const struct segment *s)
+{
+    const vm_bytes content = at_address(e, s->address);
+    return content.data && content.size >= s->size && content.data == e->file.data + s->offset;
+}
+
+bool vm_elf_is_whole(vm_bytes file)
+{
+    struct elf e;
+    uint64_t end = 0;
+    uint32_t dynamic = 0;
+    if (read_header(file, &e, NULL) != LATHE_OK || e.segment_bytes != SEGMENT_BYTES || e.segment_count == 0 ||
+        !inside(&e, e.segments, (uint64_t)e.segment_count * SEGMENT_BYTES) ||
+        !inside(&e, e.sections, (uint64_t)e.section_count * e.section_bytes))
+        return false;
+    for (uint16_t i = 0; i < e.segment_count; i++) {
+        const struct segment s = segment(&e, i);
+        if (!inside(&e, s.offset, s.size) || (s.type == PT_LOADED && !can_load(&s, &end)))
+            return false;
+        if (s.type == PT_DYNAMIC_TABLE && (++dynamic > 1 || !is_loaded(&e, &s)))
+            return false;
+    }
+    return dynamic == 1;
+}
+
+/* --- the symbol --- */
 
 /* What older versions called the symbol, so that the message can say so. */
 static const char *older(const struct table *t)
@@ -259,7 +338,7 @@ int32_t vm_elf_symbol(vm_bytes file, const char *name, vm_bytes *out, lathe_erro
         const char *by = older(&t);
         if (by)
             return vm_fail(error, LATHE_E_UNSUPPORTED, "a module of %s; export it with 0.22 or later", by);
-        return vm_fail(error, LATHE_E_FORMAT, "a shared object that is not a module: it has no symbol %s", name);
+        return vm_fail(error, LATHE_E_NAME, "a shared object that is not a module: it has no symbol %s", name);
     }
     *out = at_address(&e, address);
     if (!out->data)

@@ -5,6 +5,7 @@
 
 #include "builtin.h"
 #include "error.h"
+#include "look.h"
 #include "module_kinds.h"
 
 #include <inttypes.h>
@@ -158,16 +159,15 @@ void vm_initialise_undo(vm_machine *m)
     m->target_count = 0;
 }
 
-/* The executable's loops are its function's: only a machine can ask for them. */
-static int32_t ask_loops(vm_machine *m, vm_module *source, lathe_error *error)
+static int32_t read_loops(const vm_machine *m, vm_module *source, lathe_error *error)
 {
-    const vm_func *f = vm_executable_find(m->x, MODULE_LOOPS);
+    vm_bytes bytes;
     lathe_value text = {0};
-    if (!f || f->kind != MODULE_FUNC_VM || f->params != 0)
+    if (!vm_executable_find(m->x, MODULE_LOOPS))
         return LATHE_OK;
-    int32_t status = vm_machine_call(m, (uint32_t)(f - m->x->functions), NULL, 0, &text, error);
-    if (status == LATHE_OK && !lathe_string_of(&text))
-        status = vm_fail(error, LATHE_E_FORMAT, "%s gives no string", MODULE_LOOPS);
+    int32_t status = vm_look(m->x, MODULE_LOOPS, &bytes, error);
+    if (status == LATHE_OK)
+        status = vm_string_new(bytes, &text, error);
     if (status == LATHE_OK)
         vm_source_set_loops(source, &text);
     lathe_release(&text);
@@ -180,7 +180,7 @@ static int32_t give_loops(vm_machine *m, lathe_error *error)
     vm_module *source = o->interpret ? vm_module_of_kind(m->source, &vm_source_kind) : NULL;
     if (!source)
         return LATHE_OK;
-    int32_t status = vm_source_has_loops(source) ? LATHE_OK : ask_loops(m, source, error);
+    int32_t status = vm_source_has_loops(source) ? LATHE_OK : read_loops(m, source, error);
     if (status != LATHE_OK || !o->no_jit || vm_source_has_loops(source))
         return status;
     return vm_fail(error, LATHE_E_REFUSED, VM_FORBIDDEN);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "jit_load.h"
 
+#include "elf.h"
 #include "jit_machine.h"
 #include "jit_util.h"
 
@@ -23,45 +24,13 @@ struct jit_library {
     int hold;
 };
 
-/* --- ELF: which machine it is for, and that it is whole: the loader reads what a file that is cut off lacks --- */
-
-/* A number of n bytes, little endian. */
-static uint64_t field(const jit_bytes *o, uint64_t at, unsigned n)
-{
-    uint64_t v = 0;
-    while (n-- > 0)
-        v = v << 8 | o->at[at + n];
-    return v;
-}
-
-static bool inside(const jit_bytes *o, uint64_t offset, uint64_t n)
-{
-    return offset <= o->n && n <= o->n - offset;
-}
-
-/* The tables of segments and sections, and what segments have of the file. */
-static bool is_whole(const jit_bytes *o)
-{
-    enum { SEGMENT = 56 };
-    uint64_t segments = field(o, 32, 8), sections = field(o, 40, 8);
-    uint64_t size = field(o, 54, 2), n = field(o, 56, 2);
-    if (size != SEGMENT || n == 0 || !inside(o, segments, n * SEGMENT) ||
-        !inside(o, sections, field(o, 58, 2) * field(o, 60, 2)))
-        return false;
-    for (uint64_t at = segments; at < segments + n * SEGMENT; at += SEGMENT)
-        if (!inside(o, field(o, at + 8, 8), field(o, at + 32, 8)))
-            return false;
-    return true;
-}
+/* --- which machine it is for, and that it is whole: the loader reads what a file that is cut off lacks --- */
 
 /* e_machine; 0: no whole 64-bit shared object of little-endian order. */
 static uint32_t elf_machine(const jit_bytes *o)
 {
-    static const uint8_t ident[6] = {0x7f, 'E', 'L', 'F', 2, 1};
-    enum { HEADER = 64, SHARED = 3 };
-    if (o->n < HEADER || memcmp(o->at, ident, sizeof ident) != 0 || field(o, 16, 2) != SHARED || !is_whole(o))
-        return 0;
-    return (uint32_t)field(o, 18, 2);
+    const vm_bytes file = {o->at, o->n};
+    return vm_elf_is_whole(file) ? vm_elf_machine(file) : 0;
 }
 
 /* NULL: a machine that modules do not know. */

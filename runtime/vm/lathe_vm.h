@@ -10,7 +10,8 @@
  * Every function that can fail returns LATHE_OK or another row of LATHE_STATUSES, and explains itself in *error, which
  * may be NULL. There is no global state: runtimes, modules and machines exist side by side. A runtime and what
  * was loaded may be used by several threads at once; one machine runs one call at a time, and others wait.
- * Loading a module and calling it runs its code: load what you trust, or with no_jit only what is compiled. */
+ * Loading a module and calling it runs its code: load what you trust. With no_jit no machine code of a file runs, and
+ * none that comes of its source. */
 #ifndef LATHE_VM_H
 #define LATHE_VM_H
 
@@ -125,7 +126,7 @@ typedef struct lathe_runtime lathe_runtime;
 typedef struct lathe_options {
     size_t size;              /* sizeof(lathe_options): more may follow in later versions */
     uint32_t workers;         /* threads that work on a kernel, the caller among them; 0: as many as the machine has */
-    int32_t no_jit;           /* not 0: source modules are refused, or interpreted where they can be */
+    int32_t no_jit;           /* not 0: machine code is refused, source too, or interpreted where it can be */
     int32_t trace;            /* not 0: what is compiled and called is said to `log` */
     const char *cache_dir;    /* NULL: $XDG_CACHE_HOME/lathe, else $HOME/.cache/lathe; "": none is kept */
     uint64_t cache_bytes;     /* the oldest entries go when it is larger; 0: 1 GiB */
@@ -189,7 +190,8 @@ int32_t lathe_device_find(const lathe_runtime *rt, const char *name, int32_t *ou
 
 /* --- modules and functions --- */
 /* A module file: of Lathe (any machine's file), or of Apache TVM 0.22 and later (this machine's, when it holds machine
- * code), or a shared object of this machine with functions of tvm-ffi's C ABI (__tvm_ffi_NAME).
+ * code), or a shared object of this machine with functions of tvm-ffi's C ABI (__tvm_ffi_NAME). A file with such
+ * functions goes to the system's loader by its own name, which runs its constructors; any other is only read.
  * *out is of type LATHE_MODULE. */
 int32_t lathe_LoadFromFile(lathe_runtime *rt, const char *path, lathe_value *out, lathe_error *error);
 /* The same from memory, which is copied. `name` is for messages. No machine code. */
@@ -227,6 +229,11 @@ int32_t lathe_function_parameter(const lathe_value *vm, const char *function, in
 int32_t lathe_module_devices(const lathe_value *module, int32_t *out, int32_t max);
 /* The C source of a source module, or of the first one among the imports; NULL: none. Lives as long as the module. */
 const char *lathe_source(const lathe_value *module);
+
+/* The text that a function without arguments gives, such as lathe_report: read from the code of the module's
+ * executable, of which nothing runs. *out is a string. LATHE_E_NAME: there is no such function; LATHE_E_FORMAT: it is
+ * no function that only gives a text. */
+int32_t lathe_text(const lathe_value *module, const char *function, lathe_value *out, lathe_error *error);
 
 /* Compares a metadata file, {"inputs": [{"name", "shape", "dtype", "device"}, ...]}, with what "main" takes: number,
  * names, types and shapes, as far as the module says; devices must be of the runtime's table ("device" may be left

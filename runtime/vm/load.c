@@ -154,30 +154,37 @@ static int32_t make_all(lathe_runtime *rt, vm_file *file, const vm_container *c,
     return status;
 }
 
-/* A shared object without a tree of modules, but with functions: it is a module of machine code alone. */
+/* A shared object without a tree of modules: with functions it is a module of machine code alone. */
 static int32_t load_library(lathe_runtime *rt, vm_file *file, lathe_value *out, lathe_error *error)
 {
     vm_module *m = NULL;
+    if (!file->path || !vm_elf_has_function(file->bytes, MODULE_FUNCTION_PREFIX))
+        return vm_fail(error, LATHE_E_FORMAT, "a shared object that is not a module: it has no symbol " MODULE_SYMBOL);
     int32_t status = vm_library_module(rt, file, (vm_bytes){0}, &m, error);
     if (status == LATHE_OK)
         *out = vm_value_of(m);
     return status;
 }
 
-static int32_t load(lathe_runtime *rt, vm_file *file, lathe_value *out, lathe_error *error)
+static int32_t load_tree(lathe_runtime *rt, vm_file *file, vm_bytes content, lathe_value *out, lathe_error *error)
 {
-    vm_bytes content;
     vm_container c;
-    int32_t status = vm_elf_symbol(file->bytes, MODULE_SYMBOL, &content, error);
-    if (status == LATHE_E_FORMAT && file->path && vm_elf_has_prefix(file->bytes, "__tvm_ffi_"))
-        return load_library(rt, file, out, error);
-    if (status == LATHE_OK)
-        status = vm_container_read(content, &c, error);
+    int32_t status = vm_container_read(content, &c, error);
     if (status != LATHE_OK)
         return status;
     status = make_all(rt, file, &c, out, error);
     vm_container_free(&c);
     return status;
+}
+
+/* What elf.c calls damaged goes no further: only a file that it has read, and that has no tree, may be a library. */
+static int32_t load(lathe_runtime *rt, vm_file *file, lathe_value *out, lathe_error *error)
+{
+    vm_bytes content;
+    int32_t status = vm_elf_symbol(file->bytes, MODULE_SYMBOL, &content, error);
+    if (status == LATHE_OK)
+        return load_tree(rt, file, content, out, error);
+    return status == LATHE_E_NAME ? load_library(rt, file, out, error) : status;
 }
 
 int32_t lathe_LoadFromFile(lathe_runtime *rt, const char *path, lathe_value *out, lathe_error *error)

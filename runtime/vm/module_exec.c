@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "error.h"
 #include "executable.h"
+#include "look.h"
 #include "module_kinds.h"
 #include "module_machine.h"
 
@@ -37,9 +38,10 @@ static void destroy_executable(vm_module *m)
     vm_executable_free(&((struct executable_module *)(void *)m)->x);
 }
 
+static const vm_module_kind kind = {"executable", find_in_executable, destroy_executable};
+
 int32_t vm_executable_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error)
 {
-    static const vm_module_kind kind = {"executable", find_in_executable, destroy_executable};
     struct executable_module *m = vm_module_new(sizeof *m, &kind, rt, file, error);
     if (!m)
         return LATHE_E_MEMORY;
@@ -49,4 +51,18 @@ int32_t vm_executable_module(lathe_runtime *rt, vm_file *file, vm_bytes content,
     else
         *out = &m->module;
     return status;
+}
+
+int32_t lathe_text(const lathe_value *module, const char *function, lathe_value *out, lathe_error *error)
+{
+    vm_bytes text;
+    *out = (lathe_value){0};
+    vm_module *m = vm_module_of(module, error);
+    if (!m)
+        return LATHE_E_ARGUMENT;
+    const struct executable_module *x = (struct executable_module *)(void *)vm_module_of_kind(m, &kind);
+    if (!x)
+        return vm_fail(error, LATHE_E_NAME, "the %s has no executable", m->kind->name);
+    int32_t status = vm_look(&x->x, function, &text, error);
+    return status == LATHE_OK ? vm_string_new(text, out, error) : status;
 }

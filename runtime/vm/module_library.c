@@ -1,8 +1,11 @@
-/* module_library.c: machine code of stock modules: the shared object itself, loaded, and its functions by symbol.
+/* module_library.c: machine code of stock modules: the shared object itself, loaded, and its functions by symbol. The
+ * system's loader takes the file by its own name, because the code may look for other libraries beside it, and trusts
+ * it: constructors run, and nothing but what elf.c looks at is checked. Under no_jit it never gets the file.
  * SPDX-License-Identifier: Apache-2.0 */
 #if defined(__linux__)
 #define _GNU_SOURCE /* dladdr, RTLD_NOLOAD */
 #endif
+#include "abi/module.h"
 #include "elf.h"
 #include "error.h"
 #include "jit_machine.h"
@@ -59,7 +62,9 @@ static int32_t find_in_library(vm_module *m, const char *name, lathe_value *out,
     char symbol[512];
     if (is_reserved(name) || strlen(name) + 16 > sizeof symbol)
         return LATHE_OK;
-    (void)snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", name);
+    if (m->rt->options.no_jit)
+        return vm_fail(error, LATHE_E_REFUSED, "the module holds machine code, and the options forbid to run it");
+    (void)snprintf(symbol, sizeof symbol, MODULE_FUNCTION_PREFIX "%s", name);
     void *address = dlsym(l->handle, symbol);
     if (!address)
         return LATHE_OK;
@@ -140,6 +145,11 @@ static int32_t open_library(struct library_module *l, lathe_error *error)
     if (machine != jit_machine_elf())
         return vm_fail(error, LATHE_E_UNSUPPORTED, "the module holds machine code for ELF machine %u; this is %u",
                        machine, (unsigned)jit_machine_elf());
+    if (!vm_elf_is_whole(file->bytes) || !vm_elf_has_function(file->bytes, MODULE_FUNCTION_PREFIX))
+        return vm_fail(error, LATHE_E_FORMAT, "the module is to hold machine code, and the file has no function of it, "
+                       "or is damaged");
+    if (l->module.rt->options.no_jit)
+        return LATHE_OK;
     show_own_symbols();
     l->handle = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
     const char *why = l->handle ? NULL : dlerror();

@@ -56,11 +56,16 @@ static bool failed(compiler *c, const lathe_error *e)
 
 /* --- opening --- */
 
-static bool start(compiler *c, struct run_module *m, const char *path)
+static bool load(compiler *c, struct run_module *m, const char *path)
 {
     lathe_error e = {0};
-    return (lathe_LoadFromFile(m->rt, path, &m->library, &e) == LATHE_OK &&
-            lathe_start(&m->library, &m->vm, &e) == LATHE_OK &&
+    return lathe_LoadFromFile(m->rt, path, &m->library, &e) == LATHE_OK || failed(c, &e);
+}
+
+static bool start(compiler *c, struct run_module *m)
+{
+    lathe_error e = {0};
+    return (lathe_start(&m->library, &m->vm, &e) == LATHE_OK &&
             lathe_GetFunction(&m->vm, "main", &m->main, &e) == LATHE_OK) ||
            failed(c, &e);
 }
@@ -71,11 +76,26 @@ static bool read_report(compiler *c, struct run_module *m, const char **out)
     lathe_value text = {0};
     lathe_error e = {0};
     *out = NULL;
-    if (lathe_call_named(&m->vm, "lathe_report", NULL, 0, &text, &e) != LATHE_OK)
+    if (lathe_text(&m->library, "lathe_report", &text, &e) != LATHE_OK)
         return e.code == LATHE_E_NAME || failed(c, &e);
-    if (lathe_string_of(&text))
-        *out = arena_strdup(&c->mem, lathe_string_of(&text));
+    *out = arena_strdup(&c->mem, lathe_string_of(&text));
     lathe_release(&text);
+    return true;
+}
+
+static bool take_report(compiler *c, const char *path, struct run_module *m, run_model *out)
+{
+    const char *text;
+    if (!read_report(c, m, &text))
+        return false;
+    m->described = text != NULL;
+    if (!text)
+        return true;
+    run_report *r = arena_new(&c->mem, run_report);
+    if (!run_parse_report(c, path, text, strlen(text), r))
+        return false;
+    run_take_report(r, out);
+    out->report = r;
     return true;
 }
 
@@ -235,7 +255,7 @@ bool run_open_module(compiler *c, const char *path, const run_module_options *o,
         return failed(c, &e);
     const lathe_options options = {.size = sizeof options,
                                    .workers = o->workers,
-                                   .no_jit = o->no_jit,
+                                   .no_jit = o->no_jit || o->only_look,
                                    .trace = o->trace,
                                    .keep_sources = o->keep_sources,
                                    .outside = note_outside,
@@ -245,21 +265,12 @@ bool run_open_module(compiler *c, const char *path, const run_module_options *o,
                                    .interpret_user = m->loops};
     if (lathe_runtime_create(&options, &m->rt, &e) != LATHE_OK)
         return failed(c, &e);
-    if (!start(c, m, path))
+    if (!load(c, m, path) || !take_report(c, path, m, out))
         return false;
-    const char *text;
-    if (!read_report(c, m, &text))
+    if (o->only_look)
+        return true;
+    if (!start(c, m) || (!m->described && !describe(c, m, out)))
         return false;
-    m->described = text != NULL;
-    if (text) {
-        run_report *r = arena_new(&c->mem, run_report);
-        if (!run_parse_report(c, path, text, strlen(text), r))
-            return false;
-        run_take_report(r, out);
-        out->report = r;
-    } else if (!describe(c, m, out)) {
-        return false;
-    }
     if (o->meta && lathe_check_metadata(m->rt, &m->vm, o->meta, &e) != LATHE_OK)
         return failed(c, &e);
     m->args = arena_array(&c->mem, lathe_value, out->n_inputs + 1u);

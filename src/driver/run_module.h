@@ -8,6 +8,7 @@
 typedef struct run_module_options {
     uint32_t workers; /* 0: as many as the machine has */
     bool no_jit, trace;
+    bool only_look; /* the report is read, and nothing runs: the module cannot be called */
     const char *keep_sources, *meta; /* NULL: none */
 } run_module_options;
 

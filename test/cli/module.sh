@@ -112,6 +112,38 @@ open("lies.so", "wb").write(asm.elf(asm.container([("relax.VMExecutable", execut
 PY
 expect 1 "main gave 2 results, and the module's report has 1" run lies.so
 
+# --- a library that ends who loads it: inspect does not, nor run with --no-jit; and a module whose report never ends
+cat > end.c << 'END'
+#include <stdlib.h>
+__attribute__((constructor)) static void end(void) { abort(); }
+extern const char __tvm_ffi__library_bin[];
+__asm__(".section .rodata\n.globl __tvm_ffi__library_bin\n.type __tvm_ffi__library_bin, %object\n"
+        "__tvm_ffi__library_bin:\n.incbin \"tree.bin\"\n.previous\n");
+int __tvm_ffi_one(void *self, const void *args, int n, void *result) { return 0; }
+END
+PYTHONPATH=$top/test/py python3 - << 'PY' || bad "no module from the assembler"
+import vm_asm as asm
+executable = asm.executable("func main(x)\n one(%0)\n ret %0\n")
+open("tree.bin", "wb").write(asm.container([("relax.VMExecutable", executable), ("_lib", b"")], [[1], []]))
+endless = asm.module("func main(x)\n ret %0\nfunc lathe_report()\n l:\n goto l\n", None, {})
+open("endless.so", "wb").write(asm.elf(endless))
+PY
+check "the library is built" cc -shared -fPIC -w end.c -o end.so
+expect 1 'says nothing of its operators' inspect end.so
+expect 2 'the module holds machine code, and the options forbid' run end.so --no-jit
+for verb in inspect run; do
+    expect 1 'lathe_report is no function that only gives a text' $verb endless.so
+done
+# One byte of the ELF header, and one of the name of the symbol, which then is another one of the same prefix.
+for at in 16 32 40; do
+    cp m.so damaged.so
+    printf '\377' | dd of=damaged.so bs=1 seek=$at conv=notrunc 2> /dev/null
+    "$lathe" inspect damaged.so > log 2>&1
+    check "byte $at changed: an answer" test $? -lt 4
+done
+sed '0,/__tvm_ffi__library_bin/s//__tvm_ffi__library_bim/' m.so > damaged.so
+expect 1 'damaged.so' run damaged.so
+
 # --- what is refused
 expect 2 'no file for the module' compile "$digits" --emit module
 expect 2 'widths' compile "$digits" --emit module --widths 64,24 -o no.so

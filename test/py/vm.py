@@ -372,11 +372,16 @@ def stock_library(runner):
          ("const_loader", constants({"a": asm.tensor("float32", [4], [1, 2, 3, 4]),
                                      "b": asm.tensor("float32", [4], [5])}, {"get_constant": ["a", "b"]})),
          ("_lib", b""), ("my_device", asm.source_module(TRIPLE, {"triple": 2}))], [[1], [2], [3], []])
+    return compiled(runner, tree, os.path.join(TOP, "test", "vm", "stock.c"))
+
+
+def compiled(runner, tree, source):
+    """A shared object of C source with that tree of modules."""
     blob, library = os.path.join(runner.work, "tree.bin"), os.path.join(runner.work, "stock.so")
     with open(blob, "wb") as f:
         f.write(tree)
     command = runner.machine.cc.split() + ["-shared", "-fPIC", "-O1", "-w", f'-DCONTAINER="{blob}"', "-o", library,
-                                    os.path.join(TOP, "test", "vm", "stock.c")]
+                                           source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Failure(done.stderr)
@@ -456,6 +461,47 @@ def cut_tests(runner):
             runner, d, "", f"{len(d)} bytes: {s} lengths accepted\n", ["--truncate"])
 
 
+def damaged(runner, data, given):
+    """Each byte of the ELF header and of the tables of segments and sections is changed: never a crash. `given`: may
+    the system's loader see such a file?"""
+    got = runner.run(data, "", ["--damage"])
+    found = re.fullmatch(r"(\d+) changes: (\d+) accepted, (\d+) given to the system's loader\n", got)
+    if not found or int(found[2]) >= int(found[1]) or (int(found[3]) > 0) != given:
+        raise Failure(got)
+
+
+# Who runs a constructor of this is ended by it.
+CONSTRUCTOR = """#include <stdlib.h>
+__attribute__((constructor)) static void end(void) { abort(); }
+__asm__(".section .rodata\\n.globl __tvm_ffi__library_bin\\n.type __tvm_ffi__library_bin, %object\\n"
+        "__tvm_ffi__library_bin:\\n.incbin \\"" CONTAINER "\\"\\n.previous\\n");
+int __tvm_ffi_PLACE(void *self, const void *args, int n, void *result) { return 0; }
+"""
+NO_FUNCTION = "the module is to hold machine code, and the file has no function of it, or is damaged"
+FORBIDDEN = "the module holds machine code, and the options forbid to run it"
+
+
+def with_constructor(runner, function):
+    """A library that ends who loads it, with a tree of modules and a function of that name."""
+    tree = asm.container([("relax.VMExecutable", asm.executable("func main(x)\n one(%0)\n ret %0\n")), ("_lib", b"")],
+                         [[1], []])
+    source = os.path.join(runner.work, "constructor.c")
+    with open(source, "w") as f:
+        f.write(CONSTRUCTOR.replace("__tvm_ffi_PLACE", function))
+    return compiled(runner, tree, source)
+
+
+def damage_tests(runner):
+    module = asm.module("func main(x)\n f(%0)\n ret %0\n", "void f(void *p) {}", {"f": 1})
+    for name, how in {"sections": {}, "dynamic": {"sections": False}, "gnu hash": {"gnu_hash": True}}.items():
+        yield f"damage/{name}", lambda h=how: damaged(runner, asm.elf(module, **h), False)
+    yield "damage/machine code", lambda: damaged(runner, stock_library(runner), True)
+    yield "damage/no function", lambda: refused(runner, with_constructor(runner, "one"), NO_FUNCTION)
+    yield "damage/no jit", lambda: expect(
+        runner, with_constructor(runner, "__tvm_ffi_one"), "init 1 0 2\nkernel one 1\n",
+        f"LATHE_E_REFUSED: {FORBIDDEN}\n" * 2, ["--no-jit"])
+
+
 def corpus():
     """What the fuzz targets begin with, and what the unit tests load: file -> bytes."""
     def case(name):
@@ -472,6 +518,13 @@ def corpus():
     same = asm.module("func main(x)\n ret %0\n")
     files["vm_module/dynamic"] = asm.elf(same, sections=False)
     files["vm_module/gnu_hash"] = asm.elf(same, sections=False, gnu_hash=True)
+    # What is damaged, and what the system's loader may get: a function alone, and a tree that says there is one.
+    whole = asm.elf(same)
+    files["vm_module/no_sections"] = whole[:40] + b"\xff" + whole[41:]
+    files["vm_module/no_dynamic"] = whole[:32] + b"\x3f" + whole[33:40] + b"\xff" + whole[41:]
+    files["vm_module/function"] = asm.elf(b"\xc3" * 16, symbol="__tvm_ffi_one", code=True)
+    files["vm_module/no_function"] = asm.elf(asm.container(
+        [("relax.VMExecutable", asm.executable("func main(x)\n ret %0\n")), ("_lib", b"")], [[1], []]))
     source = asm.source_module("void k(void *p) {}", {"k": 1, "l": 3})
     files["vm_tree/tree"] = b"\0" + asm.container(
         [("relax.VMExecutable", b"x"), ("my_device", source), ("_lib", b"")], [[1, 2], [2], []])
@@ -507,6 +560,7 @@ def all_tests(runner, options):
     yield from library_tests(runner)
     yield from elf_tests(runner)
     yield from cut_tests(runner)
+    yield from damage_tests(runner)
     for name, data in corpus().items() if runner.machine.libffi else ():
         yield f"corpus/{name}", lambda n=name, d=data: check_corpus(n, d, options.update)
 

@@ -219,8 +219,9 @@ def module(source, code=None, kernels=None):
     return container(modules, children)
 
 
-def elf(data, machine=62, symbol="__tvm_ffi__library_bin", sections=True, dynamic=True, gnu_hash=False):
-    """A shared object with one data symbol, found by section headers, by the dynamic segment, or by both."""
+def elf(data, machine=62, symbol="__tvm_ffi__library_bin", sections=True, dynamic=True, gnu_hash=False, code=False):
+    """A shared object with one symbol, found by section headers, by the dynamic segment, or by both; with `code` it is
+    a function."""
     def align(n, to):
         return (n + to - 1) // to * to
 
@@ -238,14 +239,14 @@ def elf(data, machine=62, symbol="__tvm_ffi__library_bin", sections=True, dynami
     tags = [(0x6ffffef5 if gnu_hash else 4, hash_at), (5, strings_at), (6, symbols_at), (10, len(names)), (11, 24),
             (0, 0)]
     data_at = align(dynamic_at + 16 * len(tags), 64)
-    symbols = b"\0" * 24 + struct.pack("<IBBHQQ", 1, 0x11, 0, 4, data_at, len(data))
+    symbols = b"\0" * 24 + struct.pack("<IBBHQQ", 1, 0x12 if code else 0x11, 0, 4, data_at, len(data))
     sections_at = align(data_at + len(data), 8)
     size = sections_at + (64 * 3 if sections else 0)
     out = bytearray(size)
     out[0:16] = b"\x7fELF\x02\x01\x01" + b"\0" * 9
     out[16:64] = struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, head, sections_at if sections else 0, 0, 64, 56,
                              2 if dynamic else 1, 64, 3 if sections else 0, 0)
-    out[head:head + 56] = struct.pack("<IIQQQQQQ", 1, 4, 0, 0, 0, size, size, 4096)
+    out[head:head + 56] = struct.pack("<IIQQQQQQ", 1, 5 if code else 4, 0, 0, 0, size, size, 4096)
     out[head + 56:head + 112] = struct.pack("<IIQQQQQQ", 2, 4, dynamic_at, dynamic_at, 0, 16 * len(tags),
                                             16 * len(tags), 8)
     out[strings_at:strings_at + len(names)] = names

@@ -11,7 +11,7 @@ cc=${CC:-cc} passed=0 failed=0
 limit=$(< test/time_limit)
 
 $cc -std=c11 -O1 -Wall -Wextra -Werror -D_XOPEN_SOURCE=700 -DLATHE_NO_LIBFFI -Iruntime/vm -Iinclude \
-    test/vm/jit/user.c runtime/vm/jit*.c runtime/vm/error.c -o "$work/user" -lpthread -ldl || exit 1
+    test/vm/jit/user.c runtime/vm/jit*.c runtime/vm/{elf,reader,error}.c -o "$work/user" -lpthread -ldl || exit 1
 $cc -std=gnu11 -O1 -shared -fPIC -o "$work/fail_call.so" test/oom/fail_call.c -ldl || exit 1
 
 # Compiles once, and then gives the same object again: what is tested is the caller.

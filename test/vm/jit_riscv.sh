@@ -16,7 +16,7 @@ bad() { failed=$((failed + 1)); echo "FAILED $*"; sed 's/^/    /' "$work/out"; }
 
 # Debian has no libffi for this machine; nothing here calls by it.
 riscv64-linux-gnu-gcc -std=c11 -O1 -Wall -Wextra -Werror -D_XOPEN_SOURCE=700 -DLATHE_NO_LIBFFI -Iruntime/vm -Iinclude \
-    test/vm/jit/user.c runtime/vm/jit*.c runtime/vm/error.c -o "$work/user" -lpthread -ldl || exit 1
+    test/vm/jit/user.c runtime/vm/jit*.c runtime/vm/{elf,reader,error}.c -o "$work/user" -lpthread -ldl || exit 1
 
 export TMPDIR=$work/tmp
 mkdir "$TMPDIR"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *     vmrun [--workers N] [--trace N] [--no-jit] MODULE < SCRIPT
  *     vmrun --truncate MODULE        the file cut off at every length
+ *     vmrun --damage MODULE          the file with each byte of its ELF header and tables changed
  * Commands, one a line:
  *     init TYPE ID ALLOCATOR...      load the executable and initialise it (again: another machine)
  *     call FUNCTION ARGUMENT...      and print the result
@@ -15,6 +16,7 @@
  * Arguments: 5, 1.5, "text", none, float32[2,3]{1,2,...} (one value: all are that). */
 #include "lathe_vm.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -500,16 +502,85 @@ static int truncate_file(lathe_runtime *rt, const char *path)
     return 0;
 }
 
+/* --- the file with each byte of its headers changed --- */
+
+struct damage {
+    lathe_runtime *rt;
+    char *bytes, path[4096];
+    size_t size, tried, accepted, given; /* given: to the system's loader */
+};
+
+static uint64_t number(const struct damage *d, size_t at, size_t n)
+{
+    uint64_t v = 0;
+    while (n-- > 0)
+        v = v << 8 | (uint8_t)d->bytes[at + n];
+    return v;
+}
+
+static void load_damaged(struct damage *d)
+{
+    lathe_value v;
+    lathe_error e = {0};
+    FILE *f = fopen(d->path, "wb");
+    if (!f || fwrite(d->bytes, 1, d->size, f) != d->size || fclose(f) != 0)
+        abort();
+    int32_t status = lathe_LoadFromFile(d->rt, d->path, &v, &e);
+    void *there = dlopen(d->path, RTLD_NOW | RTLD_NOLOAD);
+    d->tried++;
+    d->accepted += status == LATHE_OK;
+    d->given += there != NULL;
+    if (there)
+        (void)dlclose(there);
+    if (status != LATHE_OK && (status != e.code || strlen(e.message) < 8))
+        printf("a poor error: %s\n", e.message);
+    lathe_release(&v);
+    (void)remove(d->path); /* another file of that name is another library */
+}
+
+static void change_each(struct damage *d, size_t from, size_t n)
+{
+    static const uint8_t masks[] = {1, 0x80, 0xff};
+    for (size_t at = from; at < from + n && at < d->size; at++)
+        for (size_t i = 0; i < sizeof masks; i++) {
+            d->bytes[at] = (char)(d->bytes[at] ^ masks[i]);
+            load_damaged(d);
+            d->bytes[at] = (char)(d->bytes[at] ^ masks[i]);
+        }
+}
+
+/* The header of the ELF file, its table of sections, and that of segments, unless the system's loader maps the file by
+ * it. */
+static int damage_file(lathe_runtime *rt, const char *path)
+{
+    struct damage d = {.rt = rt, .bytes = malloc(1 << 20)};
+    FILE *f = fopen(path, "rb");
+    d.size = f ? fread(d.bytes, 1, 1 << 20, f) : 0;
+    if (f)
+        (void)fclose(f);
+    (void)snprintf(d.path, sizeof d.path, "%s.damaged.so", path);
+    const size_t sections = number(&d, 40, 8), n = number(&d, 58, 2) * number(&d, 60, 2);
+    change_each(&d, 0, 64);
+    change_each(&d, sections, n);
+    if (d.given == 0)
+        change_each(&d, number(&d, 32, 8), number(&d, 54, 2) * number(&d, 56, 2));
+    printf("%zu changes: %zu accepted, %zu given to the system's loader\n", d.tried, d.accepted, d.given);
+    free(d.bytes);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct session s = {0};
     lathe_options options = {.size = sizeof options, .workers = 2};
     lathe_error e = {0};
-    bool cut = false;
+    int (*with_file)(lathe_runtime *rt, const char *path) = NULL;
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--truncate") == 0)
-            cut = true;
+            with_file = truncate_file;
+        else if (strcmp(argv[i], "--damage") == 0)
+            with_file = damage_file;
         else if (strcmp(argv[i], "--no-jit") == 0)
             options.no_jit = 1;
         else if (strcmp(argv[i], "--workers") == 0 && i + 1 < argc)
@@ -518,13 +589,13 @@ int main(int argc, char **argv)
             options.trace = atoi(argv[++i]);
     }
     if (i != argc - 1) {
-        fprintf(stderr, "usage: vmrun [--workers N] [--trace N] [--no-jit] [--truncate] MODULE < SCRIPT\n");
+        fprintf(stderr, "usage: vmrun [--workers N] [--trace N] [--no-jit] [--truncate | --damage] MODULE < SCRIPT\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     int32_t status = lathe_runtime_create(&options, &s.rt, &e);
-    if (status == LATHE_OK && cut) {
-        (void)truncate_file(s.rt, argv[i]);
+    if (status == LATHE_OK && with_file) {
+        (void)with_file(s.rt, argv[i]);
     } else if (status == LATHE_OK) {
         status = lathe_LoadFromFile(s.rt, argv[i], &s.library, &e);
         if (status == LATHE_OK)
