@@ -256,7 +256,7 @@ int32_t vm_tensor_new(void *data, lathe_device device, lathe_dtype dtype, const 
     for (size_t i = n; i-- > 0;) {
         shape[i] = dims[i];
         strides[i] = step;
-        step *= dims[i] > 0 ? dims[i] : 1;
+        step *= dims[i]; /* 0 in front of an empty dimension: kernels of TVM compare with that */
     }
     t->t = (lathe_dltensor){data, device, (int32_t)n, dtype, shape, strides, 0};
     t->keeps = keeps;

@@ -144,6 +144,45 @@ done
 sed '0,/__tvm_ffi__library_bin/s//__tvm_ffi__library_bim/' m.so > damaged.so
 expect 1 'damaged.so' run damaged.so
 
+# --- kernels by tvm-ffi's calling convention, as TVM calls them: what cannot be computed with is refused
+printf 'func @main(%%x: f32[3, 4]) {\n  %%y = nn.relu(%%x)\n  return %%y\n}\n' > relu.txt
+expect 0 '' compile relu.txt --emit module --target generic -o relu.so
+expect 0 '^y' run relu.so --keep-sources relu
+check "arguments of kernels" python3 - << 'PY'
+import ctypes as c
+import glob
+import re
+
+class Tensor(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("device", c.c_int32 * 2), ("ndim", c.c_int32), ("code", c.c_uint8),
+                ("bits", c.c_uint8), ("lanes", c.c_uint16), ("shape", c.POINTER(c.c_int64)),
+                ("strides", c.POINTER(c.c_int64)), ("byte_offset", c.c_uint64)]
+
+class Any(c.Structure):
+    _fields_ = [("type", c.c_int32), ("small", c.c_uint32), ("u", c.c_void_p)]
+
+source = open(glob.glob("relu/*.c")[0]).read()
+name = re.findall(r"__tvm_ffi_\w*relu\w*(?=\()", source)[-1]
+kernel = getattr(c.CDLL(glob.glob("./relu/*.so")[0]), name)
+numbers, result = (c.c_float * 12)(*range(-6, 6)), (c.c_float * 12)()
+
+def tensor(data=numbers, shape=(3, 4), strides=None, device=1, bits=32):
+    return Tensor(c.cast(data, c.c_void_p), (c.c_int32 * 2)(device, 0), len(shape), 2, bits, 1, (c.c_int64 * 2)(*shape),
+                  (c.c_int64 * 2)(*strides) if strides else None, 0)
+
+def call(t):
+    args = (Any * 2)(Any(7, 0, c.addressof(t) if t else None), Any(7, 0, c.addressof(out)))
+    return kernel(None, args, 2, c.byref(Any()))
+
+out = tensor(result)
+for good in (tensor(), tensor(strides=(4, 1)), tensor(device=101), tensor(shape=(1, 12), strides=(77, 1))):
+    assert call(good) == 0
+assert list(result) == [max(x, 0) for x in numbers]
+for bad in (None, tensor(strides=(1, 3)), tensor(strides=(0, 1)), tensor(strides=(0, 0)), tensor(device=2),
+            tensor(None), tensor(shape=(3, 3)), tensor(shape=(0, 4)), tensor(bits=16)):
+    assert call(bad) == -1, bad
+PY
+
 # --- what is refused
 expect 2 'no file for the module' compile "$digits" --emit module
 expect 2 'widths' compile "$digits" --emit module --widths 64,24 -o no.so

@@ -366,6 +366,24 @@ def script():
     return {"branch": branch, "parallel": parallel}
 
 
+def test_arguments(options, folder):
+    """What our kernels cannot compute with is refused, and in TVM as here."""
+    import tvm
+    import tvm_ffi
+    text, module = os.path.join(folder, "softmax.txt"), os.path.join(folder, "model.so")
+    with open(text, "w") as f:
+        f.write("func @main(%x: f32[4, 4]) {\n  %y = nn.softmax(%x)\n  return %y\n}\n")
+    subprocess.run([options.lathe, "compile", text, "--emit", "module", "-q", "-o", module], check=True)
+    stock, x = tvm.relax.VirtualMachine(tvm.runtime.load_module(module), tvm.cpu()), random(4, 4)
+    compare(flat(stock["main"](tvm_ffi.from_dlpack(x))), ByFfi(options.ffi, module, 101).call("main", [x]))
+    for wrong in (x.T, np.lib.stride_tricks.as_strided(x, strides=(0, 4)), x.astype(np.float64), x[:, :3].copy()):
+        try:
+            stock["main"](tvm_ffi.from_dlpack(wrong))
+        except Exception:
+            continue
+        raise Failure(f"a tensor of strides {wrong.strides} and type {wrong.dtype} is taken")
+
+
 def from_onnx(model):
     from tvm.relax.frontend.onnx import from_onnx as read
     return read(model)
@@ -386,10 +404,10 @@ def stock_models():
     bad = [[random(1, 3, 16, 15)], [random(1, 3, 16)], [random(1, 3, 16, 16).astype(np.float64)]]
     yield "cnn", cnn(), [[random(1, 3, 16, 16)], [random(1, 3, 16, 16) * 3]], bad
     yield "mlp", mlp(), [[random(n, 12)] for n in (1, 2, 7, 0)], [[random(2, 13)]]
-    yield "transformer", transformer(), [[random(n, 32)] for n in (1, 5, 24)], []
+    yield "transformer", transformer(), [[random(n, 32)] for n in (1, 5, 24, 0)], []
     yield ("branch", texts["branch"], [[np.array(b), random(2, 3)] for b in (True, False)],
            [[random(2, 3), random(2, 3)]])
-    yield "parallel", texts["parallel"], [[random(n, 16)] for n in (1, 3, 100)], []
+    yield "parallel", texts["parallel"], [[random(n, 16)] for n in (1, 3, 100, 0)], []
     digits = onnx.load(os.path.join(TOP, "demo", "digits.onnx"))
     yield "digits", from_onnx(digits), [[random(1, 1, 8, 8)]], []
     yield "images", from_onnx(dynamic_models.MODELS["images"]()), [[random(n, 3, 32, 32)] for n in (1, 3)], []
@@ -502,6 +520,7 @@ def all_tests(options):
         for name, *rest in stock_models():
             yield f"stock/{name}/{target}", lambda folder, a=(target, *rest): test_stock(options, *a, folder)
         yield f"kernel errors/{target}", lambda folder, t=target: test_kernel_errors(options, t, folder)
+    yield "arguments", lambda folder: test_arguments(options, folder)
     yield "compiled", lambda folder: test_compiled(options, folder)
     yield "missing", lambda folder: test_missing(options, folder)
     yield "offload", lambda folder: test_offload(options, folder)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every call of the system that the run-time compiler makes fails once: memory, files, folders, processes. Then it gives
-# one error, or right numbers; nothing is left of what is temporary, and the cache serves the next one. Not in `make check`.
+# one error, or right numbers; nothing is left of what is temporary, and the cache serves the next one.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$LATHE_SOURCE" || exit 3
@@ -50,7 +51,8 @@ what_is_wrong() {
     [ -z "$(find "$2/cache" -type f ! -name '*.so' 2> /dev/null)" ] || echo "left in the cache: $(ls "$2/cache")"
 }
 
-# sweep CLASS HOW hit|miss: the n-th call fails, for n = 1, 2, ... until there is none; with an entry in the cache or not.
+# sweep CLASS HOW hit|miss: the n-th call fails, for n = 1, 2, ... until there is none; with an entry in the
+# cache or not.
 sweep() {
     local n=0 wrong hits=0
     while n=$((n + 1)); do
@@ -58,12 +60,15 @@ sweep() {
         mkdir "$work/place" "$TMPDIR"
         [ "$3" = miss ] || cp -rp "$work/filled" "$work/place/cache"
         : > "$work/hit"
-        once "$work/place" "LD_PRELOAD=$work/fail_call.so" "FAIL_CLASS=$1" "FAIL_HOW=$2" "FAIL_AT=$n" "FAIL_HIT=$work/hit"
+        once "$work/place" "LD_PRELOAD=$work/fail_call.so" "FAIL_CLASS=$1" \
+            "FAIL_HOW=$2" "FAIL_AT=$n" "FAIL_HIT=$work/hit"
         [ -s "$work/hit" ] || break
         hits=$((hits + 1))
         wrong=$(what_is_wrong "$1" "$work/place")
         # Half reads and writes and interrupted calls change nothing.
-        case $2 in EINTR | short) [ "$(< "$work/place/status")" = 0 ] || wrong="$wrong status $(< "$work/place/status")" ;; esac
+        case $2 in
+        EINTR | short) [ "$(< "$work/place/status")" = 0 ] || wrong="$wrong status $(< "$work/place/status")" ;;
+        esac
         once "$work/place"
         grep -qx 'wrong: 0' "$work/place/out" || wrong="$wrong; the next run fails: $(tail -n 1 "$work/place/out")"
         if [ -z "$wrong" ]; then

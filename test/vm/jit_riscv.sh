@@ -25,7 +25,8 @@ clang='clang-19 --target=riscv64-linux-gnu'
 
 # on CPU: the program on that machine, its output in $work/out.
 on() {
-    timeout "$(< test/time_limit)" qemu-riscv64 -cpu "$1" -L /usr/riscv64-linux-gnu "$work/user" test/vm/jit/fma3.c "$work/cache" \
+    timeout "$(< test/time_limit)" qemu-riscv64 -cpu "$1" -L /usr/riscv64-linux-gnu "$work/user" test/vm/jit/fma3.c \
+        "$work/cache" \
         > "$work/out" 2>&1
 }
 vlen() { echo "rv64,v=true,vlen=$1,elen=64,vext_spec=v1.0"; }
@@ -47,13 +48,15 @@ export TVM_RVV_COMPILER=$clang
 for bits in 128 256 512 1024; do
     bytes=$((bits / 8 > 64 ? 64 : bits / 8))
     on "$(vlen $bits)"
-    expect "VLEN $bits" "machine: $bytes bytes, 32 registers" "cache miss" "-mrvv-vector-bits=zvl -march=rv64gcv_zvl${bits}b -mabi=lp64d" \
+    expect "VLEN $bits" "machine: $bytes bytes, 32 registers" "cache miss" \
+        "-mrvv-vector-bits=zvl -march=rv64gcv_zvl${bits}b -mabi=lp64d" \
         "-DLATHE_VECTOR_BYTES=$bytes " "wrong: 0"
     on "$(vlen $bits)"
     expect "VLEN $bits again" "cache hit" "wrong: 0"
 done
 LATHE_VECTOR_BYTES=16 on "$(vlen 256)"
-expect "VLEN 256, lowered" "machine: 16 bytes, 32 registers" "-march=rv64gcv_zvl256b" "-DLATHE_VECTOR_BYTES=16 " "wrong: 0"
+expect "VLEN 256, lowered" "machine: 16 bytes, 32 registers" "-march=rv64gcv_zvl256b" \
+    "-DLATHE_VECTOR_BYTES=16 " "wrong: 0"
 
 # Code for 512 bits on a machine with 128 gives wrong numbers and no fault: the test can see them.
 printf '#!/bin/bash\nexec %s "${@/zvl128b/zvl512b}"\n' "$clang" > "$work/wider-riscv64"

@@ -57,16 +57,46 @@ static const char ffi_text[] =
     "    lathe_job *j = job;\n    int32_t part;\n"
     "    for (part = task; part < j->parts; part += tasks) {\n"
     "        const int32_t status = j->f(j->data, (uint32_t)part, (uint32_t)j->parts);\n"
-    "        if (status != 0)\n            j->status = status;\n    }\n    return 0;\n}\n\n"
-    "static int lathe_call(lathe_packed f, const lathe_any *args, int32_t n, void **data, int32_t n_data)\n{\n"
+    "        if (status != 0)\n            j->status = status;\n    }\n    return 0;\n}\n\n";
+
+/* What a kernel of ours cannot compute with, and the call. */
+static const char call_text[] =
+    "/* Of an argument: the device whose handle it is, 0 for memory of the CPU; the bytes that it has at least. */\n"
+    "typedef struct lathe_want {\n    int32_t device;\n    int64_t bytes;\n} lathe_want;\n\n"
+    "static int64_t lathe_bytes(const lathe_tensor *t)\n{\n"
+    "    int64_t n = 1;\n    int32_t i;\n"
+    "    for (i = 0; i < t->ndim; i++)\n        n *= t->shape[i];\n"
+    "    return (n * t->dtype[1] * (t->dtype[2] | t->dtype[3] << 8) + 7) / 8;\n}\n\n"
+    "/* Elements without gaps; strides of an empty tensor, and of extents of 1, mean nothing. */\n"
+    "static int lathe_is_dense(const lathe_tensor *t)\n{\n"
+    "    int64_t step = 1;\n    int32_t i;\n"
+    "    for (i = t->ndim; t->strides && i-- > 0; step *= t->shape[i])\n"
+    "        if (t->shape[i] != 1 && t->strides[i] != step)\n            return lathe_bytes(t) == 0;\n"
+    "    return 1;\n}\n\n"
+    "static const char *lathe_wrong(const lathe_tensor *t, const lathe_want *want)\n{\n"
+    "    if (!t)\n        return \"a kernel's argument is no tensor\";\n"
+    "    if (t->device[0] != (want->device ? want->device : 1) && (want->device || t->device[0] != 101))\n"
+    "        return \"a kernel's argument lies on another device than the kernel works on\";\n"
+    "    if (lathe_bytes(t) < want->bytes)\n"
+    "        return \"a kernel's argument has another shape or other elements than the kernel takes\";\n"
+    "    if (lathe_bytes(t) > 0 && !t->data)\n        return \"a kernel's argument has no data\";\n"
+    "    if (want->device ? t->byte_offset != 0 : !lathe_is_dense(t))\n"
+    "        return \"the elements of a kernel's argument do not lie without gaps: copy the tensor first\";\n"
+    "    return 0;\n}\n\n"
+    "static int lathe_call(lathe_packed f, const lathe_any *args, int32_t n, void **data, int32_t n_data,\n"
+    "                      const lathe_want *want)\n{\n"
     "    const int32_t alone[] = {0, 0, 1, 0}; /* a group of one */\n"
     "    int32_t i;\n    lathe_job job = {f, data, 1, 0};\n"
     "    if (n < n_data)\n        return lathe_raise(\"TypeError\", \"too few arguments for a kernel\");\n"
     "    for (i = 0; i < n_data; i++) {\n"
-    "        lathe_tensor *t = (lathe_tensor *)(void *)(args[i].type == 70 ? args[i].u.p + 24 : args[i].u.p);\n"
-    "        if (args[i].type != 70 && args[i].type != 7)\n"
+    "        const int owned = args[i].type == 70; /* an object, with a header in front */\n"
+    "        if (!owned && args[i].type != 7)\n"
     "            return lathe_raise(\"TypeError\", \"a kernel's argument is no tensor\");\n"
-    "        data[i] = t->data + t->byte_offset;\n    }\n"
+    "        const char *at = args[i].u.p && owned ? args[i].u.p + 24 : args[i].u.p;\n"
+    "        const lathe_tensor *t = (const lathe_tensor *)(const void *)at;\n"
+    "        const char *wrong = lathe_wrong(t, &want[i]);\n"
+    "        if (wrong)\n            return lathe_raise(\"ValueError\", wrong);\n"
+    "        data[i] = t->data ? t->data + t->byte_offset : 0;\n    }\n"
     "    if (n > n_data && args[n_data].type == 1)\n        job.parts = (int32_t)args[n_data].u.i;\n"
     "    if (job.parts == 1 || !TVMBackendParallelLaunch)\n"
     "        (void)lathe_task(0, alone, &job);\n"
@@ -76,6 +106,7 @@ static const char ffi_text[] =
 static void write_status(writer *w)
 {
     w_str(w, ffi_text);
+    w_str(w, call_text);
     w_str(w, "    switch (job.status) {\n    case 0: return 0;\n");
 #define ROW(name, value, text) \
     w_fmt(w, "    case %d: return lathe_raise(\"%sError\", \"%s\");\n", value,                       \
@@ -98,13 +129,30 @@ static void write_has_vectors(writer *w)
 
 /* --- kernels --- */
 
-/* For hosts that know only tvm-ffi. */
-static void write_host_form(writer *w, const char *name, uint32_t n)
+/* For hosts that know only tvm-ffi, of arguments of which nothing is known but that they are memory of the CPU, or of
+ * which least and tags say more. */
+static void write_host_form(writer *w, const char *name, uint32_t n, const int64_t *least, const int32_t *tags)
 {
     w_fmt(w, "LATHE_EXPORT int __tvm_ffi_%s(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n",
           name);
-    w_fmt(w, "    void *data[%u];\n    (void)self;\n    (void)result;\n", n > 0 ? n : 1);
-    w_fmt(w, "    return lathe_call(%s" MODULE_PACKED_SUFFIX ", args, n, data, %u);\n}\n", name, n);
+    w_fmt(w, "    static const lathe_want want[%u] = {", n > 0 ? n : 1);
+    for (uint32_t i = 0; i < n; i++)
+        w_fmt(w, "%s{%d, %lld}", i ? ", " : "", tags ? tags[i] : 0, least ? (long long)least[i] : 0);
+    w_fmt(w, "%s};\n    void *data[%u];\n    (void)self;\n    (void)result;\n", n ? "" : "{0, 0}", n > 0 ? n : 1);
+    w_fmt(w, "    return lathe_call(%s" MODULE_PACKED_SUFFIX ", args, n, data, %u, want);\n}\n", name, n);
+}
+
+/* The bytes that each argument has at least; 0 where a run decides. Scratch depends on the parts. */
+static const int64_t *least_bytes(const package *p, uint32_t i)
+{
+    const plan_op *op = &p->pl->problem->ops.data[i];
+    int64_t *least = arena_array(&p->c->mem, int64_t, op->n_args + op->n_scratch + 1u);
+    for (uint32_t k = 0; k < op->n_args && !loops_grows(p, i); k++) {
+        const tir_buffer *b = loops_buffer(op, k);
+        const int64_t count = tir_buffer_count(b);
+        least[k] = count < 0 || count > INT64_MAX / 128 ? 0 : count * dtype_bits(b->dt) / 8;
+    }
+    return least;
 }
 
 static void write_packed(const package *p, writer *w, uint32_t i)
@@ -117,7 +165,7 @@ static void write_packed(const package *p, writer *w, uint32_t i)
     w_str(w, "    ");
     ops_write_call(p, w, i);
     w_str(w, "}\n\n");
-    write_host_form(w, name, n);
+    write_host_form(w, name, n, least_bytes(p, i), memory_tags(p, i));
 }
 
 /* --- sizes --- */
@@ -133,7 +181,7 @@ static bool write_own(c_needs *needs, writer *w, compiler *c, const tir_func *f)
     for (uint32_t i = 0; i < f->n_params; i++)
         w_fmt(w, "(%s%s *)a[%u], ", i < f->n_inputs ? "const " : "", dtype_c_name(f->params[i]->dt), i);
     w_str(w, "part, parts);\n}\n\n");
-    write_host_form(w, f->name, f->n_params);
+    write_host_form(w, f->name, f->n_params, NULL, NULL);
     w_str(w, "\n");
     return true;
 }
@@ -246,7 +294,7 @@ static void write_ready(writer *w, const prog_source *s, const char *name)
     w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
           name);
     w_fmt(w, "    (void)a;\n    (void)part;\n    (void)parts;\n    return %s();\n}\n\n", s->ready);
-    write_host_form(w, name, 0);
+    write_host_form(w, name, 0, NULL, NULL);
 }
 
 static void write_sources(const package *p, writer *w, size_t *sizes)
