@@ -76,6 +76,22 @@ expect 0 'all outputs equal, [1-9]' vta model "$net" --offload vta --cycle --pro
 check "a slower memory takes longer" test "$(awk -F'|' '/^. the model/ { print $3 + 0 }' stdout)" -gt "$whole"
 expect_error 2 'bus-bits' vta model "$net" --offload vta --cycle --bus-bits 3
 
+# --- blocks of channels and rows that are both odd: two virtual threads share most of the blocks
+cat > odd.txt << END
+func @main(%x: i8[1, 32, 7, 7]) {
+  %k = constant i8[112, 32, 3, 3] dense [$(numbers $((112 * 32 * 9)) 61)]
+  %b = constant i32[112, 1, 1] dense [$(numbers 112 61)]
+  %1 = constant f32[] dense [0.00390625]
+  %2 = constant f32[] dense [1.0]
+  %v = qnn.conv2d(%x, %k) {pads = [1, 1, 1, 1]}
+  %a = add(%v, %b)
+  %y = qnn.requantize(%a, %1, %2) {rounding = "half_up", out_dtype = i8}
+  return %y
+}
+END
+expect 0 'y, the last channels' vta model odd.txt --offload vta --cycle
+check "compute is busy" test "$(awk -F'|' '/^. the model/ { print ($6 > 70) }' stdout)" = 1
+
 # --- files for a test bench: a folder for each region, whose results are those of the run
 mkdir vectors
 expect 0 'all outputs equal' vta model "$net" --offload vta --dump-vectors vectors

@@ -351,6 +351,12 @@ static const char *reason(compiler *c, const vta_shape *s, const te_vta_layer *l
     return why ? why : "no blocking that agrees with what is given fits the device";
 }
 
+int64_t vta_blocks_bytes(compiler *c, const te_vta_layer *l)
+{
+    const vta_shape s = vta_shape_of(c, l);
+    return measure(&s, l).bytes;
+}
+
 const char *vta_blocks_choose(compiler *c, te_vta_layer *l)
 {
     vta_shape s = vta_shape_of(c, l);

@@ -34,6 +34,7 @@ typedef struct step {
     bool has_sum;
     uint32_t own;
     int64_t copied; /* bytes that are copied, and there is no layer; else 0 */
+    int64_t from, blocks; /* the blocks of output channels that the step makes; `blocks` 0: all of them */
     const char *name;
     src_loc loc;
 } step;
@@ -130,6 +131,8 @@ const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *ou
 static const char *plan_step(compiler *c, const step *s, te_vta_layer *out)
 {
     const char *why = describe(c, &s->layer, out);
+    if (s->blocks)
+        out->out_channels = s->blocks * (int64_t)vta_layer_device(c).block_out;
     if (s->has_sum) {
         out->residual = 1;
         out->shift_a = s->sum.left[s->own];
@@ -237,6 +240,46 @@ static bool add_concat(lowering *l, const graph_node *n, const vta_layer *layer)
     return true;
 }
 
+/* An odd number of channel blocks over an odd number of rows gives two virtual threads nothing to share. Most of the
+ * blocks go to them then, an even number, and a few are left for a step of their own: so many that both parts together
+ * move the fewest bytes. 0: that costs more than it gives. */
+static int64_t shared_blocks(lowering *l, const step *s, const te_vta_layer *plan)
+{
+    enum { LEAST_BLOCKS = 5, MOST_LEFT = 4 }; /* a fourth of the blocks at most is left */
+    const vta_geometry g = vta_layer_device(l->c);
+    const int64_t blocks = plan->out_channels / (int64_t)g.block_out;
+    int64_t best = 0, most = vta_blocks_bytes(l->c, plan) * 3 / 2;
+    if (plan->oc_threads > 1 || plan->h_threads > 1 || plan->kind != TE_VTA_CONV || plan->groups > 1 ||
+        plan->batch > (int64_t)g.batch || blocks % 2 == 0 || blocks < LEAST_BLOCKS)
+        return 0;
+    for (int64_t left = 1; left * MOST_LEFT <= blocks; left += 2) {
+        step first = *s, last = *s;
+        te_vta_layer a, b;
+        first.blocks = blocks - left;
+        last.blocks = left;
+        if (plan_step(l->c, &first, &a) || a.oc_threads < 2 || plan_step(l->c, &last, &b))
+            continue;
+        const int64_t bytes = vta_blocks_bytes(l->c, &a) + vta_blocks_bytes(l->c, &b);
+        best = bytes < most ? blocks - left : best;
+        most = bytes < most ? bytes : most;
+    }
+    return best;
+}
+
+static void add_step(lowering *l, const step *s, const te_vta_layer *plan)
+{
+    const int64_t shared = shared_blocks(l, s, plan);
+    step part = *s;
+    part.blocks = shared;
+    vec_push(&l->c->mem, &l->steps, part);
+    if (shared == 0)
+        return;
+    part.from = shared;
+    part.blocks = plan->out_channels / (int64_t)vta_layer_device(l->c).block_out - shared;
+    part.name = arena_printf(&l->c->mem, "%s, the last channels", s->name);
+    vec_push(&l->c->mem, &l->steps, part);
+}
+
 static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
 {
     step s = {.loc = n->loc, .name = n->loc.node && *n->loc.node ? n->loc.node : n->outputs[0]->name};
@@ -264,7 +307,7 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
     s.result = add_place(l, n->outputs[0], NULL);
     l->places.data[s.result].negative = s.layer.low < 0 && (negative || !keeps_sign(s.layer.kind));
     l->places.data[s.result].bytes = tiled_bytes(l, s.layer.result);
-    vec_push(&l->c->mem, &l->steps, s);
+    add_step(l, &s, &plan);
     return true;
 }
 
@@ -326,7 +369,7 @@ static bool fuse_sum(lowering *l, uint32_t i, uint32_t own)
     if (at == NOWHERE || l->places.data[mine].readers != 1 || (before != NOWHERE && before >= at))
         return false;
     step made = l->steps.data[at];
-    if (!vta_is_sum(kind_of(made.layer.kind)) || made.has_sum || made.copied)
+    if (!vta_is_sum(kind_of(made.layer.kind)) || made.has_sum || made.copied || made.blocks)
         return false;
     made.sum = s->layer;
     made.has_sum = true;
@@ -518,6 +561,14 @@ static void find_place(const lowering *l, uint32_t i, const tir_buffer **out, in
     *out = l->places.data[i].buffer;
 }
 
+/* Tiles of a convolution's weights (parameter 1), bias and result, which all begin with the blocks of its outputs. */
+static int64_t tiles_of(compiler *c, const tir_buffer *b, uint32_t param)
+{
+    const vta_geometry g = vta_layer_device(c);
+    const enum vta_mem m = param == 1 ? VTA_MEM_WGT : b->dt == DT_I32 ? VTA_MEM_ACC : VTA_MEM_OUT;
+    return tir_buffer_count(b) * (int64_t)dtype_bytes(b->dt) / (int64_t)g.elem_bytes[m];
+}
+
 static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
 {
     compiler *c = l->c;
@@ -537,6 +588,8 @@ static bool lower_layer(lowering *l, uint32_t number, tir_stmt **out)
     if (f->n_params != s->n_operands + 1)
         return diag_error(&c->diags, DIAG_INTERNAL, s->loc, "the rule for a %s has %u operands, not %u",
                           vta_layer_text(s->layer.kind), f->n_params - 1, s->n_operands);
+    for (uint32_t i = 1; i < f->n_params && s->from > 0; i++)
+        at[i] += s->from * tiles_of(c, f->params[i], i) / s->blocks;
     substitution sub = {f->n_params, f->params, to, at};
     tir_rewriter r = {.c = c, .ctx = &sub, .expr = substitute, .stmt = drop_sync};
     *out = tir_attr(c, s->name, "vta_layer", tir_i64(c, number), tir_rewrite_stmt(&r, f->body));

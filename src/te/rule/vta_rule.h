@@ -48,6 +48,8 @@ vta_shape vta_shape_of(compiler *c, const te_vta_layer *l);
 int64_t vta_dim_reads(const vta_shape *s, const te_vta_layer *l, const vta_dim *d, int64_t t);
 /* The loops for the layer's tiles; false: none keeps micro-ops apart. */
 bool vta_loops_of(const vta_shape *s, const te_vta_layer *l, vta_loops *out);
+/* Bytes that a planned layer moves from and to memory. */
+int64_t vta_blocks_bytes(compiler *c, const te_vta_layer *l);
 /* Fills in tiles and threads. NULL, or why not. */
 const char *vta_blocks_choose(compiler *c, te_vta_layer *l);
 /* The same as a diagnostic that names a blocking which fits. */
