@@ -76,6 +76,8 @@ void offload_show(compiler *c, writer *w, const offload_log *log)
     for (uint32_t i = 0; i < log->regions.len; i++)
         show_region(c, w, &log->regions.data[i]);
     show_stays(c, w, log);
+    if (log->advice)
+        w_line(w, "%s", log->advice);
 }
 
 void offload_show_short(writer *w, const offload_log *log)
@@ -87,4 +89,6 @@ void offload_show_short(writer *w, const offload_log *log)
     }
     w_line(w, "offload    regions %u, nodes %u, declined regions %u, nodes that stayed %u (inspect says why)",
            log->regions.len - n_declined, nodes, n_declined, log->stayed.len);
+    if (log->advice)
+        w_line(w, "           %s", log->advice);
 }

@@ -407,6 +407,19 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, compile_is_for_module(o), &out->prog);
 }
 
+/* What a target that took nothing of the model asks for. */
+static void take_advice(const struct offload *o)
+{
+    for (uint32_t i = 0; i < o->n_targets; i++) {
+        const target *row = o->targets[i].row;
+        bool took = false;
+        for (uint32_t r = 0; r < o->log->regions.len; r++)
+            took |= strcmp(o->log->regions.data[r].target, o->targets[i].name) == 0;
+        if (!took && row && row->offload && row->offload->advice && !o->log->advice)
+            o->log->advice = row->offload->advice;
+    }
+}
+
 static const codegen_end *take_ends(compiler *c, const graph_module *m)
 {
     const uint32_t n = m ? m->ends.len : 0;
@@ -439,8 +452,10 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .n_ends = out->graph ? out->graph->ends.len : 0,
                                .opt_level = o->opt_level,
                                .offload = o->offload ? o->offload->log : NULL};
-    if (o->offload)
+    if (o->offload) {
         offload_note_runners(c, o->offload->log, out->prog);
+        take_advice(o->offload);
+    }
     return plan_and_check(c, o, out);
 }
 

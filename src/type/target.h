@@ -39,6 +39,7 @@ typedef struct target_offload {
     target_rewrite_fn rewrite;  /* NULL: none */
     uint64_t least_work;        /* multiply-adds below which a region is not worth the way there */
     bool binds_constants;       /* constants stay inside of regions, and are no parameters */
+    const char *advice;         /* what to do about a model of which it takes nothing; NULL: nothing to say */
 } target_offload;
 
 /* What a processor's integer units can do beyond its vectors; the flags of the target switch it on. */

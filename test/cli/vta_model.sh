@@ -92,6 +92,16 @@ END
 expect 0 'y, the last channels' vta model odd.txt --offload vta --cycle
 check "compute is busy" test "$(awk -F'|' '/^. the model/ { print ($6 > 70) }' stdout)" = 1
 
+# --- nothing for the accelerator: what to do is said
+cat > u8.txt << END
+func @main(%x: u8[1, 16, 4, 4]) {
+  %y = nn.relu(%x)
+  return %y
+}
+END
+expect 0 'lathe quantize MODEL --for vta' inspect u8.txt --offload vta
+expect 0 'lathe quantize MODEL --for vta' compile u8.txt --offload vta -o u8
+
 # --- files for a test bench: a folder for each region, whose results are those of the run
 mkdir vectors
 expect 0 'all outputs equal' vta model "$net" --offload vta --dump-vectors vectors
