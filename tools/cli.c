@@ -476,6 +476,9 @@ static bool take_board(const cli *x, const char **target_name, compile_options *
                                "--target: %s is an emulator's machine, for run and verify", b->name);
     if (cli_has(x, OPT_EMULATOR) || cli_has(x, OPT_INTERPRET))
         return cli_usage_error(x, "leave one of them out", "--target %s has an emulator of its own", b->name);
+    if (strcmp(out->emit, "c") != 0)
+        return cli_usage_error(x, "leave --emit out", "--target: %s is an emulator's machine, which runs packages, and "
+                               "--emit %s makes none", b->name, out->emit);
     out->board = b;
     out->port = b->port;
     *target_name = b->target;
@@ -516,6 +519,9 @@ bool cli_compile_options(const cli *x, bool native, compile_options *out)
     if (out->target->regions_only)
         return cli_usage_error(x, arena_printf(&x->c->mem, "--offload %s gives it what it can", out->target->name),
                                "--target: %s takes parts of a model, not whole ones", out->target->name);
+    if (module && out->target->address_bits == 32)
+        return cli_usage_error(x, "--emit c makes a package for it", "--target: %s is a microcontroller, and "
+                               "modules are for machines with an operating system", out->target->name);
     if (cli_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, cli_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
         return false;
     if (cli_has(x, OPT_HOST) && !module)

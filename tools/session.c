@@ -130,6 +130,13 @@ static bool check_module_options(const session *s)
     const bool module = strcmp(s->options.emit, "module") == 0 || object;
     if (module && cli_has(s->x, OPT_PER_NODE))
         return cli_usage_error(s->x, "name the ONNX file, without --emit", "--per-node is for packages");
+    if (module && cli_has(s->x, OPT_EMULATOR))
+        return cli_usage_error(s->x, "leave one of them out",
+                               "--emulator runs packages, and a module runs in this program");
+    if (module && !s->remote && target_cross_cc(s->options.target))
+        return cli_usage_error(s->x, "lathe compile makes a module for it, and --remote runs it there",
+                               "--target: a module for %s is for another machine than this one",
+                               s->options.target->name);
     if (strcmp(s->options.emit, "c") != 0 && !module)
         return cli_usage_error(s->x, "it takes c and module here", "--emit %s: that cannot be run", s->options.emit);
     for (size_t i = 0; i < sizeof only / sizeof *only && !module; i++)

@@ -26,11 +26,15 @@ static int32_t add_target(vm_machine *m, const lathe_value *args, int32_t at, la
     }
     if (v[2] != VM_ALLOCATE_NAIVE && v[2] != VM_ALLOCATE_POOLED)
         return vm_fail(error, LATHE_E_ARGUMENT, "allocator %" PRId64 "; 1 is naive, 2 pooled", v[2]);
-    int32_t status = vm_devices_get(&m->module.rt->devices, (int32_t)v[0], &api, error);
+    const lathe_device device = {(int32_t)v[0], (int32_t)v[1]};
+    if (vm_device_is_host(device.type) && device.id != 0)
+        return vm_fail(error, LATHE_E_ARGUMENT, "there is no device %s: it has the number 0 alone",
+                       vm_device_name(device).text);
+    int32_t status = vm_devices_get(&m->module.rt->devices, device.type, &api, error);
     if (status != LATHE_OK)
         return status;
     vm_target *t = &m->targets[m->target_count];
-    t->device = (lathe_device){(int32_t)v[0], (int32_t)v[1]};
+    t->device = device;
     t->allocator = vm_allocator_new(&api, t->device, (enum vm_allocator_kind)v[2], &m->module.rt->head);
     if (!t->allocator)
         return vm_no_memory(error, sizeof *t);

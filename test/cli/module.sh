@@ -201,6 +201,13 @@ expect 2 'cannot run a module' verify m.so --against onnxruntime
 expect 2 'per-node is for packages' verify "$digits" --emit module --per-node --against interpreter
 expect 2 'per-node' verify m.so --per-node --against onnxruntime --model "$digits"
 expect 1 'true' run /bin/true
+expect 2 'emulator runs packages' verify "$digits" --emit module --target rv64gcv --emulator /no/such \
+    --against interpreter
+expect 2 'emulator runs packages' run m.so --emulator /no/such --target generic
+expect 2 'for another machine than this one' run "$digits" --emit module --target rv64gcv
+expect 2 'cortex-m4 is a microcontroller' run "$digits" --emit module --target cortex-m4
+expect 2 'cortex-m4 is a microcontroller' compile "$digits" --emit module --target cortex-m4 -o no.so
+expect 2 'qemu-m4 is an emulator.s machine, which runs packages' run "$digits" --emit module --target qemu-m4
 head -c 5000 m.so > short.so
 expect 1 'short.so' run short.so
 check "no file was begun" sh -c '! ls no.so no 2> /dev/null'
