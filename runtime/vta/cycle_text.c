@@ -358,8 +358,9 @@ static void draw_frame(drawing *d, const vta_cycle_report *r)
                 x_of(d, at), PLOT_TOP - 4, PLOT_BOTTOM + 6, x_of(d, at), PLOT_BOTTOM + 20, (unsigned long long)at);
 }
 
-/* One span, or several that are too narrow to be told apart, in the colour of the first. */
+/* One span, or several that are too narrow to be told apart, in the colour of what takes most of the time. */
 typedef struct box {
+    uint64_t time[KIND_COUNT];
     kind kind;
     uint32_t spans; /* 0: none yet */
     vta_span whole;
@@ -394,14 +395,17 @@ static void draw_lane(drawing *d, const vta_geometry *g, const vta_cycle_report 
         const vta_span *s = &r->spans[i];
         if (s->stage != lane)
             continue;
+        const kind k = kind_of(g, s, insns);
         if (b.spans && x_of(d, s->end) < x_of(d, b.whole.end) + narrow) {
             b.whole.end = s->end;
             b.spans++;
-            continue;
+        } else {
+            if (b.spans)
+                draw_box(d, &b);
+            b = (box){.kind = k, .spans = 1, .whole = *s};
         }
-        if (b.spans)
-            draw_box(d, &b);
-        b = (box){kind_of(g, s, insns), 1, *s};
+        b.time[k] += s->end - s->start;
+        b.kind = b.time[k] > b.time[b.kind] ? k : b.kind;
         seen[b.kind] = true;
     }
     if (b.spans)
