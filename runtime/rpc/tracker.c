@@ -2,6 +2,7 @@
  * asked first. One process, one thread; nobody is waited for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "json_link.h"
+#include "queues.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -21,32 +22,23 @@ typedef struct peer {
     int64_t heard; /* the last bytes came then */
     char address[64];
     json_t *info; /* what a server says of itself */
+    rpc_owner own;
     rpc_buffer in, out;
     uint64_t number;
 } peer;
-
-/* A place that a server offers, or a client's request for one. */
-typedef struct entry {
-    struct entry *next;
-    peer *from;
-    bool request;
-    json_t *value; /* of a place: [address, port, match key] */
-    int64_t priority;
-    char key[];
-} entry;
 
 typedef struct tracker {
     const lathe_rpc_tracker_options *o;
     rpc_log log;
     int fd;
-    uint32_t most, count, entries;
+    uint32_t most, count;
     bool crowded; /* the system has no descriptor for one more */
     int64_t stall_ms;
     uint64_t numbers;
     peer **peers;
     struct pollfd *polled;
-    entry *first; /* in the order in which they came */
-    json_t *keys; /* every key that there was */
+    rpc_queues queues;
+    rpc_buffer summary; /* the message, until something changes; empty: it has to be made */
 } tracker;
 
 /* --- answers --- */
@@ -79,76 +71,44 @@ static void flush(peer *p)
 
 /* --- places and requests --- */
 
-static void drop_entry(tracker *t, entry **at)
+static peer *peer_of(rpc_owner *o)
 {
-    entry *e = *at;
-    *at = e->next;
-    json_decref(e->value);
-    free(e);
-    t->entries--;
+    return (peer *)(void *)((uint8_t *)o - offsetof(peer, own));
 }
 
-static void drop_entries_of(tracker *t, const peer *p)
+/* What a summary tells is no longer so. */
+static void changed(tracker *t)
 {
-    for (entry **at = &t->first; *at;)
-        if ((*at)->from == p)
-            drop_entry(t, at);
-        else
-            at = &(*at)->next;
+    t->summary.size = 0;
 }
 
-/* The place that came first, or the request with the highest priority that came first; NULL: none. */
-static entry **best(tracker *t, const char *key, bool request)
+static void match(tracker *t, const rpc_key *key)
 {
-    entry **found = NULL;
-    for (entry **at = &t->first; *at; at = &(*at)->next)
-        if ((*at)->request == request && strcmp((*at)->key, key) == 0 &&
-            (!found || (request && (*at)->priority > (*found)->priority)))
-            found = at;
-    return found;
-}
-
-static void match(tracker *t, const char *key)
-{
-    for (;;) {
-        entry **place = best(t, key, false), **request = best(t, key, true);
-        if (!place || !request)
-            return;
-        peer *client = (*request)->from;
-        reply(client, json_pack("[i, O]", RPC_TRACKER_SUCCESS, (*place)->value));
+    rpc_entry *place, *request;
+    while (rpc_queues_pair(key, &place, &request)) {
+        peer *client = peer_of(request->owner);
+        reply(client, json_pack("[i, O]", RPC_TRACKER_SUCCESS, place->value));
         flush(client);
-        entry *served = *request;
         if (client->over)
-            rpc_say(&t->log, "%s asked for %s and went away", client->address, key);
+            rpc_say(&t->log, "%s asked for %s and went away", client->address, rpc_queues_name(key));
         else
-            drop_entry(t, place);
-        for (entry **at = &t->first; *at; at = &(*at)->next)
-            if (*at == served) {
-                drop_entry(t, at);
-                break;
-            }
+            rpc_queues_drop(&t->queues, place);
+        rpc_queues_drop(&t->queues, request);
     }
 }
 
 static bool add_entry(tracker *t, peer *p, const char *key, size_t size, bool request, json_t *value, int64_t priority)
 {
-    char name[RPC_KEY_MAX + 1]; /* the entry may be gone before it is looked for again */
-    entry *e = t->entries < OFFERS_MAX && size <= RPC_KEY_MAX ? calloc(1, sizeof *e + size + 1) : NULL;
-    entry **at = &t->first;
-    if (!e) {
+    if (size > RPC_KEY_MAX) {
         json_decref(value);
         return false;
     }
-    *e = (entry){.from = p, .request = request, .value = value, .priority = priority};
-    memcpy(e->key, key, size);
-    memcpy(name, e->key, size + 1);
-    while (*at)
-        at = &(*at)->next;
-    *at = e;
-    t->entries++;
-    if (!json_object_get(t->keys, name) && json_object_size(t->keys) < OFFERS_MAX)
-        (void)json_object_set_new(t->keys, name, json_null());
-    match(t, name);
+    rpc_key *k = rpc_queues_add(&t->queues, &p->own, key, size, request, value, priority);
+    changed(t);
+    if (!k)
+        return false;
+    match(t, k);
+    rpc_queues_release(&t->queues, k);
     return true;
 }
 
@@ -228,39 +188,34 @@ static bool update(tracker *t, peer *p, json_t *m)
         (void)json_array_set_new(address, 0, json_string(p->address));
     json_decref(p->info);
     p->info = json_pack("{s: s#, s: O}", "key", key, (int)size, "addr", address);
+    changed(t);
     reply_code(p, RPC_TRACKER_SUCCESS);
     return p->info != NULL;
 }
 
-static json_t *queues(const tracker *t)
+/* Made once for all who ask until something changes: it may be long. */
+static void summary(tracker *t, peer *p)
 {
-    json_t *all = json_object(), *v;
-    const char *key;
-    json_object_foreach(t->keys, key, v)
-    {
-        int places = 0, requests = 0;
-        for (const entry *e = t->first; e; e = e->next)
-            if (strcmp(e->key, key) == 0)
-                *(e->request ? &requests : &places) += 1;
-        (void)json_object_set_new(all, key, json_pack("{s: i, s: i}", "free", places, "pending", requests));
+    if (t->summary.size == 0) {
+        json_t *servers = json_array();
+        for (uint32_t i = 0; i < t->count; i++)
+            if (t->peers[i]->info)
+                (void)json_array_append(servers, t->peers[i]->info);
+        json_t *m = json_pack("[i, {s: o, s: o}]", RPC_TRACKER_SUCCESS, "queue_info", rpc_queues_tell(&t->queues),
+                              "server_info", servers);
+        if (!m || !rpc_json_put(&t->summary, m))
+            changed(t);
     }
-    return all;
+    rpc_put_bytes(&p->out, t->summary.data, t->summary.size);
+    if (t->summary.size == 0 || p->out.full || p->out.size > OUT_MAX)
+        p->over = true;
 }
 
-static void summary(const tracker *t, peer *p)
-{
-    json_t *servers = json_array();
-    for (uint32_t i = 0; i < t->count; i++)
-        if (t->peers[i]->info)
-            (void)json_array_append(servers, t->peers[i]->info);
-    reply(p, json_pack("[i, {s: o, s: o}]", RPC_TRACKER_SUCCESS, "queue_info", queues(t), "server_info", servers));
-}
-
-static void pending(const tracker *t, peer *p)
+static void pending(peer *p)
 {
     json_t *keys = json_array();
-    for (const entry *e = t->first; e; e = e->next)
-        if (e->from == p && !e->request)
+    for (const rpc_entry *e = p->own.first; e; e = e->next)
+        if (!e->request)
             (void)json_array_append(keys, json_array_get(e->value, 2));
     reply(p, keys);
 }
@@ -278,7 +233,7 @@ static bool hear(tracker *t, peer *p, json_t *m)
     case RPC_TRACKER_REQUEST: return request(t, p, m);
     case RPC_TRACKER_UPDATE_INFO: return update(t, p, m);
     case RPC_TRACKER_SUMMARY: summary(t, p); return true;
-    case RPC_TRACKER_PENDING_KEYS: pending(t, p); return true;
+    case RPC_TRACKER_PENDING_KEYS: pending(p); return true;
     default: return false;
     }
 }
@@ -372,7 +327,8 @@ static void accept_peer(tracker *t)
 static void close_peer(tracker *t, uint32_t i)
 {
     peer *p = t->peers[i];
-    drop_entries_of(t, p);
+    rpc_queues_leave(&t->queues, &p->own);
+    changed(t);
     (void)close(p->fd);
     json_decref(p->info);
     rpc_buffer_free(&p->in);
@@ -385,12 +341,7 @@ static void close_peer(tracker *t, uint32_t i)
 /* Who offers nothing and waits for nothing, and has been silent for long, makes room where there is none. */
 static bool is_in_the_way(const tracker *t, const peer *p)
 {
-    if ((t->count < t->most && !t->crowded) || p->info || rpc_now() - p->heard <= t->stall_ms)
-        return false;
-    for (const entry *e = t->first; e; e = e->next)
-        if (e->from == p)
-            return false;
-    return true;
+    return (t->count == t->most || t->crowded) && !p->info && !p->own.first && rpc_now() - p->heard > t->stall_ms;
 }
 
 static void look(tracker *t)
@@ -425,8 +376,8 @@ int32_t lathe_rpc_track(const lathe_rpc_tracker_options *o, lathe_error *error)
     t.stall_ms = 1000 * (int64_t)(o->stall_seconds ? o->stall_seconds : 10);
     t.peers = calloc(t.most, sizeof *t.peers);
     t.polled = calloc(t.most + 1u, sizeof *t.polled);
-    t.keys = json_object();
-    int32_t status = t.peers && t.polled && t.keys ? LATHE_OK
+    const bool made = rpc_queues_init(&t.queues, OFFERS_MAX);
+    int32_t status = made && t.peers && t.polled ? LATHE_OK
                                                    : rpc_fail(error, LATHE_E_MEMORY, "no memory for a tracker");
     if (status == LATHE_OK)
         status = rpc_listen(host, o->port, o->port_end, &t.fd, &port, error);
@@ -442,7 +393,8 @@ int32_t lathe_rpc_track(const lathe_rpc_tracker_options *o, lathe_error *error)
         rpc_stop_end(&stop);
         (void)close(t.fd);
     }
-    json_decref(t.keys);
+    rpc_queues_free(&t.queues);
+    rpc_buffer_free(&t.summary);
     free(t.peers);
     free(t.polled);
     return status;

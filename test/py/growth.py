@@ -11,10 +11,14 @@ by chance, which differs from run to run; growth does not: what runs too often m
 stages are import, passes, kernels, planning and C."""
 import argparse
 import fnmatch
+import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import onnx
@@ -335,6 +339,50 @@ def vta_regions(n):
     return vta_model(["  %z = constant i8[] splat 0"] + lines, 2 * n)
 
 
+def tracker(n):
+    """Not a compile: places under n keys, n requests for others, and summaries, on one connection. Keys that nobody has
+    any more are gone."""
+    def packed(message):
+        text = json.dumps(message).encode()
+        return struct.pack("<i", len(text)) + text
+
+    def answer(connection):
+        def read(size):
+            data = b""
+            while len(data) < size:
+                part = connection.recv(size - len(data))
+                if not part:
+                    sys.exit("tracker: it closed the connection")
+                data += part
+            return data
+        return json.loads(read(*struct.unpack("<i", read(4))))
+
+    def connect(port):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.sendall(struct.pack("<i", 0x2F271))
+        connection.recv(4)
+        return connection
+
+    def talk(port):
+        with connect(port) as c:
+            for i in range(n):
+                c.sendall(packed([3, f"place{i}", [1, f"match{i}"], None]))
+                answer(c)
+                c.sendall(packed([4, f"request{i % 7}", "", i * 31 % n]))
+            for _ in range(20):
+                c.sendall(packed([6]))
+                answer(c)
+        for _ in range(1000):
+            with connect(port) as c:
+                c.sendall(packed([6]))
+                if answer(c)[1]["queue_info"] == {}:
+                    return
+            time.sleep(0.01)
+        sys.exit("tracker: keys stay behind the connection that they came from")
+
+    return talk
+
+
 # Partitions, without code for what targets get.
 PARTS = {parts_chain: 200, parts_one: 200, parts_back: 100, parts_wide: 50, parts_operands: 200}
 # The number of things for which a compile takes a moment under the counter.
@@ -342,7 +390,8 @@ CASES = {chain: 400, kernels: 200, fan_out: 100, fan_out_in: 100, split: 200, sp
          constant_nodes: 400, unused_constants: 1000, results_of_constants: 100, inputs: 200, passed_through: 100,
          concat: 100, dead: 400, equal: 400, views: 100, reshapes: 400, backwards: 400, shapes: 100, folds: 100,
          residual: 100, long_lives: 100, calls: 200, functions: 200, branches: 200, missing: 400, convolutions: 20,
-         products: 40, norms: 40, quantised_ends: 100, vta_sums: 12, vta_regions: 12, sort: 2000, **PARTS}
+         products: 40, norms: 40, quantised_ends: 100, vta_sums: 12, vta_regions: 12, sort: 2000, tracker: 1000,
+         **PARTS}
 ON_VTA = ["--offload", "vta", "--emit", "module"]
 OPTIONS = {quantised_ends: ["--quantized-io"], vta_sums: ON_VTA, vta_regions: ON_VTA}
 
@@ -353,9 +402,24 @@ BUDGET = {split_sum, long_lives, fan_out_in, residual, views}
 PLANNER = ("live.c", "layer.c", "place.c", "facts.c", "arena.c")
 
 
+def read_steps(path):
+    with open(path) as f:
+        return {place: int(c) for c, place in (line.split() for line in f)}
+
+
+def count_tracker(lathe, talk, steps):
+    with subprocess.Popen([lathe, "rpc-tracker", "--port", "0"], env={**os.environ, "LATHE_STEPS": steps},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        talk(int(server.stdout.readline().rsplit(":", 1)[1]))
+        server.terminate()
+    return read_steps(steps)
+
+
 def count(lathe, make, n, folder):
     """Steps by basic block. A model that is refused counts as well: what matters is that it ends."""
     m, steps = make(n), os.path.join(folder, "steps")
+    if make is tracker:
+        return count_tracker(lathe, m, steps)
     path = os.path.join(folder, "model.graph" if isinstance(m, str) else "model.onnx")
     if isinstance(m, str):
         with open(path, "w") as f:
@@ -377,8 +441,7 @@ def count(lathe, make, n, folder):
                          env={**os.environ, "LATHE_STEPS": steps, "CFLAGS": "-O0"}, capture_output=True, text=True)
     if (run.returncode != 0) != (make is missing):
         sys.exit(f"{make.__name__} of {n}: {run.stderr[-2000:]}")
-    with open(steps) as f:
-        return {place: int(c) for c, place in (line.split() for line in f)}
+    return read_steps(steps)
 
 
 def place_of(lathe, offset):

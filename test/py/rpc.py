@@ -632,6 +632,7 @@ def test_tracker(options, folder):
         serving(options, body, "--key", "board", "--tracker", f"127.0.0.1:{tracker.port}")
         until(lambda: pending(session) == {"free": 0, "pending": 0}, "the server has gone, and its place is there")
         check(session.summary()["server_info"] == [], "the server has gone")
+        check(session.summary()["queue_info"] == {}, "and its key")
         del session
     finally:
         tracker.close()
