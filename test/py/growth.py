@@ -366,9 +366,9 @@ def tracker(n):
     def talk(port):
         with connect(port) as c:
             for i in range(n):
-                c.sendall(packed([3, f"place{i}", [1, f"match{i}"], None]))
+                place = packed([3, f"place{i}", [1, f"match{i}"], None])
+                c.sendall(place + packed([4, f"request{i % 7}", "", i * 31 % n]))
                 answer(c)
-                c.sendall(packed([4, f"request{i % 7}", "", i * 31 % n]))
             for _ in range(20):
                 c.sendall(packed([6]))
                 answer(c)
