@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json_out.h"
@@ -79,18 +80,21 @@ static const char *stem(cli *x, const char **used, uint32_t i, const char *wante
     return used[i] = name;
 }
 
+/* The folder comes when all names are there: where memory is lacking for these, nothing was begun. One that was made
+ * here and got nothing goes again. */
 static bool store(cli *x, const run_model *m, const char *dir)
 {
-    if (!file_make_dirs(&x->c->diags, dir))
-        return false;
     const char **used = arena_array(&x->c->mem, const char *, m->n_outputs + 1u);
-    for (uint32_t i = 0; i < m->n_outputs; i++) {
-        const run_tensor *t = &m->outputs[i];
-        const char *file = arena_printf(&x->c->mem, "%s/%s.npy", dir, stem(x, used, i, t->name));
-        if (!tensor_file_write_npy(x->c, file, t))
-            return false;
-    }
-    return true;
+    const char **files = arena_array(&x->c->mem, const char *, m->n_outputs + 1u);
+    const bool there = file_is_dir(dir);
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        files[i] = arena_printf(&x->c->mem, "%s/%s.npy", dir, stem(x, used, i, m->outputs[i].name));
+    bool ok = file_make_dirs(&x->c->diags, dir);
+    for (uint32_t i = 0; i < m->n_outputs && ok; i++)
+        ok = tensor_file_write_npy(x->c, files[i], &m->outputs[i]);
+    if (!ok && !there)
+        (void)rmdir(dir);
+    return ok;
 }
 
 bool cmd_run(cli *x)

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The run-time compiler through jit.h: compilers that work and that do not, the cache in good and in bad condition,
  * calls. Compilers are small scripts here, which call the real one, count, hang or write nonsense. */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include "jit_test.h"
+
+#include "jit_file.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 
 static const char two_functions[] = "void twice(float *a, float *b) { b[0] = 2 * a[0]; }\n"
                                     "int width(void) { return LATHE_VECTOR_BYTES; }\n";
@@ -188,6 +196,35 @@ static void test_writes_garbage(void **state)
     assert_int_equal(place_count(p->cache, ""), 0);
 }
 
+/* The C library's way to list a folder takes memory, which may be lacking when a compile ends. */
+static bool no_memory;
+
+DIR *fdopendir(int fd)
+{
+    DIR *(*real)(int) = NULL;
+    if (no_memory) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "fdopendir");
+    return real(fd);
+}
+
+/* Its folder is removed all the same. */
+static void test_folder_without_memory(void **state)
+{
+    char *folder = jit_folder_temporary(), file[256];
+    (void)state;
+    assert_non_null(folder);
+    assert_true((size_t)snprintf(file, sizeof file, "%s/m.c", folder) < sizeof file);
+    assert_int_equal(close(open(file, O_WRONLY | O_CREAT, 0600)), 0);
+    no_memory = true;
+    jit_folder_remove(folder);
+    no_memory = false;
+    assert_int_equal(access(folder, F_OK), -1);
+    free(folder);
+}
+
 static void test_no_jit(void **state)
 {
     place *p = place_of(state);
@@ -209,7 +246,7 @@ int main(void)
         place_test(test_version_hangs),
         place_test(test_writes_nothing),
         place_test(test_writes_garbage),
-        place_test(test_no_jit),
+        place_test(test_folder_without_memory), place_test(test_no_jit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
