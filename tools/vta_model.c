@@ -112,6 +112,10 @@ bool vta_model(cli *x)
         return cli_usage_error(x, "as in: lathe vta model q.onnx --offload vta", "'lathe vta model' needs a model");
     if (!cli_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
         return false;
+    const bool timed = cli_has(x, OPT_CYCLE) || cli_has(x, OPT_TIMELINE) || cli_has(x, OPT_JSON);
+    if (!timed && (cli_has(x, OPT_PROFILE) || cli_has(x, OPT_BUS_BITS) || cli_has(x, OPT_LATENCY)))
+        return cli_usage_error(x, "add --cycle, --json or --timeline",
+                               "--profile, --bus-bits and --latency are for the cycle model");
     for (uint32_t i = 1; i < x->args.len; i++) {
         uint64_t state = (uint64_t)seed + 1;
         ok = on_file(x, x->args.data[i], &state) && ok;

@@ -75,6 +75,7 @@ check "the trace has layers, too" grep -q '"cat":"layer"' time.json
 expect 0 'all outputs equal, [1-9]' vta model "$net" --offload vta --cycle --profile hls --bus-bits 32 --latency 90
 check "a slower memory takes longer" test "$(awk -F'|' '/^. the model/ { print $3 + 0 }' stdout)" -gt "$whole"
 expect_error 2 'bus-bits' vta model "$net" --offload vta --cycle --bus-bits 3
+expect_error 2 'are for the cycle model' vta model "$net" --offload vta --latency 90
 
 # --- blocks of channels and rows that are both odd: two virtual threads share most of the blocks
 cat > odd.txt << END
