@@ -127,7 +127,7 @@ static void add_riscv(const lathe_options *options, jit_command *c)
     uint32_t vlen = jit_machine_vlen();
     c->width = vlen;
     if (vlen && gcc && atoi(gcc + strlen("gcc version ")) < 14)
-        jit_say(options, "this gcc makes no vector code: gcc 14 or clang would");
+        jit_warn(options, "warning: this gcc makes no vector code for RISC-V: gcc 14 or clang would");
     if (vlen && clang && atoi(clang + strlen("clang version ")) >= 17)
         jit_words_copy(&c->flags, "-mrvv-vector-bits=zvl");
     if (vlen && clang)

@@ -25,19 +25,31 @@ int32_t jit_no_memory(lathe_error *error)
     return vm_fail(error, LATHE_E_MEMORY, "no memory to compile the kernels");
 }
 
+static void put_line(const lathe_options *options, char *line)
+{
+    if (line && options->log)
+        options->log(options->user, line);
+    else if (line)
+        (void)fprintf(stderr, "%s\n", line);
+    free(line);
+}
+
 void jit_say(const lathe_options *options, const char *format, ...)
 {
     if (!options->trace)
         return;
     va_list args;
     va_start(args, format);
-    char *line = print_new(format, args);
+    put_line(options, print_new(format, args));
     va_end(args);
-    if (line && options->log)
-        options->log(options->user, line);
-    else if (line)
-        (void)fprintf(stderr, "%s\n", line);
-    free(line);
+}
+
+void jit_warn(const lathe_options *options, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_line(options, print_new(format, args));
+    va_end(args);
 }
 
 void jit_hold(jit_held *h)

@@ -12,6 +12,8 @@ int32_t jit_no_memory(lathe_error *error);
 
 /* A line for options->log, when options->trace asks for it. */
 void jit_say(const lathe_options *options, const char *format, ...) VM_FORMAT(2, 3);
+/* The same with a trace and without: what a user should know who asks for none. */
+void jit_warn(const lathe_options *options, const char *format, ...) VM_FORMAT(2, 3);
 
 /* Between the two, signals of this thread wait: what exists and what options->outside was told of are the same. */
 typedef struct jit_held {

@@ -306,6 +306,8 @@ static int32_t find_in_source(vm_module *m, const char *name, lathe_value *out, 
         return vm_no_memory(error, sizeof *k);
     k->info = found;
     *out = vm_value_of(k);
+    if (m->rt->options.trace > 0)
+        vm_log(m->rt, "GetFunction %s: found, %u arguments", name, (unsigned)found->addresses);
     return LATHE_OK;
 }
 
