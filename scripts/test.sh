@@ -119,6 +119,7 @@ asan_build() {
 # mutants [OPTIONS]: needs the asan build.
 mutants() {
     stage mutants "$python" test/py/mutants.py --mutants "$build/asan/test/mutants" -j "$jobs" "$@"
+    stage importers "$python" test/py/importers.py --importers "$build/asan/test/importers" -j "$jobs" --count 3000
 }
 
 asan() {
