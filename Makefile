@@ -9,7 +9,7 @@ COMPILER := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=$(COMPILER)
 export BUILD JOBS
 
-.PHONY: help build install uninstall demo demo-vta check test golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
+.PHONY: help build install uninstall demo demo-vta check test test-long golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
@@ -38,9 +38,13 @@ check: ## unit, golden, command line and source checks: for daily work, under a 
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh check
 
-test: ## everything; prints counts
+test: ## what finds most in a quarter of an hour; prints counts
 	@sh scripts/setup.sh test
-	@bash scripts/test.sh all
+	@bash scripts/test.sh test
+
+test-long: ## everything: new seeds, sanitizers, all processors; hours. SEED=N repeats a run
+	@sh scripts/setup.sh test
+	@bash scripts/test.sh long
 
 golden-update: ## rewrite the expected parts of test/golden
 	@sh scripts/setup.sh test
@@ -62,7 +66,7 @@ tsan: ## build with ThreadSanitizer; runtime tests
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh tsan
 
-fuzz: ## replay the corpora and fuzz each reader for 10 seconds (SECONDS_PER_TARGET=N)
+fuzz: ## replay the corpora and fuzz each reader for a second (SECONDS_PER_TARGET=N)
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh fuzz
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# The test tiers, as lists of stages: test.sh check|all|asan|tsan|fuzz|fuzz-long|golden-update. What runs when is in
-# CONTRIBUTING.md.
+# The test tiers, as lists of stages: test.sh check|test|long|asan|tsan|fuzz|fuzz-long|golden-update. What runs when is
+# in CONTRIBUTING.md. A new stage is one line of `stages` at the end of this file: the tier, the name, the command.
 # A stage is a command; its log lies in build/logs. Its counts are the last "N passed, N failed[, N skipped]" that it
 # prints; a stage that prints none counts as one test. The last line of the run is the sum.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
-build=${BUILD:-build} jobs=${JOBS:-$(nproc)} seconds=${SECONDS_PER_TARGET:-10}
+build=${BUILD:-build} jobs=${JOBS:-$(nproc)} seconds=${SECONDS_PER_TARGET:-1}
 limit=$(< test/time_limit) # against hangs
+tier=${1:-}
+chance=${SEED:-$(date +%s)} # of the random tests of `long`, which prints it; the others have fixed seeds
 python=$PWD/build/venv/bin/python
 export LATHE_PYTHON=$python
 logs=$build/logs
@@ -47,11 +49,24 @@ stage() {
     return $status
 }
 
-# start COMMAND...: a stage, or a function of several, beside one other: few keep all processors busy by themselves.
+# start COMMAND...: a stage, or a function of several, in the pool: as many at once as there are processors.
 start() {
-    while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
     "$@" &
 }
+
+# includes TIER: does the tier that was asked for include TIER? check is a part of test, and test one of long.
+includes() {
+    case $tier in
+    check) [ "$1" = check ] ;;
+    test) [ "$1" != long ] ;;
+    *) true ;;
+    esac
+}
+
+# run TIER NAME COMMAND...: a stage of that tier in the pool. `group` has a function of several stages instead.
+run() { if includes "$1"; then start stage "${@:2}"; fi; }
+group() { if includes "$1"; then start "${@:2}"; fi; }
 
 finish() {
     wait
@@ -89,16 +104,14 @@ fuzz_one() {
 }
 
 fuzz_targets() {
-    products=fuzz configure_and_build "$build/fuzz" clang-19 -DLATHE_FUZZ=ON -DLATHE_SANITIZE=address,undefined ||
-        return
     local good=0 bad=0 target name
     export -f fuzz_one
     export build limit seconds
     mkdir -p "$build/fuzz/found" "$build/fuzz/logs"
-    find "$build"/fuzz/fuzz/fuzz_* -type f -executable \
+    find "$build"/checked/fuzz/fuzz_* -type f -executable \
         | xargs -P "$jobs" -I{} bash -c \
             'f={}; log=$build/fuzz/logs/${f##*/}; fuzz_one "$f" > "$log" 2>&1; echo $? >> "$log"'
-    for target in "$build"/fuzz/fuzz/fuzz_*; do
+    for target in "$build"/checked/fuzz/fuzz_*; do
         name=${target##*/}
         if [ "$(tail -n 1 "$build/fuzz/logs/$name")" = 0 ]; then
             good=$((good + 1))
@@ -112,32 +125,58 @@ fuzz_targets() {
     [ $bad = 0 ]
 }
 
+# The leak sanitizer for the program of a build without sanitizers: nothing has to be compiled for it.
+golden() {
+    local leaks
+    leaks=$(gcc -print-file-name=liblsan.so)
+    python3 test/golden.py -j "$jobs" --preload "$(realpath "$leaks")" "$build/lathe"
+}
+
+# One build with clang-19, AddressSanitizer and UBSan: the readers under libFuzzer, and the program for what drives it.
+checked_build() {
+    products="lathe vmrun fuzz importers" configure_and_build "$build/checked" clang-19 -DLATHE_FUZZ=ON \
+        -DLATHE_SANITIZE=address,undefined
+}
+
+checked() {
+    local dir=$build/checked
+    stage "sanitized build" checked_build || return
+    stage "sanitized golden" python3 test/golden.py -j "$jobs" "$dir/lathe"
+    stage "sanitized modules" "$python" test/py/vm.py --vmrun "$dir/test/vmrun"
+    stage importers "$python" test/py/importers.py --importers "$dir/test/importers" -j "$jobs" --count 1000
+    stage fuzz fuzz_targets
+}
+
 asan_build() {
     configure_and_build "$build/asan" gcc -DLATHE_SANITIZE=address,undefined
 }
 
-# mutants [OPTIONS]: needs the asan build.
+# Models changed by chance; needs the asan build.
 mutants() {
     stage mutants "$python" test/py/mutants.py --mutants "$build/asan/test/mutants" -j "$jobs" "$@"
-    stage importers "$python" test/py/importers.py --importers "$build/asan/test/importers" -j "$jobs" --count 3000
+    stage "importers by chance" "$python" test/py/importers.py --importers "$build/asan/test/importers" -j "$jobs" \
+        --count 20000 --seed "$chance"
 }
 
 asan() {
     local dir=$build/asan
     stage "asan build" asan_build || return
-    stage "asan golden" bash test/run.sh "$dir/lathe"
+    stage "asan golden" python3 test/golden.py -j "$jobs" "$dir/lathe"
     stage "asan modules" "$python" test/py/vm.py --vmrun "$dir/test/vmrun"
-    stage "asan tests" labelled "$dir" 'unit|vta|vm|cli|long'
+    stage "asan tests" labelled "$dir" 'unit|vta|vm|cli|long|longest'
 }
 
 asan_and_mutants() {
-    asan && mutants
+    asan && mutants --first "$chance"
 }
 
-# A second compiler's warnings; its program counts steps.
-clang_and_growth() {
-    stage "clang build" configure_and_build "$build/clang" clang-19 -DCMAKE_BUILD_TYPE=Debug -DLATHE_STEPS=ON &&
-        stage growth "$python" test/py/growth.py --lathe "$build/clang/lathe"
+# A compiler that counts its steps, by clang, which has warnings of its own.
+growth() {
+    stage "clang build" growth_build && stage growth "$python" test/py/growth.py --lathe "$build/clang/lathe"
+}
+
+growth_build() {
+    products=lathe configure_and_build "$build/clang" clang-19 -DCMAKE_BUILD_TYPE=Debug -DLATHE_STEPS=ON
 }
 
 # Their globals and circles are looked at where they are built.
@@ -151,87 +190,100 @@ tsan() {
     TSAN_OPTIONS="die_after_fork=0 ${TSAN_OPTIONS:-}" stage "tsan tests" labelled "$build/tsan" 'runtime|vta|vm'
 }
 
-# daily LABELS: what needs nothing but the build, these CTest entries among it.
-daily() {
-    stage "gcc build" configure_and_build "$build" gcc || finish
-    start stage tests labelled "$build" "$1"
-    start stage modules "$python" test/py/vm.py --vmrun "$build/test/vmrun"
-    start stage golden bash test/run.sh "$build/lathe"
-    start stage headers bash scripts/check_headers.sh
-    start stage layers bash scripts/check_layers.sh "$build"
-    start stage sizes bash scripts/check_sizes.sh
-}
-
 golden_update() {
-    configure_and_build "$build" gcc && bash test/run.sh --update "$build/lathe" \
+    configure_and_build "$build" gcc && python3 test/golden.py --update "$build/lathe" \
         && LATHE_GOLDEN_UPDATE=1 labelled "$build" unit
 }
 
-case "${1:-}" in
-check) daily 'unit|vta|vm|cli' ;;
+# All stages, the long ones first: what stands at the end of the pool should be short.
+stages() {
+    local labels='unit|vta|vm|cli'
+    includes test && labels="$labels|runtime|embedded|long"
+    includes long && labels="$labels|longest" && export LATHE_LONG=1
+    stage "gcc build" configure_and_build "$build" gcc || return
+    start stage tests labelled "$build" "$labels"
+    group test checked
+    run check golden golden
+    run check modules "$python" test/py/vm.py --vmrun "$build/test/vmrun"
+    run check headers bash scripts/check_headers.sh
+    run check layers bash scripts/check_layers.sh "$build"
+    run check sizes bash scripts/check_sizes.sh
+    run test conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"
+    group test growth
+    group long asan_and_mutants
+    group long tsan
+    run long "failing calls" "$python" test/oom/oom.py --lathe "$build/lathe" -j "$jobs"
+    run test "failing calls, some" "$python" test/oom/oom.py --lathe "$build/lathe" -j "$jobs" \
+        --filter 'compile* write *'
+    run long models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
+    run test "small models" "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs" --filter '*_*'
+    group long bindings_and_layers
+    run long "modules of TVM" bash test/stock.sh "$build"
+    run long operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
+    run long "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
+    run long operators "$python" test/py/operators.py --lathe "$build/lathe"
+    run test "operators here" "$python" test/py/operators.py --lathe "$build/lathe" --targets interpret,x86-64-v3
+    run long "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
+    run long grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"
+    run long instructions "$python" test/py/instructions.py --lathe "$build/lathe"
+    run long convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
+    run long "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
+    run test attention "$python" test/py/attention.py --lathe "$build/lathe"
+    run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
+    run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
+    run long "quantised layers by chance" "$python" test/py/quantised.py --lathe "$build/lathe" --count 4 \
+        --seed "$chance"
+    run long "quantised layers elsewhere" "$python" test/py/quantised.py --lathe "$build/lathe" --cross --count 8 \
+        --seed 300
+    run long "quantised layers for AVX2" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1 --seed 70 \
+        --target x86-64-v3
+    run long "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3
+    run test "stored constants" "$python" test/py/stored.py --lathe "$build/lathe"
+    run long contraction "$python" test/py/contraction.py --lathe "$build/lathe" --count 1
+    run long "values of 16 bits" "$python" test/py/wide.py --lathe "$build/lathe" --count 3
+    run long "values of 16 bits elsewhere" "$python" test/py/wide.py --lathe "$build/lathe" --cross --count 2
+    run long "weights of 4 bits" "$python" test/py/nibbles.py --lathe "$build/lathe"
+    run long "weights of 4 bits elsewhere" "$python" test/py/nibbles.py --lathe "$build/lathe" --cross --count 1
+    run long "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \
+        --target generic
+    run test "TensorFlow Lite's rounding" "$python" test/py/tflite.py --lathe "$build/lathe"
+    run test "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --count 60
+    run long "more networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --first 60
+    run long "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package --module
+    run long "unbounded modules" "$python" test/py/modules.py --lathe "$build/lathe" -j "$jobs"
+    run long branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
+    run long "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
+    run long "modules elsewhere" "$python" test/py/vm.py --for aarch64 riscv64
+    run long "one module file" "$python" test/py/portable.py --lathe "$build/lathe"
+    run test "stack frames" "$python" test/py/frames.py --lathe "$build/lathe" -j "$jobs"
+    run long "stack frames of all" "$python" test/py/frames.py --lathe "$build/lathe" -j "$jobs" --all
+    run test "long sums" "$python" test/py/sums.py --lathe "$build/lathe"
+    run test contract "$python" test/py/contract.py --lathe "$build/lathe"
+    run test "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
+    run long microcontrollers "$python" test/py/microcontrollers.py --lathe "$build/lathe"
+    run test "rows streamed" "$python" test/py/streams.py --lathe "$build/lathe" --count 2
+    run long "rows streamed by chance" "$python" test/py/streams.py --lathe "$build/lathe" --seed "$chance"
+    run long "tuning in parts" "$python" test/py/sweep.py --lathe "$build/lathe"
+    run test demo sh demo/run.sh "$build/lathe" "$build/demo"
+    run long "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"
+    run long "demo on VTA" "$python" test/py/vta_accuracy.py --lathe "$build/lathe"
+}
+
+case $tier in
+check | test) stages ;;
+long)
+    echo "random tests begin with SEED=$chance"
+    stages
+    ;;
 golden-update) stage golden golden_update; grep '^updated' "$logs/golden.log" ;;
 asan) asan ;;
 tsan) tsan ;;
-fuzz) stage fuzz fuzz_targets ;;
+fuzz) stage "sanitized build" checked_build && stage fuzz fuzz_targets ;;
 fuzz-long)
-    stage "asan build" asan_build || finish
+    stage "sanitized build" checked_build && stage "asan build" asan_build || finish
     start stage fuzz fuzz_targets
-    start mutants --seconds "$seconds" --first "$(date +%s)"
+    start mutants --seconds "$seconds" --first "$chance"
     ;;
-all)
-    daily 'unit|vta|vm|cli|long|runtime|embedded'
-    start asan_and_mutants
-    start stage "failing calls" "$python" test/oom/oom.py --lathe "$build/lathe" -j "$jobs"
-    start stage conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"
-    start clang_and_growth
-    start stage fuzz fuzz_targets
-    start stage models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
-    start bindings_and_layers
-    start stage "modules of TVM" bash test/stock.sh "$build"
-    start stage operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
-    start stage "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
-    start stage operators "$python" test/py/operators.py --lathe "$build/lathe" \
-        --targets interpret,x86-64-v3,qemu-m55
-    start stage "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
-    start stage grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"
-    start stage instructions "$python" test/py/instructions.py --lathe "$build/lathe"
-    start stage convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
-    start stage "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
-    start stage "attention" "$python" test/py/attention.py --lathe "$build/lathe"
-    start stage "transformers" "$python" test/py/transformers.py --lathe "$build/lathe"
-    start stage "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 3
-    start stage "quantised layers elsewhere" "$python" test/py/quantised.py --lathe "$build/lathe" --cross --count 8 \
-        --seed 300
-    start stage "quantised layers for AVX2" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1 --seed 70 \
-        --target x86-64-v3
-    start stage "quantised operators" "$python" test/py/contributed.py --lathe "$build/lathe" --count 3
-    start stage "stored constants" "$python" test/py/stored.py --lathe "$build/lathe"
-    start stage "contraction" "$python" test/py/contraction.py --lathe "$build/lathe" --count 1
-    start stage "values of 16 bits" "$python" test/py/wide.py --lathe "$build/lathe" --count 3
-    start stage "values of 16 bits elsewhere" "$python" test/py/wide.py --lathe "$build/lathe" --cross --count 2
-    start stage "weights of 4 bits" "$python" test/py/nibbles.py --lathe "$build/lathe"
-    start stage "weights of 4 bits elsewhere" "$python" test/py/nibbles.py --lathe "$build/lathe" --cross --count 1
-    start stage "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \
-        --target generic
-    start stage "TensorFlow Lite's rounding" "$python" test/py/tflite.py --lathe "$build/lathe"
-    start stage "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe"
-    start stage "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package --module
-    start stage "unbounded modules" "$python" test/py/modules.py --lathe "$build/lathe" -j "$jobs"
-    start stage branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"
-    start stage "other processors" "$python" test/py/cross.py --lathe "$build/lathe"
-    start stage "modules elsewhere" "$python" test/py/vm.py --for aarch64 riscv64
-    start stage "one module file" "$python" test/py/portable.py --lathe "$build/lathe"
-    start stage "stack frames" "$python" test/py/frames.py --lathe "$build/lathe" -j "$jobs"
-    start stage "long sums" "$python" test/py/sums.py --lathe "$build/lathe"
-    start stage contract "$python" test/py/contract.py --lathe "$build/lathe"
-    start stage "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
-    start stage microcontrollers "$python" test/py/microcontrollers.py --lathe "$build/lathe"
-    start stage "rows streamed" "$python" test/py/streams.py --lathe "$build/lathe"
-    start stage "tuning in parts" "$python" test/py/sweep.py --lathe "$build/lathe"
-    start stage demo sh demo/run.sh "$build/lathe" "$build/demo"
-    start stage "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"
-    start stage "demo on VTA" "$python" test/py/vta_accuracy.py --lathe "$build/lathe"
-    ;;
-*) echo "usage: test.sh check|all|asan|tsan|fuzz|fuzz-long|golden-update" >&2; exit 2 ;;
+*) echo "usage: test.sh check|test|long|asan|tsan|fuzz|fuzz-long|golden-update" >&2; exit 2 ;;
 esac
 finish

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 # verify and run on the machines of emulators, --target qemu-m4 and its like: outputs, sizes, stack, instructions of each
 # operator; what is not installed; packages; constants in a file; open extents; a run that ends with a status.

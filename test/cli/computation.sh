@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Computations on the command line: run, verified, compiled; on the accelerator, with its timeline; what is asked for
 # wrongly. The page's commands run as they stand.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 1

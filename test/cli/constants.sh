@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The forms of a package's constants: numbers in C, a file for the assembler, a file that the program hands over. All give the
 # same bytes; a file that is another one, cut off or misaligned is refused with a status.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cc=${CC:-cc}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every C file of a package compiles as C++, too: all models of the tests that make a package, in one run a compiler, and
 # the kernels of the goldens for microcontrollers.
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3

@@ -2,6 +2,7 @@
 # Regions for a GPU as CUDA source. Their numbers are compared where there is no GPU: a stand-in for cuda_runtime.h
 # (test/gpu) runs the kernels on the CPU. Where nvcc is found, it compiles the same file, with our own kernel and, where
 # CUTLASS's headers are found, with its templates. `test/gpu/cutlass.sh` runs them on a GPU.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.bash"
 lathe=$(cd "$(dirname "$lathe")" && pwd)/$(basename "$lathe")

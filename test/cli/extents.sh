@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Open extents on the command line: bounds, the data's extents, those of a package's runs, inputs that are bound.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 python=${LATHE_PYTHON:-$top/build/venv/bin/python}

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 # Intrinsics whose code is a call: the same numbers as the computation without a schedule, on this machine and, where
 # clang-19 and qemu are, on RISC-V's vectors of several lengths. Build configurations of loop passes.

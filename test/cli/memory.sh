@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # compile --memory: the same numbers in every form of constants, sections and their sizes, what is used most in the
 # fastest memory, descriptions that are wrong or too small.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 model=$top/demo/digits.onnx

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cppcheck's MISRA addon on packages of all kinds: no required or mandatory rule of MISRA C:2012 is broken but those that
 # src/codegen/c/misra.def gives a reason for, which the report repeats, and each of these in the files that it names.
-# Not in `make check`.
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 command -v cppcheck > /dev/null || { echo 'no cppcheck'; exit 77; }

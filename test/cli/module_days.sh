@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 # Bad days of portable modules, through the command line: damaged files, other versions, compilers that fail, disks that
 # are full, caches that are torn or another's, runs that are stopped. One clear error each, and nothing half written.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The static C package: its files, its six-operator example, strict warnings, two packages in one program, the same bytes
 # from two compiles, any number of workers.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cc=${CC:-cc}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The search for placements: problems that leave no byte to spare are solved, whatever the machine; see placements.py.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Not in `make check`.
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 # verify --against onnxruntime on quantised models: onnxruntime runs them as they stand, and says so.
 . "$(dirname "$0")/lib.bash"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Not in `make check`.
+# Only in `make test-long`.
 # lathe quantize: what it writes runs in onnxruntime and in integers here, what it says is what others count, and what it
 # does not take is told.
 # SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # run, verify, bench, inspect: what they print and write.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 model=$top/demo/digits.onnx

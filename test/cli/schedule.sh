@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 # Every computation and schedule that `compile --emit schedule` prints for the golden cases is read by `opt`, and is the
 # same there when it is printed. What passes leave undone is counted where a user looks.

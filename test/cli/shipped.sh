@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 # The tuned schedules that come with lathe, and scripts/tuned.py, which makes them: each record says all that
 # docs/tuning.md promises, gains, and its schedule still fits its computation; each file has its row in the table; and

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 # Sums of products of bytes that have 16 bits on the way, written by hand for numbers that do not fit there: the C text
 # has an instruction for them only where it does the same.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 # The tuner: what it keeps, how it goes on, and what happens when the side that measures is slow, dies or lies. No time
 # that it measures is looked at.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 # verify --against interpreter and --per-node: operators that are wrong on purpose, a back end's and a definition's, are
 # named, and those behind them are not.

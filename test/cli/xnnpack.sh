@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Regions that XNNPACK runs: every operator it takes, alone and together, and whole models, in packages and in modules,
 # against the operators' definitions; what it does not take; and a library that gets no memory.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.bash"
 printf '#include <xnnpack.h>\nint main(void) { return 0; }\n' > "$work/have.c"

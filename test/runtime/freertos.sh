@@ -1,6 +1,7 @@
 #!/bin/bash
 # The FreeRTOS port, compiled against the stand-in of freertos_stub/ and run: engine and stress tests at several
 # numbers of workers, also under ThreadSanitizer, and the sample package with its FreeRTOS main.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")" || exit 1

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The sample package by make and by CMake: 10 -> 23 with every number of workers, files in and out, bad arguments
 # refused; two packages and several instances in one program, also under ThreadSanitizer.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")" || exit 1

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Engine, log and stress tests under ThreadSanitizer, AddressSanitizer and UndefinedBehaviorSanitizer, and 1000 runs
 # compared byte for byte at 0, 1, 2, 3, 4 and 8 workers.
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")" || exit 1

@@ -1,5 +1,6 @@
 #!/bin/bash
 # The runtime and the sample package compile without a warning as C99 in every configuration, and the headers as C++.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")" || exit 1

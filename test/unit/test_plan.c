@@ -14,6 +14,7 @@
 #include "driver/pipeline.h"
 #include "plan/plan.h"
 #include "tir/build.h"
+#include "seeds.h"
 
 static uint32_t rnd(uint32_t *state, uint32_t below)
 {
@@ -129,7 +130,7 @@ static void random_problems(void **state)
 {
     (void)state;
     uint64_t bound = 0, got = 0;
-    for (uint32_t seed = 1; seed <= 40; seed++) {
+    for (uint32_t seed = 1; seed <= seeds(6, 40); seed++) {
         compiler c;
         compiler_setup(&c);
         plan first, second;
@@ -368,7 +369,7 @@ static void orders_are_the_least(void **state)
 {
     (void)state;
     uint32_t worse = 0;
-    for (uint32_t seed = 1; seed <= 40; seed++) {
+    for (uint32_t seed = 1; seed <= seeds(6, 40); seed++) {
         compiler c;
         compiler_setup(&c);
         plan pl;

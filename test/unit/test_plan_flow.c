@@ -14,6 +14,7 @@
 #include "abi/package.h"
 #include "driver/pipeline.h"
 #include "plan/plan.h"
+#include "seeds.h"
 
 enum { MOST_JUMPS = 60, MOST_BYTES = 200 };
 
@@ -199,7 +200,7 @@ static void random_flows(void **state)
 {
     (void)state;
     uint32_t jumps = 0, shared = 0, all_runs = 0;
-    for (uint32_t seed = 1; seed <= 80; seed++) {
+    for (uint32_t seed = 1; seed <= seeds(16, 80); seed++) {
         compiler c;
         compiler_setup(&c);
         plan pl;
