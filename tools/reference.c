@@ -171,6 +171,64 @@ static const char optimised_script[] =
     "    values = dict(zip([r.name for r in s.get_outputs()], s.run(None, feed)))\n"
     "    same = all(r.tobytes() == v.tobytes() for r, v in zip(results, values.values()))\n"
     "    return (ties, values) if same else ([], {})\n";
+/* All numbers of i8 between quantize and dequantize as u8: onnxruntime leaves those i8 that several read, and what
+ * reads both kinds in floats. So convolutions and products are sums of integers, and what its session leaves in
+ * floats of sums, products of two values and pools stays there. */
+static const char integers_script[] =
+    "def as_u8(data, floats):\n"
+    "    changed = set()\n"
+    "    def graph(g):\n"
+    "        zeros = {}; readers = {}; nodes = []; results = set()\n"
+    "        for n, part in fields(g):\n"
+    "            of = lambda k: [v for m, v in fields(part) if m == k]\n"
+    "            if n == 12: results |= {text(v) for v in of(1)}\n"
+    "            if n == 5 and of(2) == [3] and math.prod(ints(of(1))) == 1: zeros[text(of(8)[0])] = part\n"
+    "            if n != 1: continue\n"
+    "            node = (text(of(4)[0]), [text(v) for v in of(1)], [text(v) for v in of(2)])\n"
+    "            for v in node[1]: readers.setdefault(v, []).append(node)\n"
+    "            nodes.append(node)\n"
+    "        for kind, ins, outs in nodes:\n"
+    "            fits = kind == 'QuantizeLinear' and len(ins) > 2 and ins[2] in zeros and outs[0] not in results\n"
+    "            if fits and all(r[0] == 'DequantizeLinear' for r in readers.get(outs[0], [])): changed.add(outs[0])\n"
+    "        def zero(name):\n"
+    "            t = zeros[name]; raw = [v for n, v in fields(t) if n == 9]\n"
+    "            z = bytes(raw[0])[0] if raw else ints([v for n, v in fields(t) if n == 5])[0]\n"
+    "            kept = b''.join(bytes(w) for n, _, w in pieces(t) if n == 1)\n"
+    "            return field(5, kept + bytes([16, 2]) + field(8, (name + '_as_u8').encode()) +\n"
+    "                         field(9, bytes([z + 128 & 255])))\n"
+    "        def again(part):\n"
+    "            ins, outs = ([text(v) for n, v in fields(part) if n == k] for k in (1, 2))\n"
+    "            if not (outs and outs[0] in changed or ins and ins[0] in changed): return bytes(part)\n"
+    "            made = b''; at = 0\n"
+    "            for n, v, w in pieces(part):\n"
+    "                at += n == 1; used.add(ins[2])\n"
+    "                made += field(1, (ins[2] + '_as_u8').encode()) if n == 1 and at == 3 else bytes(w)\n"
+    "            return made\n"
+    "        used = set(); whole = b''\n"
+    "        for n, v, w in pieces(g):\n"
+    "            if n == 13 and text(dict(fields(v))[1]) in changed: continue\n"
+    "            whole += field(1, again(v)) if n == 1 else bytes(w)\n"
+    "        whole += b''.join(zero(name) for name in sorted(used))\n"
+    "        return whole + b''.join(field(12, field(1, f.encode())) for f in floats)\n"
+    "    whole = b''.join(field(7, graph(v)) if n == 7 else bytes(w) for n, v, w in pieces(data))\n"
+    "    if not changed: raise ValueError('it has no values of i8')\n"
+    "    return whole\n"
+    "def left_in_floats(model, path):\n"
+    "    p = ort.SessionOptions(); p.log_severity_level = 3; p.optimized_model_filepath = path\n"
+    "    p.add_session_config_entry('session.x64quantprecision', '1')\n"
+    "    ort.InferenceSession(model, p, providers=['CPUExecutionProvider']); left = []\n"
+    "    for part in (part for g in graphs(read(path)) for n, part in fields(g) if n == 1):\n"
+    "        of = lambda k: [text(v) for n, v in fields(part) if n == k]\n"
+    "        if of(4)[0] in ('Add', 'Mul', 'AveragePool'): left.append(of(2)[0])\n"
+    "    made = {text(v) for g in graphs(read(model)) for n, part in fields(g) if n == 1 for k, v in fields(part)\n"
+    "            if k == 2}\n"
+    "    given = {text(dict(fields(part))[1]) for g in graphs(read(model)) for n, part in fields(g) if n == 12}\n"
+    "    return [v for v in left if v in made and v not in given]\n"
+    "def keep(at, results, others, both):\n"
+    "    for i, r in enumerate(results):\n"
+    "        np.save('%s/ref_%s_%d.npy' % (at, options, i), np.asarray(r, order='C'))\n"
+    "        name = '%s/other_%s_%d.npy' % (at, options, i)\n"
+    "        if i in both: np.save(name, np.asarray(others[i], order='C'))\n";
 static const char script[] = "import os, sys, time\n"
                              "try:\n"
                              "    import numpy as np, onnxruntime as ort\n"
@@ -187,7 +245,8 @@ static const char script[] = "import os, sys, time\n"
                              "    o.add_session_config_entry('session.x64quantprecision', '1')\n"
                              "    o.add_session_config_entry('session.qdq_matmulnbits_accuracy_level', '1')\n"
                              "folder_of = os.path.dirname(os.path.abspath(model))\n"
-                             "if mode == 'nodes' or options in ('plain', 'floats') or 'bytes' in options:\n"
+                             "if mode == 'nodes' or options in ('plain', 'floats') or 'bytes' in options or \\\n"
+                             "        options == 'integers':\n"
                              "    o.add_session_config_entry('session.model_external_initializers_file_folder_path',\n"
                              "                               folder_of)\n"
                              "if 'int8' in options:\n"
@@ -202,6 +261,8 @@ static const char script[] = "import os, sys, time\n"
                              "        wanted = [n for tie in at_ties for n in tie[1]]\n"
                              "    whole = shown(read(model), wanted) if wanted else model\n"
                              "    whole = widened(read(model), folder_of) if 'bytes' in options else whole\n"
+                             "    if options == 'integers':\n"
+                             "        whole = as_u8(read(model), left_in_floats(model, folder + '/default.onnx'))\n"
                              "    optimised = folder + '/optimised.onnx'; s = None\n"
                              "    fuses = mode == 'once' and options not in ('plain', 'floats')\n"
                              "    if fuses and quantises(read(model)):\n"
@@ -210,31 +271,34 @@ static const char script[] = "import os, sys, time\n"
                              "        except Exception: o.optimized_model_filepath = ''\n" /* too large a file */
                              "    s = s or ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
                              "    names = lines('names')\n"
-                             "    feed = {n: np.load('%s/in_%d.npy' % (folder, i)) for i, n in enumerate(names)}\n"
                              "    known = {i.name: i for i in s.get_inputs()}\n"
-                             "    feed = {n: v for n, v in feed.items() if n in known}\n"
-                             "    sizes = {d: e for n in feed for d, e in zip(known[n].shape, feed[n].shape)}\n"
                              "    types = {'float': 'f4', 'double': 'f8', 'float16': 'f2', 'bool': '?'}\n"
-                             "    for line in lines('binds'):\n" /* inputs that are constants of ours */
-                             "        n, values = line.rsplit('=', 1); kind = known[n].type[7:-1]\n"
-                             "        number = int if 'int' in kind else float\n"
-                             "        values = np.array([number(v) for v in values.split(',')])\n"
-                             "        values = values.astype(types.get(kind, kind))\n"
-                             "        shape = [sizes.get(d, d) for d in known[n].shape]\n"
-                             "        feed[n] = np.resize(values, shape) if shape else values.reshape(())\n"
-                             "    ends = handed_over(lines('ends')); as_floats(ends, feed)\n"
-                             "    results = s.run(None, feed)\n"
-                             "    values = {**feed, **dict(zip([r.name for r in s.get_outputs()], results))}\n"
-                             "    if o.optimized_model_filepath:\n"
-                             "        at_ties, more = optimised_ties(model, whole, optimised, o, folder, folder_of,\n"
-                             "                                       feed, results)\n"
-                             "        values.update(more)\n"
-                             "    others = list(results); both = set()\n"
-                             "    for i, names, back, allowed in at_ties:\n"
-                             "        one = other(*(values[n] for n in names), back, allowed, results[i])\n"
-                             "        if one is not None: others[i] = one; both.add(i)\n"
-                             "    as_numbers(ends, s.get_outputs(), results)\n"
-                             "    as_numbers(ends, s.get_outputs(), others)\n"
+                             "    fused = bool(o.optimized_model_filepath)\n"
+                             "    for at in lines('samples'):\n"
+                             "        feed = {n: np.load('%s/in_%d.npy' % (at, i)) for i, n in enumerate(names)}\n"
+                             "        feed = {n: v for n, v in feed.items() if n in known}\n"
+                             "        sizes = {d: e for n in feed for d, e in zip(known[n].shape, feed[n].shape)}\n"
+                             "        for line in lines('binds'):\n" /* inputs that are constants of ours */
+                             "            n, values = line.rsplit('=', 1); kind = known[n].type[7:-1]\n"
+                             "            number = int if 'int' in kind else float\n"
+                             "            values = np.array([number(v) for v in values.split(',')])\n"
+                             "            values = values.astype(types.get(kind, kind))\n"
+                             "            shape = [sizes.get(d, d) for d in known[n].shape]\n"
+                             "            feed[n] = np.resize(values, shape) if shape else values.reshape(())\n"
+                             "        ends = handed_over(lines('ends')); as_floats(ends, feed)\n"
+                             "        results = s.run(None, feed)\n"
+                             "        values = {**feed, **dict(zip([r.name for r in s.get_outputs()], results))}\n"
+                             "        if fused:\n"
+                             "            at_ties, more = optimised_ties(model, whole, optimised, o, folder,\n"
+                             "                                           folder_of, feed, results)\n"
+                             "            values.update(more)\n"
+                             "        others = list(results); both = set()\n"
+                             "        for i, tied, back, allowed in at_ties:\n"
+                             "            one = other(*(values[n] for n in tied), back, allowed, results[i])\n"
+                             "            if one is not None: others[i] = one; both.add(i)\n"
+                             "        as_numbers(ends, s.get_outputs(), results)\n"
+                             "        as_numbers(ends, s.get_outputs(), others)\n"
+                             "        if mode == 'once': keep(at, results, others, both)\n"
                              "except Exception as e:\n"
                              "    print('failed', cut(str(e).replace('\\n', ' ')), flush=True); sys.exit(1)\n";
 static const char answer_script[] =
@@ -245,13 +309,7 @@ static const char answer_script[] =
     "            r = np.asarray(results[w], order='C')\n"
     "            np.save('%s/ref_%s_%d.npy' % (folder, options, i), r)\n"
     "    print('ready', flush=True); sys.exit(0)\n"
-    "if mode == 'once':\n"
-    "    for i, r in enumerate(results):\n"
-    "        np.save('%s/ref_%s_%d.npy' % (folder, options, i), np.asarray(r, order='C'))\n"
-    "    for i, r in enumerate(others):\n"
-    "        name = '%s/other_%s_%d.npy' % (folder, options, i)\n"
-    "        if i in both: np.save(name, np.asarray(r, order='C'))\n"
-    "    print('ready', flush=True); sys.exit(0)\n"
+    "if mode == 'once': print('ready', flush=True); sys.exit(0)\n"
     "print('ready', flush=True)\n"
     "now = time.perf_counter\n"
     "for line in sys.stdin:\n"
@@ -270,8 +328,8 @@ static const char answer_script[] =
 
 /* The oracles, each with what the child is told and what the user is told. Integers are compared with its integer
  * kernels; with those that stay i8 where its optimiser would make u8 of them first; with both where weights of 4 bits
- * are bytes; and with the model as it stands. Floats are compared with the last. */
-enum { DEFAULT, INT8, BYTES, BYTES_INT8, PLAIN, FLOATS };
+ * are bytes; with those of u8 for all values; and with the model as it stands. Floats are compared with the last. */
+enum { DEFAULT, INT8, BYTES, BYTES_INT8, INTEGERS, PLAIN, FLOATS };
 static const struct {
     const char *option, *text;
 } oracles[] = {
@@ -279,6 +337,7 @@ static const struct {
     [INT8] = {"int8", EXACT ", session.qdqisint8allowed=1"},
     [BYTES] = {"bytes", EXACT ", " AS_BYTES},
     [BYTES_INT8] = {"bytes-int8", EXACT ", session.qdqisint8allowed=1, " AS_BYTES},
+    [INTEGERS] = {"integers", EXACT ", values of i8 as u8, because it sums in floats what reads both"},
     [PLAIN] = {"plain", EXACT ", graph optimizations off"},
     [FLOATS] = {"floats", EXACT ", graph optimizations off"},
 };
@@ -321,7 +380,8 @@ const char *reference_options(const session *s)
 /* Each oracle has files of its own: a file that was read once is not read again. */
 static const char *stored(const session *s, const char *kind, uint32_t oracle, uint32_t i)
 {
-    return arena_printf(&s->x->c->mem, "%s/%s_%s_%u.npy", s->scratch, kind, oracles[oracle].option, i);
+    return arena_printf(&s->x->c->mem, "%s/%s_%s_%u.npy", s->sample_dir ? s->sample_dir : s->scratch, kind,
+                        oracles[oracle].option, i);
 }
 
 const char *reference_output(const session *s, uint32_t i)
@@ -361,6 +421,16 @@ static bool write_ends(session *s)
     return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "ends"), w.data ? w.data : "", w.len);
 }
 
+bool reference_keep_inputs(session *s)
+{
+    compiler *c = s->x->c;
+    const char *dir = s->sample_dir ? s->sample_dir : s->scratch;
+    for (uint32_t i = 0; i < s->model.n_inputs; i++)
+        if (!tensor_file_write_npy(c, arena_printf(&c->mem, "%s/in_%u.npy", dir, i), &s->model.inputs[i]))
+            return false;
+    return true;
+}
+
 static bool write_inputs(session *s)
 {
     compiler *c = s->x->c;
@@ -371,6 +441,7 @@ static bool write_inputs(session *s)
     w_str(&program, ties_script);
     w_str(&program, optimised_script);
     w_str(&program, ends_script);
+    w_str(&program, integers_script);
     w_str(&program, script);
     w_str(&program, answer_script);
     writer_init(&names, &c->mem);
@@ -380,13 +451,13 @@ static bool write_inputs(session *s)
     writer_init(&wanted, &c->mem);
     for (uint32_t i = 0; i < s->model.n_outputs; i++)
         w_fmt(&wanted, "%s\n", s->model.outputs[i].name);
-    for (uint32_t i = 0; i < s->model.n_inputs; i++) {
-        const run_tensor *t = &s->model.inputs[i];
-        w_fmt(&names, "%s\n", t->name);
-        if (!tensor_file_write_npy(c, arena_printf(&c->mem, "%s/in_%u.npy", s->scratch, i), t))
-            return false;
-    }
+    for (uint32_t i = 0; i < s->model.n_inputs; i++)
+        w_fmt(&names, "%s\n", s->model.inputs[i].name);
+    if (!s->sample_list && !reference_keep_inputs(s))
+        return false;
+    const char *samples = s->sample_list ? s->sample_list : s->sample_dir ? s->sample_dir : s->scratch;
     return write_ends(s) &&
+           compiler_write_file(c, path_join(&c->mem, s->scratch, "samples"), samples, strlen(samples)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
                                wanted.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "binds"), binds.data ? binds.data : "", binds.len) &&

@@ -22,6 +22,11 @@ const char *session_data_file(const session *s, const char *kind, uint32_t i)
     return file_exists(path) ? path : NULL;
 }
 
+const char *session_data_set(const session *s, uint32_t sample)
+{
+    return arena_printf(&s->x->c->mem, "%s/test_data_set_%u", s->data_sets, sample);
+}
+
 /* The file for input i of the model; NULL: none is given. */
 static const char *input_file(const session *s, const char *name, uint32_t i)
 {
@@ -288,16 +293,28 @@ static const int64_t *random_integers(const session *s)
     return most;
 }
 
-/* Before the package is built: what is wrong with an input is said at once. */
-static bool fill(session *s)
+/* The numbers of a quantised model's input span what is quantised of it: normal ones stay near 0. */
+static void random_numbers(const session *s, run_tensor *t, uint64_t *state, int64_t most)
+{
+    for (uint32_t i = 0; i < s->result.n_spans; i++)
+        if (strcmp(s->result.spans[i].name, t->name) == 0 && dtype_is_float(t->dt)) {
+            tensor_file_uniform(t, state, s->result.spans[i].least, s->result.spans[i].most);
+            return;
+        }
+    tensor_file_random(t, state, most);
+}
+
+bool session_fill(session *s, uint32_t sample)
 {
     long seed;
-    if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || !check_names(s))
+    if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || (sample == 0 && !check_names(s)))
         return false;
+    for (uint32_t i = 0; i < s->model.n_extents; i++)
+        s->model.extents[i].value = s->stated[i];
     if (!sizes_from_files(s))
         return false;
     const char *random = NULL, *first = NULL;
-    uint64_t state = (uint64_t)seed;
+    uint64_t state = (uint64_t)seed + sample;
     const int64_t *most = random_integers(s);
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         run_tensor *t = &s->model.inputs[i];
@@ -307,12 +324,46 @@ static bool fill(session *s)
         if (!file)
             random = arena_printf(&s->x->c->mem, "%s%s%s", random ? random : "", random ? ", " : "", t->name);
         first = first || file ? first : t->name;
-        if (file ? !tensor_file_read(s->x->c, file, t) : (tensor_file_random(t, &state, most[i]), false))
+        if (file && !tensor_file_read(s->x->c, file, t))
             return false;
+        if (!file)
+            random_numbers(s, t, &state, most[i]);
     }
-    if (random)
+    if (random && sample == 0)
         diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
-                  "random numbers from seed %ld go into %s; --input %s=FILE gives others", seed, random, first);
+                  "random numbers from seed%s %ld%s go into %s; --input %s=FILE gives others",
+                  s->samples > 1 ? "s" : "", seed,
+                  s->samples > 1 ? arena_printf(&s->x->c->mem, " to %ld", seed + (long)s->samples - 1) : "", random,
+                  first);
+    return true;
+}
+
+/* Before the package is built: what is wrong with an input is said at once. */
+static bool fill(session *s)
+{
+    s->stated = arena_array(&s->x->c->mem, int64_t, s->model.n_extents + 1u);
+    for (uint32_t i = 0; i < s->model.n_extents; i++)
+        s->stated[i] = s->model.extents[i].value;
+    return session_fill(s, 0);
+}
+
+/* --seeds, or data sets in folders of one: how many samples there are. */
+static bool count_samples(session *s)
+{
+    long seeds;
+    s->samples = 1;
+    if (!cli_number(s->x, OPT_SEEDS, 1, 100000, 1, &seeds))
+        return false;
+    if (s->data && cli_has(s->x, OPT_SEEDS))
+        return cli_usage_error(s->x, "leave one of them out", "--seeds is for random inputs, and --data gives them");
+    s->samples = (uint32_t)seeds;
+    const char *first = s->data ? path_join(&s->x->c->mem, s->data, "test_data_set_0") : NULL;
+    if (s->x->verb != VERB_VERIFY || !first || session_data_file(s, "input", 0) || !file_is_dir(first))
+        return true;
+    s->data_sets = s->data;
+    s->data = first;
+    while (file_is_dir(session_data_set(s, s->samples)))
+        s->samples++;
     return true;
 }
 
@@ -368,7 +419,7 @@ bool session_open(cli *x, session *s)
         s->options.opt_level = 0; /* the graph as it stands, with the values that the model has */
     if (s->data && !file_is_dir(s->data))
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
-    if (!cli_workers(x, &workers))
+    if (!cli_workers(x, &workers) || !count_samples(s))
         return false;
     if (!check_emulator(s) || !check_module_options(s) || !session_check_vta(s))
         return false;

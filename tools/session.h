@@ -12,7 +12,12 @@ typedef struct session {
     const char *path;    /* the model as the user named it */
     const char *package; /* folder of the package, when there is one */
     const char *scratch; /* removed by session_close */
-    const char *data;    /* --data */
+    const char *data;    /* --data; of the sample at hand, where that has several data sets */
+    const char *data_sets; /* the folder of these; NULL: there is one, or none */
+    uint32_t samples;      /* that are run, one after the other */
+    int64_t *stated;       /* extents that the user said, -1 the others */
+    const char *sample_dir;  /* where the reference has files of the sample at hand; NULL: scratch */
+    const char *sample_list; /* the folders of several, that it runs, a line each; NULL: it runs the one at hand */
     uint32_t oracle;     /* which of onnxruntime's ways to run the model is compared with */
     bool refused;        /* one of them it could not run the model in */
     bool remote; /* the model runs elsewhere */
@@ -28,6 +33,8 @@ typedef struct session {
 /* Ready to be called; false after a diagnostic; session_close is due either way. */
 bool session_open(cli *x, session *s);
 bool session_call(session *s); /* once; false after a diagnostic */
+bool session_fill(session *s, uint32_t sample); /* the inputs of that sample; session_open has those of the first */
+const char *session_data_set(const session *s, uint32_t sample);
 void session_close(session *s);
 const char *session_data_file(const session *s, const char *kind, uint32_t i); /* DIR/input_0.pb; NULL: not there */
 
@@ -56,6 +63,7 @@ bool reference_is(const cli *x, const char *name);
 /* mode: "once"; "nodes": the same for every result of s->model that the model knows by that name; "bench": it runs when
  * told to, and answers with its time. */
 bool reference_start(session *s, const char *mode, long threads, process *out);
+bool reference_keep_inputs(session *s); /* where the child finds those of the sample at hand */
 uint32_t reference_oracles(const session *s); /* ways to run it that s->oracle numbers, where outputs are compared */
 const char *reference_options(const session *s); /* those of mode "once", in words */
 /* The options that bench runs it with, in words; NULL: its defaults, in which a model without quantised values does not

@@ -58,13 +58,11 @@ static bool write_call(compiler *c, const run_model *m)
     return compiler_write_file(c, path_join(&c->mem, m->scratch, CALL), text.data, text.len) && write_data(c, m);
 }
 
-static bool read_answer(compiler *c, const run_model *m, emulate_answer *out)
+/* Of this call: each one leaves a file of the same name. */
+static bool take_answer(compiler *c, const run_model *m, span s, emulate_answer *out)
 {
-    span s;
     int64_t state[2];
     size_t numbers = count_numbers(m) * sizeof(int64_t), at = sizeof state + numbers;
-    if (!compiler_read_file(c, path_join(&c->mem, m->scratch, ANSWER), &s))
-        return false;
     size_t want = at;
     for (uint32_t i = 0; i < m->n_outputs; i++)
         want += m->outputs[i].most_bytes;
@@ -79,6 +77,17 @@ static bool read_answer(compiler *c, const run_model *m, emulate_answer *out)
         if (m->outputs[i].most_bytes > 0)
             memcpy(m->outputs[i].data, s.data + at, m->outputs[i].most_bytes);
     return true;
+}
+
+static bool read_answer(compiler *c, const run_model *m, emulate_answer *out)
+{
+    span s;
+    file_id id;
+    if (!file_read(&c->diags, path_join(&c->mem, m->scratch, ANSWER), &s, &id))
+        return false;
+    const bool ok = take_answer(c, m, s, out);
+    file_free(s);
+    return ok;
 }
 
 bool emulate_call(compiler *c, const run_model *m, emulate_answer *out)

@@ -335,9 +335,11 @@ static void take_remarks(compiler *c, const compile_options *o, compile_result *
 }
 
 /* Before passes change the graph. */
-static void count_nodes(compile_result *r)
+static void count_nodes(compiler *c, compile_result *r)
 {
     const graph_func *f = graph_module_find(r->graph, "main");
+    if (f)
+        pipeline_find_spans(c, f, r);
     for (uint32_t i = 0; f && i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
         r->n_nodes += n->n_outputs == 0 || !graph_constant(n->outputs[0]);
@@ -400,7 +402,7 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     if (!load(c, path, o, false, o->proof ? &out->model_sha256 : NULL, &out->graph) ||
         !set_bounds(c, out->graph, o))
         return false;
-    count_nodes(out);
+    count_nodes(c, out);
     if (!run_graph_passes(c, out->graph, o, t, &out->records->forms))
         return false;
     take_remarks(c, o, out);

@@ -59,6 +59,12 @@ typedef struct compile_options {
     writer *dump;
 } compile_options;
 
+/* Of an input of floats, what the first quantize of it can say. */
+typedef struct input_span {
+    const char *name;
+    double least, most;
+} input_span;
+
 typedef struct compile_result {
     bool quantised; /* some operator of the model quantises or dequantises */
     const char *model_sha256; /* of its file; NULL: not asked for, or a computation */
@@ -67,6 +73,8 @@ typedef struct compile_result {
     bool integers;  /* it computes with quantised numbers */
     uint32_t n_nodes, n_quantised; /* without constants: of the model as read, and those that compute in float between
                                     * quantised values */
+    const input_span *spans;
+    uint32_t n_spans;
     const codegen_remark *remarks; /* of passes on the graph */
     uint32_t n_remarks;
     graph_module *graph;
@@ -90,6 +98,8 @@ bool pipeline_load(compiler *c, const char *path, const compile_options *o, grap
 /* The same, but all that counts is the parameters of @main: what the model's inputs are. */
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out);
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out);
+/* input_span.c: of f as it is read. */
+void pipeline_find_spans(compiler *c, const graph_func *f, compile_result *r);
 /* The artifact of a program that was made elsewhere; kernels that have no loops yet get plain ones. */
 bool pipeline_emit(compiler *c, prog_module *m, const compile_options *o, compile_result *out);
 /* Whether the file is a computation (driver/computation.h): it has no graph. False after a diagnostic. */

@@ -152,6 +152,7 @@ const char *tensor_file_dims(arena *a, uint32_t rank, const int64_t *dims); /* "
 const char *tensor_file_name(arena *a, const char *name); /* characters outside A-Za-z0-9_.- as _ */
 /* Floats normal, integers from 0 to most; most < 0: up to 16 bits of any sign, all of 8 and 16 bits. */
 void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most);
+void tensor_file_uniform(run_tensor *t, uint64_t *state, double from, double to); /* floats */
 
 /* compare.c */
 typedef struct compare_result {

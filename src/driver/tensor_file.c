@@ -287,6 +287,13 @@ void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most)
     t->filled = true;
 }
 
+void tensor_file_uniform(run_tensor *t, uint64_t *state, double from, double to)
+{
+    for (int64_t i = 0; i < t->count; i++)
+        dtype_store_f64(t->dt, t->data + (size_t)i * dtype_bytes(t->dt), from + (to - from) * uniform(state));
+    t->filled = true;
+}
+
 const char *tensor_file_dims(arena *a, uint32_t rank, const int64_t *dims)
 {
     const char *all = "[";

@@ -252,7 +252,7 @@ assert off.any() and (halves[off] % 6 == 3).all(), "onnxruntime rounds these as 
 PY
 halves_in="--input a=ha.npy --input b=hb.npy"
 layers="--against onnxruntime --rtol 0 --seed 3"
-expect 0 '^y: [1-9][0-9]* of 3600 elements one step away' verify halves.onnx --integers $layers $halves_in --interpret --target generic
+expect 0 '^y: max abs 0, ' verify halves.onnx --integers $layers $halves_in --interpret --target generic
 expect 0 '^y: .* ok$' verify bare.onnx --integers $layers --interpret --target generic
 expect 0 '"ties": [1-9]' verify bare.onnx --integers $layers --interpret --target generic --json
 for kind in halves bare; do

@@ -163,6 +163,35 @@ left='; not compared: [0-9]+ are made and carried by branches and loops, 1 are e
 expect 2 'say --target' verify net.onnx --against interpreter --emulator qemu-aarch64
 expect 2 'it runs here' run net.onnx --interpret --target generic --emulator qemu-aarch64
 expect 2 'no command' run net.onnx --target generic --emulator ' '
+# Many samples: seeds, and folders of data sets, of which one is wrong. Random inputs span what a model quantises.
+"$python" - << 'PY' || exit 1
+import numpy as np, onnx, os
+from onnx import helper as h, numpy_helper as n
+info = lambda name, kind: h.make_tensor_value_info(name, kind, [500])
+numbers = [n.from_array(np.float32(0.5), "s"), n.from_array(np.int8(3), "z")]
+nodes = [h.make_node("Reshape", ["x", "all"], ["r"]), h.make_node("QuantizeLinear", ["r", "s", "z"], ["y"])]
+whole = h.make_graph(nodes, "g", [info("x", onnx.TensorProto.FLOAT)], [info("y", onnx.TensorProto.INT8)],
+                     numbers + [n.from_array(np.array([500]), "all")])
+onnx.save(h.make_model(whole, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "quantise.onnx")
+for k in range(3):
+    folder = f"sets/test_data_set_{k}"; os.makedirs(folder)
+    x = np.linspace(k, 9, 500, dtype=np.float32); y = (np.rint(x * 2) + 3).astype(np.int8)
+    y[7] += k == 1
+    for name, value in (("input_0", x), ("output_0", y)):
+        open(f"{folder}/{name}.pb", "wb").write(n.from_array(value, name).SerializeToString())
+PY
+expect 0 '^y: 4 samples, max abs 0, max rel 0, max ulp 0: ok$' verify quantise.onnx --seeds 4 --against interpreter
+expect 0 '"samples": 4, "wrong_samples": 0' verify quantise.onnx --seeds 4 --json --seed 9 --against onnxruntime
+expect 0 'random numbers from seeds 9 to 12 go into x' verify quantise.onnx --seeds 4 --seed 9 --against c
+expect 1 '1 of 3 samples are wrong; test_data_set_1, output .y.: 1 of 500 elements .* element 7 is' \
+    verify quantise.onnx --data sets --atol 0 --rtol 0
+expect 0 'max abs 0' verify quantise.onnx --data sets/test_data_set_2
+expect 2 'leave one of them out' verify quantise.onnx --data sets --seeds 2 --against c
+expect 2 '.--per-node runs one sample' verify quantise.onnx --seeds 2 --per-node --against interpreter
+expect 0 '' run quantise.onnx --output-dir spanned
+"$python" -c 'import numpy as n; y = n.load("spanned/y.npy"); assert y.min() < -120 and y.max() > 120' ||
+    bad "random inputs do not span what is quantised"
+
 expect 3 "there is no program 'no-such-emulator'" run "$top/demo/digits.onnx" --target generic --emulator no-such-emulator
 if command -v qemu-aarch64 > log && command -v aarch64-linux-gnu-gcc > log; then
     export CC="aarch64-linux-gnu-gcc -static"
