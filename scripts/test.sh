@@ -6,9 +6,10 @@
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
-build=${BUILD:-build} jobs=${JOBS:-$(nproc)} seconds=${SECONDS_PER_TARGET:-1}
+build=${BUILD:-build} jobs=${JOBS:-$(nproc)}
 limit=$(< test/time_limit) # against hangs
 tier=${1:-}
+seconds=${SECONDS_PER_TARGET:-$([ "$tier" = test ] && echo 1 || echo 10)}
 chance=${SEED:-$(date +%s)} # of the random tests of `long`, which prints it; the others have fixed seeds
 python=$PWD/build/venv/bin/python
 export LATHE_PYTHON=$python
@@ -167,7 +168,7 @@ asan() {
 }
 
 asan_and_mutants() {
-    asan && mutants --first "$chance"
+    asan && mutants && mutants --first "$chance"
 }
 
 # A compiler that counts its steps, by clang, which has warnings of its own.
@@ -221,7 +222,8 @@ stages() {
     run long "modules of TVM" bash test/stock.sh "$build"
     run long operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
     run long "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
-    run long operators "$python" test/py/operators.py --lathe "$build/lathe"
+    run long operators "$python" test/py/operators.py --lathe "$build/lathe" \
+        --targets interpret,x86-64-v3,qemu-m55
     run test "operators here" "$python" test/py/operators.py --lathe "$build/lathe" --targets interpret,x86-64-v3
     run long "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
     run long grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"

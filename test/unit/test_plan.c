@@ -212,13 +212,12 @@ static uint32_t check_distances(compiler *c, plan *pl)
     return seen;
 }
 
-#define DAMAGED 20u /* problems */
-
 static void verifier_finds_damage(void **state)
 {
     (void)state;
+    const uint32_t problems = seeds(8, 20);
     uint32_t layers = 0, beyond = 0, parts = 0, overlaps = 0, distances = 0, moved = 0;
-    for (uint32_t seed = 1; seed <= DAMAGED; seed++) {
+    for (uint32_t seed = 1; seed <= problems; seed++) {
         compiler c;
         compiler_setup(&c);
         plan *pl = good_plan(&c, seed);
@@ -245,12 +244,12 @@ static void verifier_finds_damage(void **state)
         distances += !plan_verify(&c, pl);
         compiler_free(&c);
     }
-    assert_true(layers > DAMAGED * 3 / 4); /* some problems have no dependency at all, some plans no workspace */
-    assert_true(beyond > DAMAGED * 3 / 4);
-    assert_int_equal(parts, DAMAGED);
-    assert_true(overlaps > DAMAGED * 2 / 3);
+    assert_true(layers > problems * 3 / 4); /* some problems have no dependency at all, some plans no workspace */
+    assert_true(beyond > problems * 3 / 4);
+    assert_int_equal(parts, problems);
+    assert_true(overlaps > problems * 2 / 3);
     assert_true(moved > 0);
-    assert_in_range(distances, DAMAGED / 5, DAMAGED); /* operators in one part, whose operands end */
+    assert_in_range(distances, problems / 5, problems); /* operators in one part, whose operands end */
 }
 
 /* --- orders against all orders --- */
