@@ -257,18 +257,23 @@ static int64_t quotient(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+/* By 0 it is 0, as when it runs. By what may be negative it is no further from 0 than a is. */
 static dim_range range_floordiv(dim_range a, dim_range b)
 {
-    if (b.lo < 1)
-        return anything;
+    if (b.lo < 0) {
+        int64_t least_a = a.lo == INT64_MIN ? INT64_MAX : -a.lo, most = greatest(a.hi, least_a);
+        return most == INT64_MAX ? anything : (dim_range){least(-most, a.lo), most};
+    }
+    if (b.lo == 0)
+        return (dim_range){least(a.lo, 0), greatest(a.hi, 0)};
     return (dim_range){quotient(a.lo, a.lo < 0 ? b.lo : b.hi), quotient(a.hi, a.hi < 0 ? b.hi : b.lo)};
 }
 
 static dim_range range_mod(dim_range a, dim_range b)
 {
-    if (b.lo < 1)
+    if (b.lo < 0)
         return anything;
-    dim_range r = {0, b.hi == INT64_MAX ? INT64_MAX : b.hi - 1};
+    dim_range r = {0, b.hi == INT64_MAX ? INT64_MAX : greatest(b.hi - 1, 0)};
     if (a.lo >= 0)
         r.hi = least(r.hi, a.hi);
     return r;

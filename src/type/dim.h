@@ -28,6 +28,8 @@ dim dim_add(compiler *c, dim a, dim b);
 dim dim_sub(compiler *c, dim a, dim b);
 dim dim_mul(compiler *c, dim a, dim b);
 dim dim_floordiv(compiler *c, dim a, dim b); /* by constant 0: unknown */
+/* The same where b is an extent, or a product of extents: whatever is cut off at 0 there is not below it. */
+dim dim_divide_extents(compiler *c, dim a, dim b);
 dim dim_ceildiv(compiler *c, dim a, dim b);  /* a symbolic b is taken as positive */
 dim dim_mod(compiler *c, dim a, dim b);      /* result has the divisor's sign */
 dim dim_min(compiler *c, dim a, dim b);

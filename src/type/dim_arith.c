@@ -425,12 +425,82 @@ static dim negated(compiler *c, dim d)
     return dim_mul(c, d, dim_const(c, -1));
 }
 
-/* Symbolic divisors: whole multiples go out, as in (m * n + k) / n = m + k / n. */
+/* Takes `atom` out of every term of p; false, and p stays, where one has none. */
+static bool take_atom(poly *p, dim atom)
+{
+    poly q = *p;
+    for (uint32_t i = 0; i < q.n; i++) {
+        term *t = &q.terms[i];
+        uint32_t k = 0;
+        while (k < t->n && t->atoms[k] != atom)
+            k++;
+        if (k == t->n)
+            return false;
+        for (t->n--; k < t->n; k++)
+            t->atoms[k] = t->atoms[k + 1];
+    }
+    *p = q;
+    return true;
+}
+
+/* Takes out of a and b what all of their terms have: a number, and atoms. Whether there was something. */
+static bool take_common(poly *a, poly *b)
+{
+    int64_t g = content(b, content(a, common_divisor(constant_of(a), constant_of(b))));
+    bool found = g > 1;
+    if (found) {
+        (void)divide_by_content(b, g);
+        (void)divide_by_content(a, g);
+    }
+    for (uint32_t k = 0; b->n > 0 && k < b->terms[0].n;) {
+        poly x = *a, y = *b;
+        dim atom = b->terms[0].atoms[k];
+        bool common = take_atom(&x, atom) && take_atom(&y, atom);
+        if (common) {
+            *a = x;
+            *b = y;
+        }
+        found |= common;
+        k += !common;
+    }
+    return found;
+}
+
+/* max(0, b) is b where b is positive. */
+static bool open_max(poly *a, dim b)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        for (uint32_t k = 0; k < a->terms[i].n; k++) {
+            dim m = a->terms[i].atoms[k];
+            bool same = m->kind == DIM_MAX && (m->ops[0] == b || m->ops[1] == b) &&
+                        (dim_is(m->ops[0], 0) || dim_is(m->ops[1], 0));
+            if (!same || a->terms[i].coeff == INT64_MIN)
+                continue;
+            poly by, rest = *a;
+            term gone = a->terms[i], whole = gone;
+            whole.n--;
+            memmove(&whole.atoms[k], &whole.atoms[k + 1], (whole.n - k) * sizeof *whole.atoms);
+            gone.coeff = -gone.coeff;
+            open_dim(b, &by);
+            if (!add_term(&rest, &gone) || !add_product(&rest, &whole, &by))
+                return false;
+            *a = rest;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Symbolic divisors: what both have goes out, and whole multiples, as in (m * n + k) / n = m + k / n. */
 static dim floordiv_symbolic(compiler *c, dim a, dim b)
 {
     poly p, by, q, r = {0};
-    dim rest;
+    dim rest, x, y;
     bool ok = true;
+    open_dim(a, &p);
+    open_dim(b, &by);
+    if (take_common(&p, &by) && close_poly(c, &p, &x) && close_poly(c, &by, &y))
+        return dim_floordiv(c, x, y);
     open_dim(a, &p);
     open_dim(b, &by);
     if (divide_exactly(&p, &by, &q))
@@ -465,6 +535,18 @@ dim dim_floordiv(compiler *c, dim a, dim b)
     open_dim(a, &p);
     bool ok = floordiv_by(c, &p, by, &q);
     return finish(c, &q, ok, '/', a, b);
+}
+
+dim dim_divide_extents(compiler *c, dim a, dim b)
+{
+    poly p, by;
+    dim x, y;
+    open_dim(a, &p);
+    open_dim(b, &by);
+    (void)take_common(&p, &by);
+    if (!close_poly(c, &by, &y) || !open_max(&p, y) || !close_poly(c, &p, &x))
+        return dim_floordiv(c, a, b);
+    return dim_floordiv(c, x, y);
 }
 
 dim dim_ceildiv(compiler *c, dim a, dim b)

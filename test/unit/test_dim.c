@@ -83,6 +83,9 @@ static void dims_have_a_normal_form(void **state)
         {"floordiv(m*n*64, n*64)", "m"},
         {"floordiv(b*(s + 1)*64, b*(s + 1))", "64"},
         {"floordiv(m*n + k, n)", "m + floordiv(k, n)"},
+        {"floordiv(32*a*b, 32*c)", "floordiv(a*b, c)"},
+        {"floordiv(6*a*b + 9*a, 3*a*c)", "floordiv(2*b + 3, c)"},
+        {"floordiv(6*n + 4, 4*m)", "floordiv(3*n + 2, 2*m)"},
         {"mod(m*n, m)", "0"},
         {"mod(n, 1)", "0"},
         {"mod(4*n + 3, 8)", "4*mod(n, 2) + 3"},
@@ -143,6 +146,17 @@ static void overflow_gives_unknown_dims(void **state)
     dim unknown = parse_dim(&c, "9223372036854775807*2"), zero = dim_const(&c, 0);
     assert_ptr_not_equal(dim_max(&c, unknown, zero), unknown); /* it may be negative, which a symbol is not */
     assert_ptr_equal(dim_add(&c, unknown, zero), unknown);
+    compiler_free(&c);
+}
+
+static void extents_divide(void **state)
+{
+    (void)state;
+    compiler c;
+    compiler_init(&c);
+    dim a = parse_dim(&c, "32*n*max(0, floordiv(m, 10) - 1)"), b = parse_dim(&c, "8*n*floordiv(m, 10) - 8*n");
+    assert_string_equal(dim_text(&c, dim_divide_extents(&c, a, b)), "4");
+    assert_ptr_equal(dim_divide_extents(&c, parse_dim(&c, "n*m"), parse_dim(&c, "n")), parse_dim(&c, "m"));
     compiler_free(&c);
 }
 
@@ -209,8 +223,11 @@ static void dim_bounds(void **state)
         {"min(u, n)", 10},
         {"max(n, m)", 10},
         {"max(n, u)", -1},
-        {"floordiv(n, m)", -1},
-        {"mod(u, m)", -1},
+        {"floordiv(n, m)", 10},
+        {"floordiv(n, m - 2)", 10},
+        {"floordiv(u, m)", -1},
+        {"mod(u, m)", 3},
+        {"mod(u, m - 2)", -1},
         {"-n", 0},
         {"9223372036854775807*n", -1},
         {"floordiv(n, m + 1)", 10},
@@ -384,6 +401,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dims_have_a_normal_form),
         cmocka_unit_test(overflow_gives_unknown_dims),
+        cmocka_unit_test(extents_divide),
         cmocka_unit_test(dims_read_and_fresh_symbols),
         cmocka_unit_test(dim_bounds),
         cmocka_unit_test(random_dims_mean_what_integers_mean),

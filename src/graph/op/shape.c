@@ -88,7 +88,7 @@ bool infer_reshape(compiler *c, const graph_node *n, type *out)
     bool rest = open == 1 && (left >= 0 || dim_is(dim_mod(c, all, known), 0));
     for (int32_t i = 0; i < rank; i++) {
         if (!d[i] && rest)
-            d[i] = dim_is(known, 0) ? dim_const(c, 0) : dim_floordiv(c, all, known);
+            d[i] = dim_is(known, 0) ? dim_const(c, 0) : dim_divide_extents(c, all, known);
         else if (!d[i])
             d[i] = infer_open(c, n, 0, rank, i, "reshape", dim_bound(all));
     }
