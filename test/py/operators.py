@@ -236,11 +236,54 @@ def normalisations(g, rng, dtype):
                near=(1e-5, 1e-5) if dtype == np.float32 else (2e-3, 2e-3))
 
 
+# --- shapes and masks
+
+
+def transposed_windows(g, rng, dtype):
+    """Transposed convolutions whose output_shape or auto_pad leaves an odd padding, by the equations of ONNX's text."""
+    x = rng.integers(-3, 4, (1, 1, 4, 4)).astype(dtype)
+    for kernel, stride, shape, pad in ((3, 2, 8, "NOTSET"), (3, 2, 8, "SAME_UPPER"), (3, 2, 8, "SAME_LOWER"),
+                                       (4, 2, 7, "NOTSET"), (5, 3, 13, "VALID"), (3, 2, None, "SAME_UPPER"),
+                                       (3, 2, None, "SAME_LOWER")):
+        w = rng.integers(-3, 4, (1, 2, kernel, kernel)).astype(dtype)
+        full = np.zeros((1, 2, 3 * stride + kernel, 3 * stride + kernel))
+        for i, j in np.ndindex(4, 4):
+            part = full[0, :, i * stride : i * stride + kernel, j * stride : j * stride + kernel]
+            part += float(x[0, 0, i, j]) * wide(w[0])
+        want = shape or 4 * stride
+        total = 3 * stride + kernel - want
+        head = total // 2 if pad == "SAME_UPPER" else total - total // 2
+        more = {"output_shape": [shape] * 2} if shape else {}
+        g.node("ConvTranspose", [x, (w,)], [full[:, :, head : head + want, head : head + want].astype(dtype)],
+               strides=[stride] * 2, auto_pad=pad, **more)
+
+
+def masks(g, rng, dtype):
+    """Attention with rows of a mask that hide every key: their result is 0."""
+    near = (1e-5, 1e-5) if dtype == np.float32 else (4e-3, 4e-3)
+    for heads, causal, is_bool, softcap in ((4, 0, 1, 0.0), (2, 0, 0, 0.0), (4, 1, 1, 0.0), (1, 1, 0, 2.0)):
+        q, k, v = (rng.standard_normal((2, h, s, 8)).astype(dtype) for h, s in ((4, 5), (heads, 6), (heads, 6)))
+        keep = rng.random((5, 6)) < 0.6
+        keep[2] = False
+        keep[0] = np.arange(6) == (3 if causal else 1)  # behind the diagonal, where that hides it
+        mask = keep if is_bool else np.where(keep, 0, -np.inf).astype(dtype)
+        hidden = ~keep | (np.triu(np.ones((5, 6), bool), 1) if causal else False)
+        scores = np.einsum("bhsd,bhtd->bhst", wide(q), wide(np.repeat(k, 4 // heads, 1))) / np.sqrt(8)
+        scores = np.tanh(scores / softcap) * softcap if softcap else scores
+        e = np.where(hidden, 0, np.exp(scores))
+        weights = e / np.maximum(e.sum(-1, keepdims=True), 1e-30)
+        y = np.einsum("bhst,bhtd->bhsd", weights, wide(np.repeat(v, 4 // heads, 1))).astype(dtype)
+        g.node("Attention", [q, k, v, mask], [y], near=near, is_causal=causal, softcap=softcap)
+        g.node("Attention", [q, k, v, (mask,)], [y], near=near, is_causal=causal, softcap=softcap)
+
+
 GROUPS = {}
 for kind in (np.float32, np.float16, np.float64, ml_dtypes.bfloat16):
     GROUPS[f"extremes/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: extremes_with_nan(g, rng, k))
     GROUPS[f"places/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: places_with_nan(g, rng, k))
 for kind in (np.float32, np.float16):
+    GROUPS[f"masks/{np.dtype(kind).name}"] = (23, lambda g, rng, k=kind: masks(g, rng, k))
+    GROUPS[f"transposed/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: transposed_windows(g, rng, k))
     GROUPS[f"norms/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: normalisations(g, rng, k))
 
 

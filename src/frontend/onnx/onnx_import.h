@@ -396,6 +396,7 @@ typedef struct onnx_attention {
     double scale, softcap; /* softcap 0: none */
     dtype dt, precise;     /* precise: of the softmax, DT_NONE: dt */
     bool all;
+    bool may_hide_all; /* the bias may be minus infinity for all keys of a row: then its result is 0, not NaN */
     graph_value *products, *biased, *weights;
 } onnx_attention;
 

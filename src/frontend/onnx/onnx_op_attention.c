@@ -119,6 +119,17 @@ static graph_value *softmax(onnx_node *n, graph_value *x, const onnx_attention *
     return onnx_cast(n, onnx_binary(n, "divide", e, sum), a->dt);
 }
 
+/* x, and 0 in the rows whose keys are all hidden: their softmax is of nothing. */
+static graph_value *without_hidden_rows(onnx_node *n, const onnx_attention *a, graph_value *x)
+{
+    const int64_t keys = (int64_t)onnx_rank(a->bias) - 1;
+    if (!a->bias || !a->may_hide_all || a->sink || n->failed)
+        return x;
+    graph_value *most = onnx_reduce(n, "max", a->bias, 1, &keys, true);
+    graph_value *hidden = onnx_binary(n, "equal", most, onnx_const_like(n, most, -(double)INFINITY));
+    return onnx_where(n, hidden, onnx_const_like(n, x, 0), x);
+}
+
 graph_value *onnx_attend(onnx_node *n, onnx_attention *a)
 {
     if (n->failed)
@@ -142,7 +153,8 @@ graph_value *onnx_attend(onnx_node *n, onnx_attention *a)
     a->products = scaled_products(n, a);
     a->biased = onnx_plus(n, a->products, a->bias);
     a->weights = softmax(n, a->biased, a, s);
-    graph_value *y = onnx_matmul(n, a->weights, a->v, false, false, DT_NONE);
+    graph_value *y = without_hidden_rows(n, a, onnx_matmul(n, a->weights, a->v, false, false, DT_NONE));
+    a->weights = a->all ? without_hidden_rows(n, a, a->weights) : a->weights;
     if (shared && a->all) {
         a->products = regroup(n, a->products, a->q_heads, s);
         a->biased = regroup(n, a->biased, a->q_heads, s);
@@ -219,6 +231,7 @@ bool onnx_op_attention(onnx_node *n)
     int64_t mode = onnx_attr_int(n, "qk_matmul_output_mode", 0);
     int64_t past = onnx_optional(n, 4) ? onnx_static_dim(n, onnx_optional(n, 4), 2) : 0;
     a.bias = onnx_optional(n, 3) ? mask_bias(n, &a) : NULL;
+    a.may_hide_all = onnx_optional(n, 3) || onnx_optional(n, 6);
     if (onnx_attr_int(n, "is_causal", 0) != 0)
         a.bias = onnx_plus(n, a.bias, onnx_causal(n, &a, past));
     if (onnx_optional(n, 6) && onnx_rank(a.bias) == 3) /* [heads, q, k] becomes [1, heads, q, k] by broadcasting */

@@ -368,11 +368,8 @@ static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window
     } else {
         if (!transpose_total(c, n, full, t->out[i], &total))
             return false;
-        int64_t half = total / 2;
-        bool upper = strcmp(ap, "SAME_UPPER") == 0;
-        w->pad_begin[i] = upper ? half : total - half;
-        if (!same)
-            w->pad_begin[i] = half;
+        int64_t half = total / 2; /* the odd one stands at the head, but for SAME_UPPER: output_shape alone as well */
+        w->pad_begin[i] = strcmp(ap, "SAME_UPPER") == 0 ? half : total - half;
         w->pad_end[i] = total - w->pad_begin[i];
     }
     return !dim_is_const(t->out[i], &out) || out > 0 || infer_error(c, n, "output extent %lld", (long long)out);
