@@ -11,12 +11,6 @@
 #define FOLD_MAX_ELEMENTS 1024
 #define FOLD_MAX_FLOATS   16 /* scales of Resize and the like; weights are left to the fold pass */
 
-graph_value *onnx_nothing(onnx_node *n)
-{
-    n->failed = true; /* told by whoever found out */
-    return &n->im->poison;
-}
-
 /* --- names --- */
 
 static const char *base_name(const onnx_node *n)

@@ -29,6 +29,12 @@ bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...)
     return false;
 }
 
+graph_value *onnx_nothing(onnx_node *n)
+{
+    n->failed = true; /* told by whoever found out */
+    return &n->im->poison;
+}
+
 graph_value *onnx_refuse(onnx_node *n, diag_code code, const char *fmt, ...)
 {
     va_list ap;

@@ -55,28 +55,6 @@ bool loops_extern(te_graph *g, const graph_node *n, te_tensor *const *in, uint32
     return true;
 }
 
-const tir_buffer *loops_number(compiler *c, const char *name, dtype dt)
-{
-    return tir_buffer_static(c, name, dt, 1, (int64_t[]){1}, SCOPE_LOCAL);
-}
-
-tir_expr_ref loops_get(compiler *c, const tir_buffer *number)
-{
-    tir_expr_ref zero[1] = {tir_i64(c, 0)};
-    return tir_load(c, number, 1, zero);
-}
-
-tir_stmt *loops_set(compiler *c, const tir_buffer *number, tir_expr_ref value)
-{
-    tir_expr_ref zero[1] = {tir_i64(c, 0)};
-    return tir_store(c, number, 1, zero, value);
-}
-
-tir_stmt *loops_count_up(compiler *c, const tir_buffer *number)
-{
-    return loops_set(c, number, tir_add(c, loops_get(c, number), tir_i64(c, 1)));
-}
-
 /* An index from data, as i64, negative ones counted from the end. */
 static tir_expr_ref wrapped(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
 {
