@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Not in `make check`.
+# Only in `make test-long`.
 # Quantised models with --offload vta: simulated, in packages, in modules: the CPU's bits each time; devices of another
 # configuration are refused.
 # SPDX-License-Identifier: Apache-2.0

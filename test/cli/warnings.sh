@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Generated C under strict warnings at every level of optimisation, where it has had some: recurrent networks, halves that are
-# only read or only written, small dense layers, quantised layers of microcontrollers. test/cli/package.sh does the same for a whole network. Not in `make check`.
+# only read or only written, small dense layers, quantised layers of microcontrollers. test/cli/package.sh does the same for a whole network. Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3

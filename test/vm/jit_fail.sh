@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every call of the system that the run-time compiler makes fails once: memory, files, folders, processes. Then it gives
 # one error, or right numbers; nothing is left of what is temporary, and the cache serves the next one.
-# Not in `make check`.
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$LATHE_SOURCE" || exit 3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Regions on the accelerator in a static package: the same bytes as the interpreter's, run after run; the package alone
 # builds with the simulator, and without it holds no allocator and asks for the board's device.
-# Not in `make check`.
+# Only in `make test-long`.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/../cli/lib.bash"
 net=$top/test/vta/package/net.txt
