@@ -66,7 +66,7 @@ tsan: ## build with ThreadSanitizer; runtime tests
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh tsan
 
-fuzz: ## replay the corpora and fuzz each reader for a second (SECONDS_PER_TARGET=N)
+fuzz: ## replay the corpora and fuzz each reader for 10 seconds (SECONDS_PER_TARGET=N)
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh fuzz
 
