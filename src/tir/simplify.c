@@ -24,6 +24,12 @@ static bool remove_term(linear *l, uint32_t i)
     return true;
 }
 
+static void drop_atom(linear_term *t, uint32_t i)
+{
+    for (t->n--; i < t->n; i++)
+        t->atoms[i] = t->atoms[i + 1];
+}
+
 /* t = k * (x mod d): k alone. */
 static bool without_remainder(linear_term t, linear_term *out, tir_expr_ref *mod)
 {
@@ -33,8 +39,7 @@ static bool without_remainder(linear_term t, linear_term *out, tir_expr_ref *mod
     if (i == t.n)
         return false;
     *mod = t.atoms[i];
-    for (t.n--; i < t.n; i++)
-        t.atoms[i] = t.atoms[i + 1];
+    drop_atom(&t, i);
     *out = t;
     return true;
 }
@@ -268,8 +273,7 @@ static bool divide_term(linear_term t, const linear_term *lead, linear_term *out
             i++;
         if (i == t.n)
             return false;
-        for (t.n--; i < t.n; i++)
-            t.atoms[i] = t.atoms[i + 1];
+        drop_atom(&t, i);
     }
     *out = t;
     return true;
