@@ -10,14 +10,19 @@ static dim stated(const type *t, int32_t rank, int32_t axis)
     return t->kind == TYPE_TENSOR && t->shape.rank == rank ? t->shape.dims[axis] : NULL;
 }
 
+static bool is_alone(dim d)
+{
+    return dim_symbol_name(d) || dim_is_const(d, &(int64_t){0});
+}
+
 dim infer_open(compiler *c, const graph_node *n, uint32_t i, int32_t rank, int32_t axis, const char *prefix,
                int64_t bound)
 {
     const graph_value *v = n->outputs[i];
     dim d = stated(&v->declared, rank, axis);
-    if (!d) /* of an earlier round: asked again, a relation answers the same */
+    if (!d || !is_alone(d)) /* of an earlier round: asked again, a relation answers the same */
         d = stated(&v->type, rank, axis);
-    if (!d || (dim_symbol_name(d) == NULL && !dim_is_const(d, &(int64_t){0})))
+    if (!d || !is_alone(d))
         return dim_fresh(c, prefix, bound);
     if (dim_symbol_name(d) && dim_bound(d) >= 0 && !dim_is_fresh(d))
         return d; /* others have that extent too, and what they may be stays as it was stated */

@@ -41,15 +41,15 @@ static bool contradicts(const type *declared, const type *t)
     return false;
 }
 
-/* Where nothing bounds an extent that data decides, the model's number does: it can only be too small when the model
- * declares what it does not mean, and then a run says so. */
+/* Where nothing bounds an extent that data decides, the model's number does, or what it computes: it can only be too
+ * small when the model declares what it does not mean, and then a run says so. */
 static void bound_by(compiler *c, const type *declared, const type *t)
 {
-    int64_t most = 0;
-    for (int32_t i = 0; i < t->shape.rank && declared->shape.rank == t->shape.rank; i++)
-        if (dim_is_fresh(t->shape.dims[i]) && dim_bound(t->shape.dims[i]) < 0 &&
-            dim_is_const(declared->shape.dims[i], &most))
-            (void)dim_symbol(c, dim_symbol_name(t->shape.dims[i]), most);
+    for (int32_t i = 0; i < t->shape.rank && declared->shape.rank == t->shape.rank; i++) {
+        dim d = declared->shape.dims[i];
+        if (dim_is_fresh(t->shape.dims[i]) && dim_bound(t->shape.dims[i]) < 0 && !dim_symbol_name(d))
+            (void)dim_symbol(c, dim_symbol_name(t->shape.dims[i]), dim_bound(d));
+    }
 }
 
 /* Brings what was inferred and what the model declares together. Wrong shapes in a model's value_info are common, and

@@ -207,6 +207,16 @@ def declared_extent():
     return model([node("Reshape", ["x", "s"], ["output"], "rows")], inputs, [f32("output", [None, 4])])
 
 
+def dimension_names():
+    """Dimensions whose names are expressions, as exporters write them, and names that are not."""
+    names = ["2*((n - 1)//16) + 2", "floor(h/2 - 1/2) + 1", "ceiling(2.0*h/3)", "Max(1, n, h)", "n*h**2", "n/2 + n/2",
+             "FloorDiv(n + 3, 4)", "CeilToInt(IntTrueDiv(n, 2))", "Mod(n, 4) + n % 3", "n - 5",
+             "n/2", "0.5*n", "n+", "-n", "n-m", "n // 0", "(" * 30 + "n" + ")" * 30, "n**9", "sqrt(n)"]
+    nodes = [node("Reshape", ["x", "s"], [f"y{i}"]) for i in range(len(names))]
+    inputs = [f32("x", ["n", "h", 4]), f32("m", ["n + h"]), helper.make_tensor_value_info("s", I64, [2])]
+    return model(nodes, inputs, [f32(f"y{i}", [name, 4]) for i, name in enumerate(names)])
+
+
 def non_zero():
     nodes = [node("NonZero", ["x"], ["n"], "nz"), node("Cast", ["n"], ["y"], to=1)]
     return model(nodes, [f32("x", ["n", 4])], [f32("y", [2, "k"])])
@@ -315,8 +325,8 @@ GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_a
                           early_operators, passed_through, many_parts],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads],
-          "golden/message": [symbols, declared_extent, non_zero, zip_map, sequence, texts, run_time_branch,
-                             lost_weights, quantised, functions_double]}
+          "golden/message": [symbols, declared_extent, dimension_names, non_zero, zip_map, sequence, texts,
+                             run_time_branch, lost_weights, quantised, functions_double]}
 
 
 def main():

@@ -97,6 +97,8 @@ typedef struct onnx_importer {
     VEC(const char *) lost; /* files of external data that are not there, once for each tensor */
     bool symbolic;          /* extents are open that must not be */
     VEC(onnx_fixed) fixed;
+    onnx_map stated;    /* dim *: extents by name that inputs have, or that the caller fixed */
+    onnx_map follows;   /* symbols of inputs that are fixed where others are: "n + h" */
     onnx_map files;     /* onnx_file *, by path */
     onnx_map functions; /* pb_function *, by the text of domain, name and overload */
     onnx_map reserved;  /* names of the main graph: made-up names keep clear of them */
@@ -243,6 +245,10 @@ bool onnx_type_fix(onnx_importer *im, const pb_graph *g);
 const char *onnx_symbol(onnx_importer *im, const char *name); /* interned; an identifier */
 /* owner: the value's name, for unnamed dimensions and messages. Unknown ranks are kept. */
 bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out);
+/* The same for an input, whose open extents a run states: each is a number or a symbol by itself. */
+bool onnx_type_read_input(onnx_importer *im, const pb_type *t, const char *owner, type *out);
+/* The extent that the name of a dimension computes: "floor(n/2) + 1"; NULL where it computes none. */
+dim onnx_dim_expression(onnx_importer *im, span text);
 
 const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc);
 /* Numbers of 4 bits, which have no type in kernels: as i8 or u8, a byte each. */

@@ -165,7 +165,7 @@ static bool read_input(onnx_env *env, const pb_value_info *from, type *out)
     if (!*name || onnx_map_get(&env->scope->values, name))
         return diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im),
                           *name ? "two inputs are named '%s'" : "an input has no name%s", name);
-    if (onnx_type_read(im, from->type, name, out) && check_input_type(im, name, out))
+    if (onnx_type_read_input(im, from->type, name, out) && check_input_type(im, name, out))
         return true;
     onnx_define(env, name, &im->poison);
     return false;

@@ -81,7 +81,7 @@ static void report_symbols(onnx_importer *im, const graph_func *f)
         const graph_value *v = f->params.data[i];
         for (int32_t k = 0; k < v->type.shape.rank; k++) {
             const char *symbol = dim_symbol_name(v->type.shape.dims[k]);
-            if (!symbol || dim_bound(v->type.shape.dims[k]) >= 0)
+            if (!symbol || dim_bound(v->type.shape.dims[k]) >= 0 || onnx_map_get(&im->follows, symbol))
                 continue;
             list_add(im, &inputs, ", ", v->name);
             list_add(im, &symbols, ", ", symbol);

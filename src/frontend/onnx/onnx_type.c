@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TypeProto to types, and the extents that the caller fixes (--dim, --shape). A dimension is a number, a symbol by its
- * dim_param, or, unnamed, a symbol made of the value's name and the axis. */
+ * dim_param, what that computes from symbols of inputs, or, unnamed, a symbol made of the value's name and the axis. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <inttypes.h>
@@ -45,24 +45,36 @@ static const char *dim_name(onnx_importer *im, const pb_dimension *d, const char
     return *name ? name : symbol_name(im, (span){(const uint8_t *)made, strlen(made)});
 }
 
-static dim read_dim(onnx_importer *im, const pb_dimension *d, const char *owner, uint32_t axis)
+/* Whose type is read, and whether a run states its extents. */
+typedef struct owner {
+    const char *name;
+    bool input;
+} owner;
+
+static dim read_dim(onnx_importer *im, const pb_dimension *d, owner o, uint32_t axis)
 {
-    const char *name = dim_name(im, d, owner, axis);
+    const char *name = dim_name(im, d, o.name, axis);
     const onnx_fixed *f = name ? find_fixed(im, name) : NULL;
     if (!name || f)
         return dim_const(im->c, f ? f->value : d->dim_value);
-    return dim_symbol(im->c, name, -1);
+    dim computed = onnx_dim_expression(im, d->dim_param);
+    int64_t v;
+    if (computed && (!o.input || dim_is_const(computed, &v)))
+        return computed;
+    if (computed && dim_symbol_name(computed) != name)
+        onnx_map_set(&im->c->mem, &im->follows, name, name);
+    return dim_symbol(im->c, name, computed ? dim_bound(computed) : -1);
 }
 
-static const onnx_dim_fix *input_fix(const onnx_importer *im, const char *owner)
+static const onnx_dim_fix *input_fix(const onnx_importer *im, const char *input)
 {
     for (uint32_t i = 0; im->o && i < im->o->n_fixes; i++)
-        if (im->o->fixes[i].is_input && strcmp(im->o->fixes[i].name, owner) == 0)
+        if (im->o->fixes[i].is_input && strcmp(im->o->fixes[i].name, input) == 0)
             return &im->o->fixes[i];
     return NULL;
 }
 
-static bool read_shape(onnx_importer *im, const pb_tensor_shape *s, const char *owner, shape *out)
+static bool read_shape(onnx_importer *im, const pb_tensor_shape *s, owner o, shape *out)
 {
     dim d[TYPE_MAX_RANK];
     *out = (shape){.rank = -1};
@@ -70,56 +82,63 @@ static bool read_shape(onnx_importer *im, const pb_tensor_shape *s, const char *
         return true;
     if (s->dim.len > TYPE_MAX_RANK)
         return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "'%s' has %u dimensions; 16 are supported",
-                          owner, s->dim.len);
+                          o.name, s->dim.len);
     for (uint32_t i = 0; i < s->dim.len; i++)
-        d[i] = read_dim(im, s->dim.data[i], owner, i);
+        d[i] = read_dim(im, s->dim.data[i], o, i);
     *out = shape_make(im->c, s->dim.len, d);
     return true;
 }
 
-static bool read_tensor_type(onnx_importer *im, const pb_tensor_type *t, const char *owner, type *out)
+static bool read_tensor_type(onnx_importer *im, const pb_tensor_type *t, owner o, type *out)
 {
     dtype dt = DT_NONE;
     shape s;
     if (!dtype_from_onnx(t->elem_type, &dt))
         return diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im),
-                          "'%s' (byte %" PRIu64 "): no element type has the code %" PRId64, owner, t->at, t->elem_type);
-    if (!read_shape(im, t->shape, owner, &s))
+                          "'%s' (byte %" PRIu64 "): no element type has the code %" PRId64, o.name, t->at,
+                          t->elem_type);
+    if (!read_shape(im, t->shape, o, &s))
         return false;
-    const onnx_dim_fix *f = input_fix(im, owner);
+    const onnx_dim_fix *f = input_fix(im, o.name);
     if (f && im->o && !t->shape)
         s = shape_const(im->c, f->rank, f->dims);
     *out = type_tensor(dt, s);
     return true;
 }
 
-static bool read_type(onnx_importer *im, const pb_type *t, const char *owner, uint32_t depth, type *out);
+static bool read_type(onnx_importer *im, const pb_type *t, owner o, uint32_t depth, type *out);
 
-static bool read_elem(onnx_importer *im, const pb_type *t, const char *owner, uint32_t depth, type_kind kind, type *out)
+static bool read_elem(onnx_importer *im, const pb_type *t, owner o, uint32_t depth, type_kind kind, type *out)
 {
     type *elem = arena_new(&im->c->mem, type);
-    if (!t || !read_type(im, t, owner, depth + 1, elem))
+    if (!t || !read_type(im, t, o, depth + 1, elem))
         return false;
     *out = (type){.kind = kind, .elem = elem};
     return true;
 }
 
-static bool read_type(onnx_importer *im, const pb_type *t, const char *owner, uint32_t depth, type *out)
+static bool read_type(onnx_importer *im, const pb_type *t, owner o, uint32_t depth, type *out)
 {
     *out = (type){0};
     if (t->tensor_type)
-        return read_tensor_type(im, t->tensor_type, owner, out);
+        return read_tensor_type(im, t->tensor_type, o, out);
     if (t->sequence_type && depth < 8)
-        return read_elem(im, t->sequence_type->elem_type, owner, depth, TYPE_SEQUENCE, out);
+        return read_elem(im, t->sequence_type->elem_type, o, depth, TYPE_SEQUENCE, out);
     if (t->optional_type && depth < 8)
-        return read_elem(im, t->optional_type->elem_type, owner, depth, TYPE_OPTIONAL, out);
+        return read_elem(im, t->optional_type->elem_type, o, depth, TYPE_OPTIONAL, out);
     return true; /* maps and sparse tensors have no type here */
 }
 
-bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out)
+bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner_name, type *out)
 {
     *out = (type){0};
-    return !t || read_type(im, t, owner, 0, out);
+    return !t || read_type(im, t, (owner){owner_name, false}, 0, out);
+}
+
+bool onnx_type_read_input(onnx_importer *im, const pb_type *t, const char *owner_name, type *out)
+{
+    *out = (type){0};
+    return !t || read_type(im, t, (owner){owner_name, true}, 0, out);
 }
 
 /* --- fixing --- */
@@ -233,10 +252,32 @@ static bool fix_one(onnx_importer *im, const pb_graph *g, const onnx_dim_fix *f)
     return fix_symbol(im, symbol, f->dims[0], arena_printf(&im->c->mem, "dimension %s", f->name));
 }
 
+static void state(onnx_importer *im, const char *symbol, dim d)
+{
+    onnx_map_set(&im->c->mem, &im->stated, symbol, arena_copy(&im->c->mem, &d, sizeof d, _Alignof(dim)));
+}
+
+/* What names of dimensions may be computed from: what is fixed, and what inputs have as an extent by itself. */
+static void find_stated(onnx_importer *im, const pb_graph *g)
+{
+    for (uint32_t i = 0; i < im->fixed.len; i++)
+        state(im, im->fixed.data[i].symbol, dim_const(im->c, im->fixed.data[i].value));
+    for (uint32_t i = 0; i < g->input.len; i++) {
+        const pb_type *t = g->input.data[i]->type;
+        const pb_tensor_shape *s = t && t->tensor_type ? t->tensor_type->shape : NULL;
+        for (uint32_t k = 0; s && k < s->dim.len && k < TYPE_MAX_RANK; k++) {
+            const char *symbol = dim_name(im, s->dim.data[k], onnx_name(im, g->input.data[i]->name), k);
+            if (symbol && symbol == onnx_name(im, s->dim.data[k]->dim_param) && !find_fixed(im, symbol))
+                state(im, symbol, dim_symbol(im->c, symbol, -1));
+        }
+    }
+}
+
 bool onnx_type_fix(onnx_importer *im, const pb_graph *g)
 {
     bool ok = true;
     for (uint32_t i = 0; im->o && i < im->o->n_fixes; i++)
         ok &= fix_one(im, g, &im->o->fixes[i]);
+    find_stated(im, g);
     return ok;
 }
