@@ -233,6 +233,12 @@ stages() {
     run test attention "$python" test/py/attention.py --lathe "$build/lathe"
     run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
     run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
+    run test "quantised networks" "$python" test/py/quantised_networks.py --lathe "$build/lathe" --seeds 20 --networks 5
+    run long "quantised networks, 200 inputs" "$python" test/py/quantised_networks.py --lathe "$build/lathe"
+    run long "quantised networks by chance" "$python" test/py/quantised_networks.py --lathe "$build/lathe" --seeds 20 \
+        --first "$chance"
+    run long "quantised networks elsewhere" "$python" test/py/quantised_networks.py --lathe "$build/lathe" --seeds 20 \
+        --target qemu-m4
     run long "quantised layers by chance" "$python" test/py/quantised.py --lathe "$build/lathe" --count 4 \
         --seed "$chance"
     run long "quantised layers elsewhere" "$python" test/py/quantised.py --lathe "$build/lathe" --cross --count 8 \

@@ -20,6 +20,7 @@ typedef struct judge {
     int64_t ties;        /* elements of the output at hand that are right as the second of two steps */
     compare_result own;  /* of the output at hand: how far onnxruntime is from itself in another session, whose */
     const char *other;   /* options these are; NULL: it is not known to be */
+    uint32_t *ways;      /* of many samples: how many count with each way to run onnxruntime; NULL: it is not run */
 } judge;
 
 /* op: what makes it, of a comparison node by node; else NULL */
@@ -475,6 +476,21 @@ static bool count_sample(judge *j, uint32_t at, total *totals)
     return true;
 }
 
+/* How many samples count with which way to run onnxruntime; out: in JSON, else as lines of their own. */
+static void show_ways(const judge *j, json_out *out)
+{
+    session *s = j->s;
+    const uint32_t count = j->ways ? reference_oracles(s) : 0, now = s->oracle;
+    for (s->oracle = 0; s->oracle < count; s->oracle++) {
+        const uint32_t n = j->ways[s->oracle];
+        if (n && out)
+            json_out_uint(out, reference_options(s), n);
+        else if (n)
+            w_fmt(&s->x->out, "onnxruntime with %s: %u samples\n", reference_options(s), n);
+    }
+    s->oracle = now;
+}
+
 static void show_total(const judge *j, const run_tensor *got, const total *t)
 {
     const session *s = j->s;
@@ -492,6 +508,11 @@ static void show_total(const judge *j, const run_tensor *got, const total *t)
         json_out_int(&out, "wrong", t->worst.wrong);
         json_out_int(&out, "count", got->count);
         json_out_int(&out, "ties", t->ties);
+        if (j->ways) {
+            json_out_object(&out, "onnxruntime");
+            show_ways(j, &out);
+            json_out_end(&out);
+        }
         json_out_end(&out);
         w_str(&x->out, "\n");
         return;
@@ -549,8 +570,11 @@ static bool run_references(judge *j, sample *samples, total *totals)
     if (!found)
         return false;
     diags_reset(d, before);
+    j->ways = arena_array(&s->x->c->mem, uint32_t, count);
+    memset(j->ways, 0, count * sizeof *j->ways);
     for (uint32_t k = 0; k < s->samples; k++) {
         s->oracle = samples[k].oracle;
+        j->ways[s->oracle]++;
         j->options = reference_options(s);
         s->sample_dir = samples[k].dir;
         s->model.outputs = samples[k].outputs;
@@ -610,6 +634,8 @@ static bool judge_samples(judge *j, bool against)
     if (against && !j->has_oracle && !run_references(j, samples, totals))
         return false;
     bool ok = true;
+    if (!cli_has(s->x, OPT_JSON))
+        show_ways(j, NULL);
     for (uint32_t i = 0; i < s->model.n_outputs; i++) {
         const total *t = &totals[i];
         show_total(j, &s->model.outputs[i], t);
