@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Which packages have other bytes than an earlier revision gave them? A refactor should change none; a new optimisation
+should change those that it is for.
+
+    changed_bytes.py [OLD [NEW]] [--every N] [--targets T,U] [--files] [-j N]
+
+OLD and NEW are git revisions, which are built in build/changed; without NEW it is build/lathe as it stands, and without
+OLD the commit before HEAD. The models are the demo's, those of ../shared/models where that folder exists, the networks
+of the onnx wheel (their weights are one number each), and every Nth official case (8; 1: all of them). Each is compiled
+for each target. A line says how many bytes of C and of constants a package had and has; --files names its files. The
+exit status is 0 whatever changed: what the list means is for its reader."""
+import argparse
+import concurrent.futures
+import glob
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+
+import onnx
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WORK = os.path.join(TOP, "build", "changed")
+
+
+def build(revision):
+    """The program of a revision; it is kept, by the commit's hash. -O0 saves more of the build than the compiles cost."""
+    commit = subprocess.run(["git", "-C", TOP, "rev-parse", "--verify", f"{revision}^{{commit}}"], check=True,
+                            capture_output=True, text=True).stdout.strip()
+    source = os.path.join(WORK, commit)
+    program = os.path.join(source, "build", "lathe")
+    if not os.path.exists(program):
+        os.makedirs(source, exist_ok=True)
+        archive = subprocess.run(["git", "-C", TOP, "archive", commit], check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x", "-C", source], input=archive, check=True)
+        for command in (["cmake", "-S", source, "-B", f"{source}/build", "-G", "Ninja", "-DCMAKE_C_COMPILER=gcc",
+                         "-DLATHE_TESTS=OFF", "-DCMAKE_BUILD_TYPE=Debug"], ["ninja", "-C", f"{source}/build", "lathe"]):
+            made = subprocess.run(command, capture_output=True, text=True)
+            if made.returncode:
+                sys.exit(f"{revision} cannot be built:\n{made.stdout[-2000:]}{made.stderr[-2000:]}")
+    return program
+
+
+def models(every):
+    data = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data")
+    cases = sorted(glob.glob(os.path.join(data, "node", "*", "model.onnx")))
+    whole = sorted(glob.glob(os.path.join(data, "light", "*.onnx")))
+    given = sorted(glob.glob(os.path.join(TOP, "demo", "*.onnx")))
+    shared = sorted(glob.glob(os.path.join(TOP, "..", "shared", "models", "**", "*.onnx"), recursive=True))
+    return ([(os.path.splitext(os.path.basename(f))[0], f) for f in given + shared + whole]
+            + [(os.path.basename(os.path.dirname(f)), f) for f in cases[::every]])
+
+
+def package(program, path, target):
+    """{file: (bytes, hash)} of what a compile writes; None: the model is refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "p")
+        run = subprocess.run([program, "compile", path, "--target", target, "-o", out], capture_output=True)
+        if run.returncode:
+            return None
+        files = {}
+        for file in glob.glob(os.path.join(out, "**", "*"), recursive=True):
+            if os.path.isfile(file):
+                with open(file, "rb") as f:
+                    text = f.read()
+                files[os.path.relpath(file, out)] = (len(text), hashlib.sha256(text).hexdigest())
+        return files
+
+
+def size(files):
+    return "refused" if files is None else f"{sum(n for n, _ in files.values())} bytes"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", nargs="?", default="HEAD~1")
+    parser.add_argument("new", nargs="?")
+    parser.add_argument("--every", type=int, default=8)
+    parser.add_argument("--targets", default="x86-64-v3,cortex-m4,rv64gcv")
+    parser.add_argument("--files", action="store_true")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    old = build(options.old)
+    new = build(options.new) if options.new else os.path.join(TOP, "build", "lathe")
+    work = [(name, path, target) for name, path in models(options.every) for target in options.targets.split(",")]
+    changed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        before = pool.map(lambda w: package(old, w[1], w[2]), work)
+        after = pool.map(lambda w: package(new, w[1], w[2]), work)
+        for (name, _, target), was, now in zip(work, before, after):
+            if was == now:
+                continue
+            changed += 1
+            print(f"{target} {name}: {size(was)}, now {size(now)}")
+            if options.files and was and now:
+                print("".join(f"    {f}\n" for f in sorted({*was, *now}) if was.get(f) != now.get(f)), end="")
+    print(f"{changed} of {len(work)} packages have other bytes than {options.old} gave them")
+
+
+if __name__ == "__main__":
+    main()
