@@ -26,7 +26,8 @@ WORK = os.path.join(TOP, "build", "changed")
 
 
 def build(revision):
-    """The program of a revision; it is kept, by the commit's hash. -O0 saves more of the build than the compiles cost."""
+    """The program of a revision, kept by the commit's hash. It is built for debugging, which takes a third of the
+    time; the compiles here are few."""
     commit = subprocess.run(["git", "-C", TOP, "rev-parse", "--verify", f"{revision}^{{commit}}"], check=True,
                             capture_output=True, text=True).stdout.strip()
     source = os.path.join(WORK, commit)
