@@ -15,12 +15,29 @@ static bool is_alone(dim d)
     return dim_symbol_name(d) || dim_is_const(d, &(int64_t){0});
 }
 
+/* Whether data decides a part of d, so that its value may not be there before the node runs. */
+static bool has_fresh(dim d)
+{
+    const dim *parts = NULL;
+    uint32_t count = dim_operands(d, &parts);
+    bool found = dim_is_fresh(d);
+    for (uint32_t i = 0; i < count && !found; i++)
+        found = has_fresh(parts[i]);
+    return found;
+}
+
 dim infer_open(compiler *c, const graph_node *n, uint32_t i, int32_t rank, int32_t axis, const char *prefix,
                int64_t bound)
 {
     const graph_value *v = n->outputs[i];
     dim d = stated(&v->declared, rank, axis);
-    if (!d || !is_alone(d)) /* of an earlier round: asked again, a relation answers the same */
+    if (d && !is_alone(d)) {
+        if (dim_bound(d) >= 0 && !has_fresh(d))
+            return d; /* as a number would be: what the operands say is compared with it */
+        bound = bound < 0 || (dim_bound(d) >= 0 && dim_bound(d) < bound) ? dim_bound(d) : bound;
+        d = NULL;
+    }
+    if (!d) /* of an earlier round: asked again, a relation answers the same */
         d = stated(&v->type, rank, axis);
     if (!d || !is_alone(d))
         return dim_fresh(c, prefix, bound);

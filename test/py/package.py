@@ -214,6 +214,7 @@ def run_program(folder, inputs, scratch, emulator=()):
         path = os.path.join(scratch, f"in{i}.bin")
         check_input(entry, inputs).tofile(path)
         arguments.append(f"{entry['name']}={path}")
+    arguments += [f"{name}={value}" for name, value in extents_of(about, inputs).items()]
     out = os.path.join(scratch, "out")
     run = subprocess.run([*emulator, os.path.join(folder, "runner"), "-o", out, *arguments],
                          capture_output=True, text=True, errors="replace", timeout=TIME_LIMIT)

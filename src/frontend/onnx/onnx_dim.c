@@ -266,8 +266,5 @@ dim onnx_dim_expression(onnx_importer *im, span text)
         return NULL;
     r.end = r.at + text.len;
     bool read = read_sum(&r, &x) && (accept(&r, ""), r.at == r.end) && r.named && is_whole(&r, &x);
-    if (!read || dim_is_unknown(x.num) || (dim_bound(x.num) == 0 && !dim_is(x.num, 0)))
-        return NULL;
-    dim none = dim_const(im->c, 0);
-    return dim_never_above(im->c, none, x.num) ? x.num : dim_max(im->c, none, x.num);
+    return !read || dim_is_unknown(x.num) || (dim_bound(x.num) == 0 && !dim_is(x.num, 0)) ? NULL : x.num;
 }

@@ -85,15 +85,17 @@ static bool slice_axes(compiler *c, const graph_node *n)
     return true;
 }
 
-static bool sliced_as_declared(compiler *c, const graph_node *n, type *out)
+/* Whether what the model declares can come of any starts and ends. */
+static bool may_be_declared(compiler *c, const graph_node *n)
 {
+    type unused;
     int64_t len = 0, rank = infer_in(n, 0)->shape.rank;
     bool known = dim_is_const(infer_in(n, 1)->shape.dims[0], &len);
     if (known && (!infer_entries(c, n, 2, len) || !infer_entries(c, n, 3, len) || !infer_entries(c, n, 4, len)))
         return false;
     if (known && len > rank)
         return infer_error(c, n, "%lld starts for rank %lld", (long long)len, (long long)rank);
-    return infer_moved_as_declared(c, n, true, "starts, ends, axes or steps", out);
+    return infer_moved_as_declared(c, n, true, "starts, ends, axes or steps", &unused);
 }
 
 /* Where a start or an end of the axis lies, counted from the end when it is negative; NULL: its sign is not known. */
@@ -173,8 +175,9 @@ bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
     bool read = slice_read(c, n, &v);
     if (!slice_axes(c, n))
         return false;
-    if ((!read || !infer_knows_any(&v.starts) || !infer_knows_any(&v.ends)) && infer_declared(n, 0))
-        return sliced_as_declared(c, n, out);
+    if ((!read || !infer_knows_any(&v.starts) || !infer_knows_any(&v.ends)) && infer_declared(n, 0) &&
+        !may_be_declared(c, n))
+        return false;
     if (!read)
         return sliced_anyhow(c, n, out);
     uint32_t len = v.starts.n;
