@@ -56,6 +56,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "branches of constant conditions and loops of one round are done in place")                       \
     X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                         \
     X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                              \
+    X(VTA_FOLD, "vta-fold", graph_pass_vta_fold, FACT_TYPES, 0, 0, 0,                                   \
+      "windows of few channels become channels, which fill the lanes of VTA")                           \
     X(COMPOSITE, "MergeComposite", graph_pass_merge_composite, FACT_TYPES, 0, 0, 0,                     \
       "what a target's patterns find becomes functions of those names")                                 \
     X(ANNOTATE, "AnnotateTarget", graph_pass_annotate_target, FACT_TYPES, 0, 0, 0,                      \

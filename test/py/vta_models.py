@@ -5,11 +5,12 @@
     vta_models.py [NAME...] [--lathe build/lathe] [--size 64] [--width 4] [--config NAME] [--cycle] [--package]
                   [--module] [--keep DIR]
 
-NAME: resnet18, resnet34, resnet50, mobilenet-G (3x3 convolutions in groups of 16 channels), mobilenet (in groups of
-one), dcgan (transposed convolutions). Weights are random, scaled so that values keep their spread from layer to layer.
-`--size` is the image's, `--width` divides all channels: the networks as they are published have --size 224 --width 1.
-Every result has to be the interpreter's, bit for bit, no matter where it ran; results that are one number
-everywhere, and layers of the named kinds that stay on the CPU, are failures as well.
+NAME: resnet18, resnet34, resnet50, mobilenet-G (3x3 convolutions in groups of 16 channels), mobilenet (in
+groups of one), squeezenet (concatenations), dcgan (transposed convolutions). Weights are random, scaled so that
+values keep their spread from layer to layer. `--size` is the image's, `--width` divides all channels: the
+networks as they are published have --size 224 --width 1. Every result has to be the interpreter's, bit for bit,
+no matter where it ran; results that are one number everywhere, and layers of the named kinds that stay on the
+CPU, are failures as well.
 """
 import argparse
 import os
@@ -30,6 +31,7 @@ class Network:
         self.name, self.width = name, width
         self.rng = np.random.default_rng(len(name))
         self.nodes, self.weights, self.count = [], [], 0
+        self.fires = 0  # blocks of SqueezeNet
         self.last = None  # the product that gives the model's float results
         self.input = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
         self.shape = shape
@@ -51,12 +53,12 @@ class Network:
     def thin(self, channels):
         return max(16, channels // self.width)
 
-    def conv(self, x, inputs, outputs, kernel, stride=1, groups=1, relu=True):
+    def conv(self, x, inputs, outputs, kernel, stride=1, groups=1, relu=True, pad=None):
         w = self.random([outputs, inputs // groups, kernel, kernel], inputs // groups * kernel * kernel,
                         2.0 if relu else 1.0)
         b = self.random([outputs], 1, 0.01)
         y = self.node("Conv", [x, w, b], kernel_shape=[kernel] * 2, strides=[stride] * 2, group=groups,
-                      pads=[kernel // 2] * 4)
+                      pads=[kernel // 2 if pad is None else pad] * 4)
         return self.node("Relu", [y]) if relu else y
 
     def dense(self, x, inputs, outputs):
@@ -106,6 +108,21 @@ def mobilenet(n, each):
     return n.head(x, have)
 
 
+def squeezenet(n):
+    """SqueezeNet 1.1: concatenations, pools of windows that overlap, and an average behind the last layer."""
+    have = n.thin(64)
+    x = n.conv("x", 3, have, 3, 2, pad=0)
+    for squeeze, expand in ((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256)):
+        if (squeeze, n.fires) in ((16, 0), (32, 2), (48, 4)):
+            x = n.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2])
+        x = n.conv(x, have, n.thin(squeeze), 1)
+        wide = n.thin(expand)
+        x = n.node("Concat", [n.conv(x, n.thin(squeeze), wide, 1), n.conv(x, n.thin(squeeze), wide, 3)], axis=1)
+        have, n.fires = 2 * wide, n.fires + 1
+    x = n.node("GlobalAveragePool", [n.conv(x, have, 1000 // n.width, 1)])
+    return n.node("Flatten", [x])
+
+
 def dcgan(n):
     have = n.thin(1024)
     x = n.node("Relu", [n.dense("x", 100, have * 16)])
@@ -127,6 +144,7 @@ NETWORKS = {
     "resnet50": lambda n: resnet(n, [3, 4, 6, 3], True),
     "mobilenet-G": lambda n: mobilenet(n, 16),
     "mobilenet": lambda n: mobilenet(n, 1),
+    "squeezenet": squeezenet,
     "dcgan": dcgan,
 }
 ANCHORS = r"  (nn\.max_pool|qnn\.(conv|matmul|add|avg_pool|global))"  # what has to be the accelerator's

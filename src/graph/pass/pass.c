@@ -31,7 +31,8 @@ static const pass_row passes[] = {
     "cse,dce,quantised-ends,dce"
 /* Other targets see the graph before the CPU's layouts. */
 #define OFFLOAD                                                                                      \
-    "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,"        \
+    "vta-fold,MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,"                    \
+    "RelayToTIRTargetHook,"                                                                          \
     "ExtractPrimFuncConstants"
 #define CPU                                                                                          \
     "vta-pack,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,signed-bytes,"          \
