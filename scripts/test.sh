@@ -13,6 +13,7 @@ seconds=${SECONDS_PER_TARGET:-$([ "$tier" = test ] && echo 1 || echo 10)}
 chance=${SEED:-$(date +%s)} # of the random tests of `long`, which prints it; the others have fixed seeds
 python=$PWD/build/venv/bin/python
 export LATHE_PYTHON=$python
+export LATHE_TIER=$tier
 logs=$build/logs
 mkdir -p "$logs"
 results=$logs/results # a line for each stage: passed, failed, skipped, processor seconds
@@ -200,7 +201,7 @@ golden_update() {
 stages() {
     local labels='unit|vta|vm|cli'
     includes test && labels="$labels|runtime|embedded|long"
-    includes long && labels="$labels|longest" && export LATHE_LONG=1
+    includes long && labels="$labels|longest"
     stage "gcc build" configure_and_build "$build" gcc || return
     start stage tests labelled "$build" "$labels"
     group test checked

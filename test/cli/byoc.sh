@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Code generators from outside the tree. First docs/add-a-back-end.md is followed to the letter: its files extracted, its
 # commands run, its numbers compared. Then what a generator may do wrong.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.bash"
 lathe=$(cd "$(dirname "$lathe")" && pwd)/$(basename "$lathe")

@@ -2,6 +2,7 @@
 # Calls of CMSIS-NN for quantised layers. Its headers are in no package registry: the code is compiled against
 # declarations of our own (test/embedded/cmsis_nn), for Cortex-M, and for this machine with a stand-in that checks the
 # arguments and computes, so that numbers are compared. They may differ by one step: the library rounds twice.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.bash"
 lathe=$(cd "$(dirname "$lathe")" && pwd)/$(basename "$lathe")

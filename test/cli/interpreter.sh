@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Portable modules where there is no C compiler: those that hold their loops run, and give what compiled kernels give;
 # the others say what is missing.
+# Not in `make check`.
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 1
 export XDG_CACHE_HOME=$work/cache

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Quantised layers whose extents are 1 or 2 in every combination (channels, pixels, windows, a single weight, weights that
 # are all alike) have loops on every processor: what is folded away, no rule asks an intrinsic for.
+# Not in `make check`.
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Results over operands that end: the packages of processors without vectors, built with checks, against the
 # interpreter of the loops without schedules, which knows no plan; and less memory than the values beside each other.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3

@@ -3,6 +3,7 @@
 # written, then build/exec.out runs it with the host's compiler, and with one for RISC-V vectors (here an object for
 # another machine; under qemu, with an exec.out for it, numbers); at the end the sources that stayed are looked at.
 #     complete_example.sh [MODEL INPUT SHAPE]        another model with one input of float32
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$LATHE_SOURCE" || exit 3

@@ -2,6 +2,7 @@
 # One computation, four fates: interpreted, on the simulator, as C with recorders, as C with the instructions as
 # constant data, for every golden case that starts from a computation with a schedule for the accelerator. All give the
 # same bytes. What the object of C with recorders needs is exactly what the published object needs.
+# Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$LATHE_SOURCE" || exit 3

@@ -1,11 +1,12 @@
 /* test_random.c: random programs, on the simulator at every level and on the reference: same results, same faults.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "reference.h"
+#include "seeds.h"
 #include "vta_test.h"
 
 #include <stdio.h>
 
-enum { DRAM_BYTES = 1 << 17, UOP_WORDS = 1024, PROGRAMS = 8, INSNS = 60 };
+enum { DRAM_BYTES = 1 << 17, UOP_WORDS = 1024, INSNS = 60 };
 
 typedef struct fixture {
     vta_sim *sim;
@@ -178,7 +179,7 @@ static void random_programs(void **state)
             if (vta_sim_create(&c, &o, &probe, NULL) == VTA_UNSUPPORTED)
                 continue;
             vta_sim_destroy(probe);
-            for (uint64_t seed = 0; seed < PROGRAMS; seed++, programs++)
+            for (uint64_t seed = 0; seed < seeds(3, 8, 80); seed++, programs++)
                 run_program(&c, (vta_sim_level)level, seed * 8 + k, &faults);
         }
         printf("%s: %u programs, %u instructions of them at fault\n", test_configs[k], programs, faults);
