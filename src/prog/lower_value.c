@@ -14,13 +14,68 @@ static uint32_t value_of(const graph_value *v)
 
 /* --- what can be lowered --- */
 
-/* A dimension without a bound. */
-static const char *open_symbol(const type *t)
+enum { MOST_OPEN = 6 };
+
+/* The symbols in d that stop it from having a bound: those without one, or, where all have one, all of them, because
+ * the bounds come to more than can be counted. At most MOST_OPEN in `out`, each once. */
+static void open_symbols(dim d, bool bounded, uint32_t *n, dim *out)
 {
+    const dim *parts = NULL;
+    uint32_t count = dim_operands(d, &parts), i = 0;
+    for (uint32_t k = 0; k < count; k++)
+        open_symbols(parts[k], bounded, n, out);
+    if (!dim_symbol_name(d) || (dim_bound(d) >= 0) != bounded || dim_is_unknown(d))
+        return;
+    while (i < *n && out[i] != d)
+        i++;
+    if (i == *n && *n < MOST_OPEN)
+        out[(*n)++] = d;
+}
+
+static bool is_stated(const lowering *l, dim symbol)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < l->f->params.len && !found; i++)
+        found = type_mentions(&l->f->params.data[i]->type, dim_symbol_name(symbol));
+    return found;
+}
+
+/* How the extents of t that have no bound get one. A graph's text states its shapes itself; a model's are given. */
+static void hint_bounds(lowering *l, const type *t, bool model)
+{
+    dim open[MOST_OPEN];
+    uint32_t n = 0;
+    writer names, options;
+    writer_init(&names, &l->c->mem);
+    writer_init(&options, &l->c->mem);
     for (int32_t i = 0; i < t->shape.rank; i++)
-        if (dim_symbol_name(t->shape.dims[i]) && dim_bound(t->shape.dims[i]) < 0)
-            return dim_symbol_name(t->shape.dims[i]);
-    return NULL;
+        if (dim_bound(t->shape.dims[i]) < 0)
+            open_symbols(t->shape.dims[i], false, &n, open);
+    bool unbounded = n > 0;
+    for (int32_t i = 0; i < t->shape.rank && !unbounded; i++)
+        if (dim_bound(t->shape.dims[i]) < 0)
+            open_symbols(t->shape.dims[i], true, &n, open);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *symbol = dim_symbol_name(open[i]);
+        w_fmt(&names, "%s%s", i ? ", " : "", symbol);
+        if (is_stated(l, open[i]))
+            w_fmt(&options, "%s--dim '%s<=N'", i ? " " : "", symbol);
+        else
+            w_fmt(&options, "%s--bound %s=N", i ? " " : "", symbol);
+    }
+    if (n == 0)
+        return;
+    const char *is = n > 1 ? "they are" : "it is", *can = n > 1 ? "each of them" : "it";
+    if (!unbounded)
+        diag_hint(&l->c->diags, "the bounds of %s come to more than can be counted: give lower ones", names.data);
+    else if (model && !is_stated(l, open[0]))
+        diag_hint(&l->c->diags, "if %s always the same, say --dim %s=N; else %s, the most that %s can be", is,
+                  dim_symbol_name(open[0]), options.data, can);
+    else if (model)
+        diag_hint(&l->c->diags, "say %s, the most that %s can be", options.data, can);
+    else
+        diag_hint(&l->c->diags, "write a number for %s in the text, or a bound: where %s <= N", names.data,
+                  dim_symbol_name(open[0]));
 }
 
 static bool check_value(lowering *l, const graph_value *v, src_loc loc)
@@ -47,12 +102,7 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
                           "value '%s' of type %s is too large for the target %s: the most is 2^%d bytes", v->name,
                           w.data, l->t->name, most >> 40 ? 40 : 31);
     diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, whose size has no upper bound", v->name, w.data);
-    const char *symbol = open_symbol(&v->type);
-    if (symbol && loc.op) /* of a model; a graph's text states its shapes itself */
-        diag_hint(d, "if it is always the same, say --dim %s=N; else --bound %s=N, the most that it can be", symbol,
-                  symbol);
-    else if (symbol)
-        diag_hint(d, "write a number for %s in the text, or a bound: where %s <= N", symbol, symbol);
+    hint_bounds(l, &v->type, loc.op != NULL);
     return false;
 }
 
