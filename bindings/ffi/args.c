@@ -186,7 +186,7 @@ static int convert(const ffi_row *row, const param *p, uint32_t at, const TVMFFI
     return 0;
 }
 
-int ffi_call(const ffi_row *row, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
+int ffi_call_row(const ffi_row *row, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
 {
     ffi_arg a[FFI_MAX_ARGS] = {0};
     param p[FFI_MAX_ARGS];
@@ -299,7 +299,7 @@ int ffi_return_metadata(const ffi_row *row, TVMFFIAny *result)
 /* A global function's closure is its row. */
 static int call_row(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
 {
-    return ffi_call(self, args, n, result);
+    return ffi_call_row(self, args, n, result);
 }
 
 static TVMFFIByteArray byte_array(const char *s)

@@ -24,8 +24,8 @@ typedef struct ffi_row {
     int (*run)(const struct ffi_row *row, const ffi_arg *a, TVMFFIAny *result);
 } ffi_row;
 
-/* Checks arity, kinds and ranges, then runs the row. The calling convention of tvm-ffi. */
-int ffi_call(const ffi_row *row, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);
+/* Checks arity, kinds and ranges, then runs the row. The calling convention of tvm-ffi. (libffi has an ffi_call.) */
+int ffi_call_row(const ffi_row *row, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);
 /* {"type_schema": "...", "doc": "..."} of a row; returns the length, writes at most `size` bytes. */
 size_t ffi_metadata(const ffi_row *row, char *out, size_t size);
 int ffi_return_metadata(const ffi_row *row, TVMFFIAny *result);
@@ -48,7 +48,7 @@ int ffi_return_str(const ffi_row *row, TVMFFIAny *result, const char *s, size_t 
     int __tvm_ffi_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)                       \
     {                                                                                                         \
         (void)self;                                                                                           \
-        return ffi_call(row, args, n, result);                                                                \
+        return ffi_call_row(row, args, n, result);                                                            \
     }                                                                                                         \
     FFI_EXPORT int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result); \
     int __tvm_ffi__metadata_##id(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)             \

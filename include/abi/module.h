@@ -81,16 +81,18 @@ enum module_make_code { MODULE_MAKE_IMMEDIATE = 0, MODULE_MAKE_LOADED = 1 };
 #define MODULE_COPY "runtime.TVMTensorCopyFromTo"
 
 /* --- source modules: str format ("c"), u64 n, n times (str key, function info), str source --- Function info: str
- * name, vec<dtype> argument types (handles), vec<str> launch parameters, vec<i32> extra tags: none, or one for each
- * argument, 0 for an address of the host, else the device (MODULE_MEMORIES) whose handle is handed over.
+ * name, vec<dtype> argument types, vec<str> launch parameters, vec<i32> extra tags: none, or one for each address, 0
+ * for an address of the host, else the device (MODULE_MEMORIES) whose handle is handed over.
  *
- * For a kernel K of ours the source defines, beside K itself,
- *     int32_t K_packed(void *const *data, uint32_t part, uint32_t parts);
- * with the addresses of operands, results and scratch in `data`; it computes one of `parts` shares and returns a status
- * of abi/package.h. A call of K in bytecode has a tensor for each address, then the number of parts (an int), then the
- * nodes of the model behind it (a string). A source without K_packed has kernels of the bare form,
+ * A kernel K of ours is a function over bare pointers, one for each operand, result and piece of scratch:
+ *     int32_t K(const float *x, float *y, ..., uint32_t part, uint32_t parts);
+ * It computes one of `parts` shares and returns a status of abi/package.h; its argument types are a handle for each
+ * address, then two of uint32. Who has no libffi to call that by calls, of the same source,
+ *     int32_t K_packed(void *const *addresses, uint32_t part, uint32_t parts);
+ * A call of K in bytecode has a tensor for each address, then the number of parts (an int), then the nodes of the model
+ * behind it (a string). Where the types are handles alone, and there is no K_packed, K is
  *     void K(void *, ...);
- * with one address for each argument type, and calls with nothing but tensors.
+ * with one address for each type, and calls have nothing but tensors.
  *
  * Also defined, for hosts that know only tvm-ffi: int __tvm_ffi_K(void *, const TVMFFIAny *, int32_t, TVMFFIAny *). */
 #define MODULE_PACKED_SUFFIX "_packed"

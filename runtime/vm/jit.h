@@ -29,6 +29,17 @@ void *jit_symbol(const jit_library *library, const char *name);
 const char *jit_path(const jit_library *library);
 void jit_unload(jit_library *library);
 
-/* Calls function(addresses[0], ..., addresses[n - 1]), n pointers, no result (libffi). */
-int32_t jit_call_bare(void *function, void *const *addresses, uint32_t n, lathe_error *error);
+/* A kernel of n addresses that is ready to be called (abi/module.h): by libffi, or in its packed form where the source
+ * has no other one, or the library no libffi. */
+typedef struct jit_kernel jit_kernel;
+/* shares: the bare form takes part and parts behind the addresses, and returns a status; else neither. */
+int32_t jit_kernel_find(const jit_library *library, const char *symbol, uint32_t n, bool shares, jit_kernel **out,
+                        lathe_error *error);
+/* Does it take a part, and the number of parts? */
+bool jit_kernel_shares(const jit_kernel *k);
+/* Is it called by libffi? */
+bool jit_kernel_is_bare(const jit_kernel *k);
+/* *ended: the kernel's own status. LATHE_OK, or LATHE_E_MEMORY: it was not called. */
+int32_t jit_kernel_call(const jit_kernel *k, void *const *addresses, uint32_t part, uint32_t parts, int32_t *ended);
+void jit_kernel_free(jit_kernel *k);
 #endif

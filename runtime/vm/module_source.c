@@ -21,6 +21,7 @@ struct kernel_info {
     vm_bytes key; /* its name in bytecode */
     char *symbol; /* in C */
     uint32_t addresses;
+    bool shares;      /* its bare form takes part and parts */
     int32_t *devices; /* of each address: whose handle it is, 0 for memory of the host; NULL: all are that */
 };
 
@@ -36,14 +37,11 @@ struct source_module {
     char *text;           /* the source with a zero behind it; NULL: nobody has asked */
 };
 
-typedef int32_t (*packed_kernel)(void *const *data, uint32_t part, uint32_t parts);
-
 /* A kernel as a function. */
 struct kernel {
     vm_function f;
     const struct kernel_info *info;
-    /* Found by the first call: packed, or else bare. */
-    _Atomic(void *) packed, bare;
+    _Atomic(jit_kernel *) code; /* found by the first call; NULL where kernels are interpreted */
 };
 
 /* --- compiling --- */
@@ -106,38 +104,45 @@ static int32_t compile(struct source_module *s, jit_library **out, lathe_error *
     return status;
 }
 
-static int32_t resolve(struct kernel *k, lathe_error *error)
+/* *out NULL: it is interpreted. */
+static int32_t resolve(struct kernel *k, const jit_kernel **out, lathe_error *error)
 {
     struct source_module *s = (struct source_module *)(void *)k->f.owner;
     jit_library *library;
-    char name[512];
-    if (atomic_load_explicit(&k->packed, memory_order_acquire) || atomic_load_explicit(&k->bare, memory_order_acquire))
+    jit_kernel *found, *none = NULL;
+    *out = atomic_load_explicit(&k->code, memory_order_acquire);
+    if (*out)
         return LATHE_OK;
     int32_t status = compile(s, &library, error);
     if (status != LATHE_OK || !library)
         return status;
-    (void)snprintf(name, sizeof name, "%s" MODULE_PACKED_SUFFIX, k->info->symbol);
-    void *packed = jit_symbol(library, name), *bare = packed ? NULL : jit_symbol(library, k->info->symbol);
-    if (!packed && !bare)
-        return vm_fail(error, LATHE_E_FORMAT, "the source defines neither %s nor %s", name, k->info->symbol);
-    atomic_store_explicit(&k->packed, packed, memory_order_release);
-    atomic_store_explicit(&k->bare, bare, memory_order_release);
+    status = jit_kernel_find(library, k->info->symbol, k->info->addresses, k->info->shares, &found, error);
+    if (status != LATHE_OK)
+        return status;
+    if (!atomic_compare_exchange_strong(&k->code, &none, found)) { /* another thread was first */
+        jit_kernel_free(found);
+        found = none;
+    }
+    *out = found;
     return LATHE_OK;
 }
 
 /* --- calling --- */
 
 struct job {
-    packed_kernel kernel;
+    const jit_kernel *code;
     void *const *addresses;
     uint32_t parts;
     atomic_uint_least64_t failed; /* part + 1 and status of the first part that failed; 0: none */
+    atomic_int lacking;           /* a part was not computed: no memory for its call */
 };
 
 static void run_part(void *context, uint32_t part)
 {
     struct job *j = context;
-    int32_t status = j->kernel(j->addresses, part, j->parts);
+    int32_t status = 0;
+    if (jit_kernel_call(j->code, j->addresses, part, j->parts, &status) != LATHE_OK)
+        atomic_store(&j->lacking, 1);
     if (status == 0)
         return;
     uint64_t mine = (uint64_t)(part + 1) << 32 | (uint32_t)status, before = j->failed;
@@ -173,15 +178,25 @@ static int32_t take_rest(const struct kernel *k, const lathe_value *args, int32_
     return status;
 }
 
-/* What the kernel ended with. */
-static int32_t run_packed(struct kernel *k, void *const *addresses, int64_t parts)
+/* A call by libffi takes some 1000 instructions, and small kernels have parts of not many more. The parts cut a loop
+ * whose iterations do not depend on each other, so fewer parts give the same bytes: one for a worker that is alone,
+ * else enough for all workers to end at about the same time. */
+static uint32_t fewer_parts(vm_pool *pool, uint32_t parts)
 {
-    struct job j = {.addresses = addresses, .parts = (uint32_t)parts};
-    const lathe_runtime *rt = ((struct source_module *)(void *)k->f.owner)->module.rt;
-    void *function = atomic_load_explicit(&k->packed, memory_order_acquire);
-    memcpy(&j.kernel, &function, sizeof j.kernel);
-    vm_pool_run(rt->pool, run_part, &j, j.parts);
-    return (int32_t)(uint32_t)j.failed;
+    enum { EACH = 8 };
+    const uint32_t workers = vm_pool_workers(pool), enough = workers == 1 ? 1 : EACH * workers;
+    return parts < enough ? parts : enough;
+}
+
+static int32_t run_parts(struct kernel *k, const jit_kernel *code, void *const *addresses, int64_t parts,
+                         int32_t *ended, lathe_error *error)
+{
+    vm_pool *pool = ((struct source_module *)(void *)k->f.owner)->module.rt->pool;
+    struct job j = {.code = code, .addresses = addresses, .parts = (uint32_t)parts};
+    j.parts = jit_kernel_is_bare(code) ? fewer_parts(pool, j.parts) : j.parts;
+    vm_pool_run(pool, run_part, &j, j.parts);
+    *ended = (int32_t)(uint32_t)j.failed;
+    return j.lacking ? vm_no_memory(error, k->info->addresses * sizeof *addresses) : LATHE_OK;
 }
 
 /* All parts at once, without scratch: the loops have what they need. */
@@ -209,17 +224,17 @@ static int32_t run_interpreted(const struct kernel *k, void *const *addresses, c
     return status;
 }
 
-static int32_t run(struct kernel *k, void *const *addresses, const lathe_value *args, int32_t n, lathe_error *error)
+/* code NULL: it is interpreted. */
+static int32_t run(struct kernel *k, const jit_kernel *code, void *const *addresses, const lathe_value *args, int32_t n,
+                   lathe_error *error)
 {
     vm_bytes nodes;
     int64_t parts;
     int32_t ended = 0, status = take_rest(k, args, n, &parts, &nodes, error);
     if (status != LATHE_OK)
         return status;
-    if (atomic_load_explicit(&k->packed, memory_order_acquire))
-        ended = run_packed(k, addresses, parts);
-    else
-        status = run_interpreted(k, addresses, args, &ended, error);
+    status = code ? run_parts(k, code, addresses, parts, &ended, error)
+                  : run_interpreted(k, addresses, args, &ended, error);
     if (status != LATHE_OK || ended == 0)
         return status;
     return vm_fail(error, LATHE_E_KERNEL, "kernel %s (%.*s) ended with status %d: %s", k->info->symbol,
@@ -262,14 +277,14 @@ static int32_t call_kernel(vm_function *self, const lathe_value *args, int32_t n
 {
     struct kernel *k = (struct kernel *)(void *)self;
     int32_t count = (int32_t)k->info->addresses;
-    void *few[FEW_ADDRESSES], **addresses = few, *bare;
+    const jit_kernel *code;
+    void *few[FEW_ADDRESSES], **addresses = few;
     const lathe_runtime *rt = ((struct source_module *)(void *)self->owner)->module.rt;
     (void)result;
-    int32_t status = resolve(k, error);
+    int32_t status = resolve(k, &code, error);
     if (status != LATHE_OK)
         return status;
-    bare = atomic_load_explicit(&k->bare, memory_order_acquire);
-    status = vm_want_count(n, count, bare ? count : count + 2, error);
+    status = vm_want_count(n, count, code && !jit_kernel_shares(code) ? count : count + 2, error);
     if (status != LATHE_OK)
         return status;
     if (count > FEW_ADDRESSES && !(addresses = malloc((size_t)count * sizeof *addresses)))
@@ -277,10 +292,9 @@ static int32_t call_kernel(vm_function *self, const lathe_value *args, int32_t n
     for (int32_t i = 0; i < count && status == LATHE_OK; i++)
         status = address_of(k->info, args, i, &addresses[i], error);
     if (status == LATHE_OK && rt->options.trace > 0)
-        vm_log(rt, "call: %s", k->info->symbol);
+        vm_log(rt, "call: %s%s", k->info->symbol, code && jit_kernel_is_bare(code) ? " by libffi" : "");
     if (status == LATHE_OK)
-        status = bare ? jit_call_bare(bare, addresses, (uint32_t)count, error)
-                      : run(k, addresses, args, n, error);
+        status = run(k, code, addresses, args, n, error);
     if (addresses != few)
         free(addresses);
     return status;
@@ -294,6 +308,13 @@ static int compare_kernels(const void *a, const void *b)
     return vm_text_compare(x->key, y->key);
 }
 
+static void destroy_kernel(void *self)
+{
+    struct kernel *k = self;
+    jit_kernel_free(atomic_load_explicit(&k->code, memory_order_acquire));
+    vm_function_destroy(self);
+}
+
 static int32_t find_in_source(vm_module *m, const char *name, lathe_value *out, lathe_error *error)
 {
     struct source_module *s = (struct source_module *)(void *)m;
@@ -301,7 +322,7 @@ static int32_t find_in_source(vm_module *m, const char *name, lathe_value *out, 
     found = bsearch(&wanted, s->kernels, s->count, sizeof *s->kernels, compare_kernels);
     if (!found)
         return LATHE_OK;
-    struct kernel *k = vm_function_new(sizeof *k, call_kernel, &m->head, NULL);
+    struct kernel *k = vm_function_new(sizeof *k, call_kernel, &m->head, destroy_kernel);
     if (!k)
         return vm_no_memory(error, sizeof *k);
     k->info = found;
@@ -366,6 +387,28 @@ static int32_t read_devices(vm_reader *r, struct kernel_info *k, vm_bytes symbol
     return LATHE_OK;
 }
 
+/* Addresses, and behind them part and parts, both or neither. */
+static int32_t read_types(vm_reader *r, struct kernel_info *k, uint32_t n, vm_bytes symbol, lathe_error *error)
+{
+    uint32_t shares = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const lathe_dtype t = vm_read_dtype(r);
+        if (t.code == MODULE_DTYPE_UINT && t.bits == 32 && t.lanes == 1 && i + 2 >= n) {
+            shares++;
+        } else if (t.code != MODULE_DTYPE_HANDLE || shares > 0) {
+            return vm_fail(error, LATHE_E_UNSUPPORTED, "argument %u of kernel %.*s is no tensor; only tensors, and two "
+                           "of uint32 behind them, are supported", i, vm_text_shown(symbol),
+                           (const char *)symbol.data);
+        }
+    }
+    if (shares == 1)
+        return vm_fail(error, LATHE_E_FORMAT, "kernel %.*s takes one uint32: part and parts are two",
+                       vm_text_shown(symbol), (const char *)symbol.data);
+    k->shares = shares == 2;
+    k->addresses = n - shares;
+    return LATHE_OK;
+}
+
 static int32_t read_kernel(vm_reader *r, struct kernel_info *k, lathe_error *error)
 {
     k->key = vm_read_text(r);
@@ -379,14 +422,12 @@ static int32_t read_kernel(vm_reader *r, struct kernel_info *k, lathe_error *err
     if (n > MOST_ADDRESSES)
         return vm_fail(error, LATHE_E_FORMAT, "kernel %.*s has %" PRIu64 " arguments; at most %d are possible",
                        vm_text_shown(symbol), (const char *)symbol.data, n, MOST_ADDRESSES);
-    for (uint64_t i = 0; i < n; i++)
-        if (vm_read_dtype(r).code != MODULE_DTYPE_HANDLE)
-            return vm_fail(error, LATHE_E_UNSUPPORTED, "argument %" PRIu64 " of kernel %.*s is no tensor; only tensors "
-                           "are supported", i, vm_text_shown(symbol), (const char *)symbol.data);
-    k->addresses = (uint32_t)n;
+    int32_t status = read_types(r, k, (uint32_t)n, symbol, error);
+    if (status != LATHE_OK)
+        return status;
     for (uint64_t tags = vm_read_count(r, 8); tags > 0 && r->ok; tags--)
         (void)vm_read_text(r);
-    int32_t status = read_devices(r, k, symbol, error);
+    status = read_devices(r, k, symbol, error);
     if (status != LATHE_OK || !r->ok)
         return status != LATHE_OK ? status : damaged(error);
     k->symbol = vm_text_copy(symbol);

@@ -37,7 +37,7 @@ import rvv_loops
 
 TOP = models.TOP
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
-DEFINES = ["-std=c11", "-D_XOPEN_SOURCE=700", "-DLATHE_NO_LIBFFI", "-DLATHE_NO_JANSSON",
+DEFINES = ["-std=c11", "-D_XOPEN_SOURCE=700", "-DLATHE_NO_JANSSON",
            "-I", os.path.join(TOP, "runtime", "vm"), "-I", os.path.join(TOP, "include")]
 MOST = 1.5 # instructions of an inner loop against what its tile needs
 
@@ -88,6 +88,12 @@ def sources():
     return sorted(glob.glob(os.path.join(TOP, "runtime", "vm", "*.c")))
 
 
+def libffi(processor, ends):
+    """What test/libffi says for the processor: words that begin with one of `ends`, or end so."""
+    said = must([os.path.join(TOP, "test", "libffi"), processor]).stdout.split()
+    return [word for word in said if word.startswith(ends) or word.endswith(ends)]
+
+
 def build_runner(processor, work):
     """The program runfile, with the virtual machine in a static library beside it."""
     folder = os.path.join(work, processor)
@@ -95,16 +101,18 @@ def build_runner(processor, work):
     if os.path.exists(runner):
         return runner
     os.makedirs(folder, exist_ok=True)
-    must([gcc_of(processor), "-O1", "-c", *WARNINGS, *DEFINES, *sources()], cwd=folder)
+    must([gcc_of(processor), "-O1", "-c", *WARNINGS, *DEFINES, *libffi(processor, ("-isystem", "-D")), *sources()],
+         cwd=folder)
     must(["ar", "rcs", "liblathe_vm.a", *sorted(f for f in os.listdir(folder) if f.endswith(".o"))], cwd=folder)
     must([gcc_of(processor), "-O1", *WARNINGS, *DEFINES, os.path.join(TOP, "test", "vm", "runfile.c"), "liblathe_vm.a",
-          "-lpthread", "-ldl", "-o", runner], cwd=folder)
+          *libffi(processor, ("-l", ".a")), "-lpthread", "-ldl", "-o", runner], cwd=folder)
     return runner
 
 
 def check_clang(processor):
     """A second compiler's warnings."""
-    must(["clang-19", f"--target={processor}-linux-gnu", "-fsyntax-only", *WARNINGS, *DEFINES, *sources()])
+    must(["clang-19", f"--target={processor}-linux-gnu", "-fsyntax-only", *WARNINGS, *DEFINES,
+          *libffi(processor, ("-isystem", "-D")), *sources()])
     return "no warning"
 
 

@@ -190,11 +190,12 @@ def executable(source):
 
 
 def source_module(code, kernels, fmt="c"):
-    """kernels: name -> number of addresses, or that and a list: whose handle each of them is."""
+    """kernels: name -> number of addresses, or that, a list, whose handle each of them is, and the numbers of uint32
+    behind the addresses."""
     infos = []
     for name, n in kernels.items():
-        n, devices = n if isinstance(n, tuple) else (n, [])
-        infos.append(text(name) * 2 + vec([dtype("handle")] * n) + vec([]) +
+        n, devices, numbers = (*n, 0)[:3] if isinstance(n, tuple) else (n, [], 0)
+        infos.append(text(name) * 2 + vec([dtype("handle")] * n + [dtype("uint32")] * numbers) + vec([]) +
                      vec([struct.pack("<i", d) for d in devices]))
     return text(fmt) + vec(infos) + text(code)
 

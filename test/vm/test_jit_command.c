@@ -374,32 +374,56 @@ static void test_children_ignored(void **state)
         fail_msg("%s", e.message);
 }
 
+/* NAME stores i + 100 behind address i, and returns -7 for part 3 of 5; in one of the forms of abi/module.h. */
+static size_t write_kernel(char *text, size_t size, const char *name, uint32_t n_addresses, const char *form)
+{
+    const bool packed = strcmp(form, "packed") == 0, shares = strcmp(form, "plain") != 0;
+    const char *more = shares ? "unsigned part, unsigned parts" : n_addresses == 0 ? "void" : "";
+    size_t n = (size_t)snprintf(text, size, "%s %s%s(%s", shares ? "int" : "void", name, packed ? "_packed" : "",
+                                packed ? "void *const *a" : "");
+    for (uint32_t i = 0; i < n_addresses && !packed; i++)
+        n += (size_t)snprintf(text + n, size - n, "%svoid *a%u", i ? ", " : "", i);
+    n += (size_t)snprintf(text + n, size - n, "%s%s) {\n", *more && (packed || n_addresses > 0) ? ", " : "", more);
+    for (uint32_t i = 0; i < n_addresses; i++)
+        n += (size_t)snprintf(text + n, size - n, packed ? "    *(long long *)a[%u] = %u + 100;\n"
+                                                          : "    *(long long *)a%u = %u + 100;\n", i, i);
+    n += (size_t)snprintf(text + n, size - n, shares ? "    return part == 3 && parts == 5 ? -7 : 1;\n}\n" : "}\n");
+    return n;
+}
+
 static void test_calls(void **state)
 {
-    place *p = place_of(state);
-    static const uint32_t counts[] = {0, 1, 2, 6, 7, 20, 32, 33, 60};
-    enum { MOST = 60 };
-    static char text[20000];
+    static const uint32_t counts[] = {0, 1, 2, 6, 7, 20, 64, 65, 150};
+    static const char *const forms[] = {"plain", "bare", "packed"};
+    enum { MOST = 150, CASES = 3 * sizeof counts / sizeof *counts };
+    static char text[100000];
+    char name[16];
     int64_t numbers[MOST];
     void *addresses[MOST];
+    size_t n = 0;
+    for (size_t c = 0; c < CASES; c++) {
+        (void)snprintf(name, sizeof name, "k%zu", c);
+        n += write_kernel(text + n, sizeof text - n, name, counts[c / 3], forms[c % 3]);
+    }
+    jit_library *l = compile_text(place_of(state), text);
     for (int i = 0; i < MOST; i++)
         addresses[i] = &numbers[i];
-    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
-        size_t n = (size_t)snprintf(text, sizeof text, "long ran;\nvoid k(");
-        for (uint32_t i = 0; i < counts[c]; i++)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%svoid *a%u", i ? ", " : "", i);
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s) {\n    ran++;\n", counts[c] ? "" : "void");
-        for (uint32_t i = 0; i < counts[c]; i++)
-            n += (size_t)snprintf(text + n, sizeof text - n, "    *(long long *)a%u = %u + 100;\n", i, i);
-        (void)snprintf(text + n, sizeof text - n, "}\n");
-        jit_library *l = compile_text(p, text);
+    for (size_t c = 0; c < CASES; c++) {
+        const bool plain = c % 3 == 0, packed = c % 3 == 2;
+        jit_kernel *k;
+        int32_t ended = 0;
+        (void)snprintf(name, sizeof name, "k%zu", c);
         memset(numbers, 0, sizeof numbers);
-        assert_int_equal(jit_call_bare(jit_symbol(l, "k"), addresses, counts[c], NULL), LATHE_OK);
-        assert_int_equal(*(long *)jit_symbol(l, "ran"), 1);
+        assert_int_equal(jit_kernel_find(l, name, counts[c / 3], !plain, &k, NULL), LATHE_OK);
+        assert_int_equal(jit_kernel_is_bare(k), !packed);
+        assert_int_equal(jit_kernel_shares(k), !plain);
+        assert_int_equal(jit_kernel_call(k, addresses, 3, 5, &ended), LATHE_OK);
+        assert_int_equal(ended, plain ? 0 : -7);
         for (uint32_t i = 0; i < MOST; i++)
-            assert_int_equal(numbers[i], i < counts[c] ? i + 100 : 0);
-        jit_unload(l);
+            assert_int_equal(numbers[i], i < counts[c / 3] ? i + 100 : 0);
+        jit_kernel_free(k);
     }
+    jit_unload(l);
 }
 
 int main(void)

@@ -305,9 +305,10 @@ const char *names_push_registers(c_emit *e, const c_registers *r);
 /* The same for a loop that is cut into parts: NAME_end belongs to it. */
 const char *names_push_cut(c_emit *e, const void *key, const char *wanted);
 
-/* func.c: `may_alias[i]`: parameter i may share storage with another one (NULL: none does); text goes to w, needs to n.
- */
-bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name, const bool *may_alias);
+/* func.c: linkage: "static ", or what else stands in front of the function; `may_alias[i]`: parameter i may share
+ * storage with another one (NULL: none does); text goes to w, needs to n. */
+bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name,
+                const bool *may_alias);
 bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
                          const c_extension *extension);
 void func_stmt(c_emit *e, const tir_stmt *s);       /* a statement that is all that its block holds */

@@ -702,14 +702,14 @@ static void write_extended(c_emit *e, const char *c_name)
     w_close(e->w, "");
 }
 
-static void write_body(c_emit *e, const char *c_name, const bool *may_alias)
+static void write_body(c_emit *e, const char *linkage, const char *c_name, const bool *may_alias)
 {
     const tir_scratch *scratch = NULL;
     uint32_t n_scratch = tir_find_scratch(e->c, e->f, &scratch);
     writer opening;
     writer_init(&opening, e->tmp);
     e->w->step = 4;
-    w_fmt(e->w, "static int32_t %s(", c_name);
+    w_fmt(e->w, "%sint32_t %s(", linkage, c_name);
     write_params(e, may_alias, scratch, n_scratch, &opening);
     w_str(e->w, "{\n");
     e->w->indent++;
@@ -722,7 +722,7 @@ static void write_body(c_emit *e, const char *c_name, const bool *may_alias)
     w_str(e->w, "}\n");
 }
 
-static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
+static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name,
                        const bool *may_alias, const c_extension *extension)
 {
     arena tmp;
@@ -742,7 +742,7 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
         if (extension)
             write_extended(&e, c_name);
         else
-            write_body(&e, c_name, may_alias);
+            write_body(&e, linkage, c_name, may_alias);
     }
     if (e.vector_bytes >= 64)
         w_str(w, "LATHE_WIDE ");
@@ -756,15 +756,16 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     return !e.failed;
 }
 
-bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name, const bool *may_alias)
+bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name,
+                const bool *may_alias)
 {
-    return write_func(c, w, n, f, c_name, may_alias, NULL);
+    return write_func(c, w, n, f, linkage, c_name, may_alias, NULL);
 }
 
 bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
                          const c_extension *extension)
 {
-    return write_func(c, w, n, f, c_name, NULL, extension);
+    return write_func(c, w, n, f, extension->linkage, c_name, NULL, extension);
 }
 
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
@@ -773,7 +774,7 @@ bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_nam
                      .mve = t && (t->features & TARGET_MVE) != 0, .neon = t && (t->features & TARGET_NEON) != 0};
     writer body;
     writer_init(&body, &c->mem);
-    if (!func_write(c, &body, &needs, f, c_name, NULL))
+    if (!func_write(c, &body, &needs, f, "static ", c_name, NULL))
         return false;
     needs_write(&c->mem, w, &needs);
     w_str(w, body.data);

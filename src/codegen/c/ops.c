@@ -135,13 +135,13 @@ static void write_declaration(writer *w, const plan_op *op, const char *symbol)
     w_fmt(w, "%s);\n", op->n_scratch > 0 ? ", uint8_t *" : "");
 }
 
-bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i)
+bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i, const char *linkage)
 {
     const char *name = arena_printf(&p->c->mem, "%s_%s", p->prefix, package_kernel(p, i)->name);
     write_comment(p, w, i);
     if (package_kernel(p, i)->symbol)
         write_declaration(w, &p->pl->problem->ops.data[i], package_kernel(p, i)->symbol);
-    return func_write(p->c, w, needs, p->pl->problem->ops.data[i].func, name, aliases(p, i));
+    return func_write(p->c, w, needs, p->pl->problem->ops.data[i].func, linkage, name, aliases(p, i));
 }
 
 /* --- code that kernels share --- */
@@ -157,7 +157,7 @@ static bool write_shape(const package *p, c_needs *needs, writer *w, uint32_t i)
             w_fmt(w, " *   %s\n", package_kernel(p, k)->name);
     w_str(w, " */\n");
     needs_add(needs, (c_need){.kind = NEED_SHARED});
-    if (!func_write(p->c, w, needs, code->loops, name, shape_aliases(p, code)))
+    if (!func_write(p->c, w, needs, code->loops, "static ", name, shape_aliases(p, code)))
         return false;
     w_fmt(w, "\nstatic LATHE_SHARED int32_t %s_call(const void *args, uint32_t part, uint32_t parts,\n"
              "    const int32_t *numbers)\n{\n    void *const *a = (void *const *)args;\n    ", name);
@@ -200,7 +200,7 @@ bool ops_write(const package *p, writer *w)
         if (!package_is_first(p, i))
             continue;
         if (package_kernel(p, i)->shape ? !write_shared_kernel(p, &needs, &kernels, i)
-                                        : !ops_write_kernel(p, &needs, &kernels, i))
+                                        : !ops_write_kernel(p, &needs, &kernels, i, "static "))
             return false;
         w_str(&kernels, "\n");
     }

@@ -117,7 +117,7 @@ void small_write_tables(const package *p, writer *w); /* its part for TVMRT_SMAL
 uint32_t small_most_args(const package *p);           /* of one operator */
 bool ops_write(const package *p, writer *w);       /* src/ops.c */
 /* The kernel of operator i with its comment, PREFIX_KERNEL in C; what its text uses goes to `needs`. */
-bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i);
+bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i, const char *linkage);
 /* The call of it, "return PREFIX_KERNEL(...);", with the addresses of operands, results and scratch in `a`. */
 void ops_write_call(const package *p, writer *w, uint32_t i);
 void main_write(const package *p, writer *w);      /* src/main.c */

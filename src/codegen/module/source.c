@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C source of a module's kernels. One text holds the variants one behind the other, of which the preprocessor keeps
- * the one for the machine's vectors; each kernel stands in a piece that can be compiled alone. Beside a kernel stand
- * its packed form, which the virtual machine calls, and a form for hosts that know only tvm-ffi. */
+ * the one for the machine's vectors; each kernel stands in a piece that can be compiled alone. A kernel is a function
+ * over bare pointers, which the virtual machine calls by libffi; beside it stand its packed form, for machines without
+ * libffi, and a form for hosts that know only tvm-ffi. */
 #include "abi/package.h"
 #include "codegen/module/module.h"
 #include "prog/source.h"
@@ -129,6 +130,16 @@ static void write_has_vectors(writer *w)
 
 /* --- kernels --- */
 
+/* In front of a kernel, which libffi calls. */
+#define BARE "LATHE_EXPORT "
+
+/* The form for who has no libffi; what the function returns follows. */
+static void write_packed_head(writer *w, const char *name)
+{
+    w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n    ",
+          name);
+}
+
 /* For hosts that know only tvm-ffi, of arguments of which nothing is known but that they are memory of the CPU, or of
  * which least and tags say more. */
 static void write_host_form(writer *w, const char *name, uint32_t n, const int64_t *least, const int32_t *tags)
@@ -160,9 +171,7 @@ static void write_packed(const package *p, writer *w, uint32_t i)
     const plan_op *op = &p->pl->problem->ops.data[i];
     const char *name = loops_kernel_name(p, i);
     const uint32_t n = op->n_args + op->n_scratch;
-    w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
-          name);
-    w_str(w, "    ");
+    write_packed_head(w, name);
     ops_write_call(p, w, i);
     w_str(w, "}\n\n");
     write_host_form(w, name, n, least_bytes(p, i), memory_tags(p, i));
@@ -170,14 +179,14 @@ static void write_packed(const package *p, writer *w, uint32_t i)
 
 /* --- sizes --- */
 
-/* Loops that are no operator's, with both forms of their call. */
+/* Loops that are no operator's, with all forms of their call. */
 static bool write_own(c_needs *needs, writer *w, compiler *c, const tir_func *f)
 {
-    if (!func_write(c, w, needs, f, f->name, NULL))
+    if (!func_write(c, w, needs, f, BARE, f->name, NULL))
         return false;
-    w_fmt(w, "\nLATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
-          f->name);
-    w_fmt(w, "    return %s(", f->name);
+    w_str(w, "\n");
+    write_packed_head(w, f->name);
+    w_fmt(w, "return %s(", f->name);
     for (uint32_t i = 0; i < f->n_params; i++)
         w_fmt(w, "(%s%s *)a[%u], ", i < f->n_inputs ? "const " : "", dtype_c_name(f->params[i]->dt), i);
     w_str(w, "part, parts);\n}\n\n");
@@ -287,13 +296,13 @@ static void write_libraries(writer *w, const package *p)
         w_fmt(w, MODULE_LIBRARIES " %s */\n", all);
 }
 
-/* Both forms of the call that makes a source's device ready. */
+/* All forms of the call that makes a source's device ready. */
 static void write_ready(writer *w, const prog_source *s, const char *name)
 {
-    w_fmt(w, "\nint32_t %s(void);\n", s->ready);
-    w_fmt(w, "LATHE_EXPORT int32_t %s" MODULE_PACKED_SUFFIX "(void *const *a, uint32_t part, uint32_t parts)\n{\n",
-          name);
-    w_fmt(w, "    (void)a;\n    (void)part;\n    (void)parts;\n    return %s();\n}\n\n", s->ready);
+    w_fmt(w, "\nint32_t %s(void);\n" BARE "int32_t %s(uint32_t part, uint32_t parts)\n{\n", s->ready, name);
+    w_fmt(w, "    (void)part;\n    (void)parts;\n    return %s();\n}\n\n", s->ready);
+    write_packed_head(w, name);
+    w_fmt(w, "(void)a;\n    return %s(part, parts);\n}\n\n", name);
     write_host_form(w, name, 0, NULL, NULL);
 }
 
@@ -322,7 +331,7 @@ static bool write_variant(writer *w, const module_variant *v)
         if (memory_is_copy(p, i) || !package_is_first(p, i))
             continue;
         writer_init(&one, &p->c->mem);
-        if (!ops_write_kernel(p, &needs, &one, i))
+        if (!ops_write_kernel(p, &needs, &one, i, BARE))
             return false;
         w_str(&one, "\n");
         write_packed(p, &one, i);

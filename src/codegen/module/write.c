@@ -26,9 +26,11 @@ static void put_kernel(void *ctx, const char *name, uint32_t n_args, const int32
         return;
     bytes_str(rows->b, name);
     bytes_str(rows->b, name);
-    bytes_u64(rows->b, n_args);
+    bytes_u64(rows->b, n_args + 2u);
     for (uint32_t k = 0; k < n_args; k++)
         bytes_u32(rows->b, (uint32_t)MODULE_DTYPE_HANDLE | 64u << 8 | 1u << 16);
+    for (uint32_t k = 0; k < 2; k++) /* part, parts */
+        bytes_u32(rows->b, (uint32_t)MODULE_DTYPE_UINT | 32u << 8 | 1u << 16);
     bytes_u64(rows->b, 0);
     bytes_u64(rows->b, tags ? n_args : 0);
     for (uint32_t k = 0; k < n_args && tags; k++)
