@@ -522,6 +522,9 @@ static void show_total(const judge *j, const run_tensor *got, const total *t)
     if (t->worst.max_abs > 0)
         w_fmt(&x->out, " (%s)", name_sample(s, t->at));
     w_fmt(&x->out, t->wrong ? ": %u WRONG\n" : ": ok\n", t->wrong);
+    if (t->ties)
+        w_fmt(&x->out, "%s: %lld of %lld elements one step away, where onnxruntime's float is half-way between two\n",
+              cli_shown(x, got->name), (long long)t->ties, (long long)got->count * s->samples);
 }
 
 /* One of onnxruntime's ways, for all samples that agree with none before. */

@@ -165,7 +165,9 @@ static const char optimised_script[] =
     "    if not ties: return [], {}\n"
     "    whole = read(model) if whole is model else memoryview(whole)\n"
     "    o.optimized_model_filepath = ''\n"
-    "    o.add_session_config_entry('session.model_external_initializers_file_folder_path', folder_of)\n"
+    "    place = 'session.model_external_initializers_file_folder_path'\n"
+    "    try: o.get_session_config_entry(place)\n" /* it warns of what is said twice */
+    "    except RuntimeError: o.add_session_config_entry(place, folder_of)\n"
     "    whole = shown(whole, [n for tie in ties for n in tie[1]])\n"
     "    s = ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
     "    values = dict(zip([r.name for r in s.get_outputs()], s.run(None, feed)))\n"

@@ -415,6 +415,15 @@ class Model:
                       count_include_pad=int(self.rng.integers(0, 2)))
         self.output(v, x)
 
+    def halves(self, kind):
+        """Means by 0.03 / 0.02: half of them lie in the middle of two steps, but for the last bits of the scales."""
+        dt, lo, hi = TYPES[kind]
+        zero = self.constant(dt((lo + hi + 1) // 2 + self.rng.choice([0, -7])))
+        x, y = [[self.constant(np.float32(scale)), zero] for scale in (0.03, 0.02)]
+        v = self.node("AveragePool", [self.input([1, 2, 12, 15], x)], kernel_shape=[3, 3], pads=[1, 1, 1, 1],
+                      strides=[2, 2])
+        self.output(v, y)
+
     def global_average(self, kind):
         x, y = self.params(kind, 12), self.params(kind, 4)
         size = [int(s) for s in self.rng.integers(1, 20, 2)]
@@ -495,7 +504,7 @@ class Model:
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
-    Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties,
+    Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties, Model.halves,
     Model.lists, Model.split, Model.lists, Model.listed_products, Model.listed_products, Model.embedding, Model.windows,
     Model.softmax, Model.selected, Model.forms]
 OLD = [Model.softmax]  # of the operator set 12: all axes from one on are one there
