@@ -255,7 +255,10 @@ stages() {
     run long "weights of 4 bits elsewhere" "$python" test/py/nibbles.py --lathe "$build/lathe" --cross --count 1
     run long "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \
         --target generic
-    run test "TensorFlow Lite's rounding" "$python" test/py/tflite.py --lathe "$build/lathe"
+    run test "TensorFlow Lite's rounding" "$python" test/py/tflite.py --lathe "$build/lathe" --runs 0
+    run long "TensorFlow Lite Micro" "$python" test/py/tflite.py --lathe "$build/lathe" --count 0
+    run long "TensorFlow Lite Micro elsewhere" "$python" test/py/tflite.py --lathe "$build/lathe" --count 0 --runs 20 \
+        --target qemu-m4
     run test "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --count 60
     run long "more networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --first 60
     run long "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package --module

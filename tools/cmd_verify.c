@@ -107,7 +107,7 @@ static bool mismatch(const judge *j, const run_tensor *got, const compare_result
         diag_hint(d, "--requant %s does not round as onnxruntime does (%s): steps may differ by one, and so on from "
                      "layer to layer; --against interpreter rounds so, too",
                   cli_get(j->s->x, OPT_REQUANT, ""),
-                  j->s->options.requant == REQUANT_TFLITE ? "twice, as TensorFlow Lite" : "once, in integers");
+                  j->s->options.requant == REQUANT_TFLITE ? "twice, as TensorFlow Lite Micro" : "once, in integers");
     if (j->s->result.dynamic && !j->has_oracle)
         diag_hint(d, "the model computes scales as it runs: there the last bit of a float decides how numbers are "
                      "rounded, and so on from layer to layer; --per-node says where values part");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`--requant tflite` gives TensorFlow Lite's numbers, and `fast` those of one rounding.
+"""`--requant tflite` gives TensorFlow Lite Micro's numbers, and `fast` those of one rounding.
 
     tflite.py [--lathe FILE] [--seed N] [--count N] [--target TARGET] [--models FOLDER] [--runs N]
 
@@ -8,13 +8,17 @@ Layers: random convolutions, fully connected layers, sums, products and average 
 TensorFlow Lite's published formula in integers of Python (a multiplier of 31 bits, a doubling high product rounded to
 the nearest, a shift rounded half away from zero), of which nothing is shared with the compiler.
 
-Models: int8 networks of TensorFlow Lite in FOLDER (NAME_int8.tflite) are written again as QDQ models of ONNX, and what
-the last quantised layer gives is compared with TensorFlow Lite's reference kernels; left out, with a word, where
-the package ai_edge_litert or the folder is not there. These kernels, other than those for microcontrollers, round fully
-connected layers once: a network of nothing else is compared under `fast`, others up to the first.
+Models: int8 networks of TensorFlow Lite in FOLDER (NAME_int8.tflite) are written again as QDQ models of ONNX, up to the
+softmax, and run on N inputs. The results have to be those of TensorFlow Lite Micro (the package tflite-micro), element
+by element. Its kernels and those of LiteRT, the TensorFlow Lite of larger machines (the package ai-edge-litert, its
+reference kernels), are the same but for fully connected layers, which LiteRT rounds once, in double: where that package
+is here, a network without them is compared with it under `tflite`, one of nothing else under `fast`, others up to the
+first. A layer that was stored with the results of both (cases/fc_tflite beside FOLDER) has to be TensorFlow Lite
+Micro's, and differ from LiteRT's. What is not here is left out, with a word.
 """
 import argparse
 import glob
+import json
 import math
 import os
 import subprocess
@@ -194,111 +198,208 @@ def layers(seed, how):
 # --- models of TensorFlow Lite
 
 class Network:
-    """Its operators as nodes of ONNX, in NCHW. What its interpreter does not tell (strides, borders) follows from
-    shapes; activations lie in the ranges of the results."""
+    """The operators of a network as nodes of ONNX, in NCHW; activations lie in the ranges of the results."""
 
-    def __init__(self, interpreter, codes_in):
-        self.i, self.m, self.values = interpreter, Model(), {}
-        self.about = {t["index"]: t for t in interpreter.get_tensor_details()}
-        first = interpreter.get_input_details()[0]
-        x = codes_in.transpose(0, 3, 1, 2) if codes_in.ndim == 4 else codes_in
-        self.values[first["index"]] = self.m.input(x, *first["quantization"])
+    def __init__(self, model, schema):
+        self.model, self.graph, self.schema = model, model.subgraphs[0], schema
+        self.m, self.values = Model(), {}
+        first = self.graph.inputs[0]
+        self.values[first] = self.m.input(self.turned(np.zeros(self.shape(first), np.int8)), *self.params(first))
+
+    def turned(self, x):
+        return np.ascontiguousarray(x.transpose(0, 3, 1, 2)) if x.ndim == 4 else x
 
     def params(self, t):
-        q = self.about[t]["quantization_parameters"]
-        return (q["scales"] if len(q["scales"]) > 1 else q["scales"][0]), int(q["zero_points"][0])
+        q = self.graph.tensors[t].quantization
+        scales = np.asarray(q.scale, np.float32)
+        return (scales if len(scales) > 1 else scales[0]), int(q.zeroPoint[0])
 
     def shape(self, t):
-        return [int(s) for s in self.about[t]["shape"]]
+        return [int(s) for s in self.graph.tensors[t].shape]
 
-    def window(self, x, y, kernel):
-        before, after = self.shape(x)[1:3], self.shape(y)[1:3]
-        strides, begin, end = [], [], []
-        for size, out, k in zip(before, after, kernel):
-            stride = next(s for s in range(1, size + 1) if -(-size // s) == out or (size - k) // s + 1 == out)
-            pad = max((out - 1) * stride + k - size, 0) if -(-size // stride) == out else 0
-            strides, begin, end = strides + [stride], begin + [pad // 2], end + [pad - pad // 2]
+    def constant(self, t, kind):
+        return np.frombuffer(bytes(self.model.buffers[self.graph.tensors[t].buffer].data), kind).reshape(self.shape(t))
+
+    def operator(self, op):
+        code = self.model.operatorCodes[op.opcodeIndex]
+        code = max(code.builtinCode, code.deprecatedBuiltinCode)
+        return next(name for name, value in vars(self.schema.BuiltinOperator).items() if value == code)
+
+    def window(self, x, y, options, kernel):
+        """Borders of SAME: what does not divide is at the end."""
+        strides, begin, end = [options.strideH, options.strideW], [], []
+        for size, out, k, stride in zip(self.shape(x)[1:3], self.shape(y)[1:3], kernel, strides):
+            same = options.padding == self.schema.Padding.SAME
+            pad = max((out - 1) * stride + k - size, 0) if same else 0
+            begin, end = begin + [pad // 2], end + [pad - pad // 2]
         return {"strides": strides, "pads": begin + end, "kernel_shape": [int(k) for k in kernel]}
 
     def weights(self, x, w, b, depthwise):
-        numbers, (scale, _) = self.i.get_tensor(w), self.params(w)
+        numbers, (scale, _) = self.constant(w, np.int8), self.params(w)
         if numbers.ndim == 4:
             numbers = numbers.transpose(3, 0, 1, 2) if depthwise else numbers.transpose(0, 3, 1, 2)
         product = np.float32(self.params(x)[0]) * np.asarray(scale, np.float32)
-        bias = self.i.get_tensor(b)
+        bias = self.constant(b, np.int32)
         product = np.broadcast_to(product, bias.shape).astype(np.float32)
         return [self.m.dequantized(np.ascontiguousarray(numbers), scale), self.m.dequantized(bias, product)]
 
     def step(self, op):
-        name, ins, out = op["op_name"], [int(i) for i in op["inputs"] if i >= 0], int(op["outputs"][0])
+        name, ins, out = self.operator(op), [int(i) for i in op.inputs if i >= 0], int(op.outputs[0])
         x, m = self.values[ins[0]], self.m
         if name in ("CONV_2D", "DEPTHWISE_CONV_2D"):
             depthwise = name != "CONV_2D"
             kernel = self.shape(ins[1])[1:3]
             y = m.node("Conv", [x] + self.weights(*ins, depthwise), group=self.shape(out)[3] if depthwise else 1,
-                       **self.window(ins[0], out, kernel))
+                       **self.window(ins[0], out, op.builtinOptions, kernel))
         elif name == "FULLY_CONNECTED":
             y = m.node("Gemm", [x] + self.weights(*ins, False), transB=1)
         elif name == "ADD":
             y = m.node("Add", [x, self.values[ins[1]]])
         elif name == "AVERAGE_POOL_2D":
-            before, after = self.shape(ins[0])[1:3], self.shape(out)[1:3]
-            y = m.node("AveragePool", [x], kernel_shape=[p // q for p, q in zip(before, after)],
-                       strides=[p // q for p, q in zip(before, after)])
+            kernel = [op.builtinOptions.filterHeight, op.builtinOptions.filterWidth]
+            y = m.node("AveragePool", [x], **self.window(ins[0], out, op.builtinOptions, kernel))
         elif name == "RESHAPE":
             assert len(self.shape(ins[0])) == 2 or math.prod(self.shape(ins[0])[1:3]) == 1 or not ins[0]
             self.values[out] = m.node("Reshape", [x, m.constant(np.array(self.shape(out), np.int64))])
-            return None
+            return
         else:
             raise ValueError(name)
         scale, zero = self.params(out)
         self.values[out] = m.requantized(y, scale, zero)
-        return out
 
 
-def network(path, seed, litert):
-    kinds = litert.OpResolverType.BUILTIN_REF
-    i = litert.Interpreter(path, experimental_op_resolver_type=kinds, experimental_preserve_all_tensors=True)
-    i.allocate_tensors()
-    first = i.get_input_details()[0]
-    x = codes(np.random.default_rng(seed), first["shape"])
-    i.set_tensor(first["index"], x)
-    i.invoke()
-    n, last, operators = Network(i, x), None, i._get_ops_details()
-    connected = all(op["op_name"] == "FULLY_CONNECTED" for op in operators)
-    for op in operators:
-        if op["op_name"] == "SOFTMAX" or (op["op_name"] == "FULLY_CONNECTED" and not connected):
-            break
-        last = n.step(op) or last
-    want = i.get_tensor(last)
-    scale, zero = n.params(last)
-    n.m.output(n.values[last], scale, zero, want.transpose(0, 3, 1, 2) if want.ndim == 4 else want, quantised=True)
-    return n.m, "fast" if connected else "tflite"
+def parsed(path, schema):
+    with open(path, "rb") as f:
+        return schema.ModelT.InitFromObj(schema.Model.GetRootAs(f.read(), 0))
+
+
+def cut(model, count):
+    """The file of a model of its first operators."""
+    import flatbuffers
+    graph = model.subgraphs[0]
+    graph.operators = graph.operators[:count]
+    graph.outputs = [graph.operators[-1].outputs[0]]
+    model.signatureDefs = None
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
+
+
+def by_micro(file, inputs, micro):
+    run = micro.Interpreter.from_bytes(file, arena_size=1 << 20)
+    for x in inputs:
+        run.set_input(x, 0)
+        run.invoke()
+        yield run.get_output(0).copy()
+
+
+def by_litert(file, inputs, litert):
+    run = litert.Interpreter(model_content=file, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    run.allocate_tensors()
+    for x in inputs:
+        run.set_tensor(run.get_input_details()[0]["index"], x)
+        run.invoke()
+        yield run.get_tensor(run.get_output_details()[0]["index"])
+
+
+def differing(args, network, out, inputs, results, method):
+    """The network, built once, on all inputs: what `lathe verify` says where it does not give these results."""
+    first = network.graph.inputs[0]
+    m = network.m
+    m.outputs = [helper.make_tensor_value_info(network.values[out], TensorProto.FLOAT, None)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        graph = helper.make_graph(m.nodes, "tflite", m.inputs, m.outputs, m.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        onnx.save(onnx.shape_inference.infer_shapes(model), path)
+        for k, codes_of in enumerate(zip(inputs, results)):
+            os.mkdir(os.path.join(folder, f"test_data_set_{k}"))
+            for name, t, numbers in zip(("input_0.pb", "output_0.pb"), (first, out), codes_of):
+                scale, zero = network.params(t)
+                value = (network.turned(numbers).astype(np.float32) - np.float32(zero)) * np.float32(scale)
+                with open(os.path.join(folder, f"test_data_set_{k}", name), "wb") as f:
+                    f.write(numpy_helper.from_array(value).SerializeToString())
+        command = [args.lathe, "verify", path, "--requant", method, "--data", folder, "--json"]
+        command += ["--target", args.target] if args.target else []
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=dict(os.environ, CFLAGS="-O1"))
+        if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
+            return done.stderr.strip()[:500]
+        says = json.loads(done.stdout.splitlines()[0])
+        if says["samples"] == len(inputs) and says["max_abs"] == 0 and done.returncode == 0:
+            return None
+        return f"not equal, up to {says['max_abs']:g} ({says['worst']})"
+
+
+def check_model(args, path, micro, schema, litert):
+    """What is wrong, and the number of comparisons."""
+    model = parsed(path, schema)
+    first, operators = model.subgraphs[0].inputs[0], model.subgraphs[0].operators
+    rng = np.random.default_rng(args.seed)
+    inputs = [codes(rng, model.subgraphs[0].tensors[first].shape) for _ in range(args.runs)]
+    network = Network(model, schema)
+    kinds = [network.operator(op) for op in operators]
+    count = kinds.index("SOFTMAX") if "SOFTMAX" in kinds else len(kinds)
+    connected = kinds[:count].count("FULLY_CONNECTED")
+    ways = [("TensorFlow Lite Micro", by_micro, micro, count, "tflite")]
+    if litert:
+        until = count if connected in (0, count) else kinds.index("FULLY_CONNECTED")
+        until -= kinds[until - 1] == "RESHAPE"
+        ways.append(("LiteRT", by_litert, litert, until, "fast" if connected == count else "tflite"))
+    wrong = []
+    for name, how, runtime, until, method in ways:
+        model = parsed(path, schema)
+        results = list(how(cut(model, until), inputs, runtime))
+        network = Network(model, schema)
+        for op in model.subgraphs[0].operators:
+            network.step(op)
+        why = differing(args, network, model.subgraphs[0].outputs[0], inputs, results, method)
+        if why:
+            wrong.append(f"{os.path.basename(path)}, {method}, against {name}: {why}")
+    return wrong, len(ways)
+
+
+def check_stored(args, folder):
+    """A fully connected layer, of which the results of both kinds of kernels are stored."""
+    with tempfile.TemporaryDirectory() as out:
+        command = [args.lathe, "run", os.path.join(folder, "fc1.onnx"), "--requant", "tflite", "--integers",
+                   "--shape", "input_1=40x640", "--input", f"input_1={folder}/x.npy", "--output-dir", out]
+        command += ["--target", args.target] if args.target else []
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=dict(os.environ, CFLAGS="-O1"))
+        if done.returncode != 0:
+            return done.stderr.strip()[:500]
+        got = np.load(os.path.join(out, os.listdir(out)[0]))
+    micro, litert = (np.count_nonzero(got != np.load(os.path.join(folder, f"fc1_{n}.npy"))) for n in ("tflm", "litert"))
+    return None if micro == 0 and litert == 6 else f"{micro} and {litert} elements differ, 0 and 6 are right"
 
 
 def check_models(args):
-    """How many passed and failed, how many were left out, elements."""
+    """How many passed and failed, how many were left out."""
     files = sorted(glob.glob(os.path.join(args.models, "*_int8.tflite")))
+    stored = os.path.join(args.models, "..", "..", "cases", "fc_tflite")
+    micro = litert = None
     try:
+        from tflite_micro.python.tflite_micro import runtime as micro
+        from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
         import ai_edge_litert.interpreter as litert
-    except ImportError:
-        litert = None
-    if not files or not litert:
-        print("tflite: models left out:", "no ai_edge_litert in this Python" if files else "no models")
-        return 0, 0, 1, 0
-    passed = failed = total = 0
-    for path in files:
-        wrong = 0
-        for seed in range(args.runs):
-            model, method = network(path, seed, litert)
-            elements, bad = model.run(args, method)
-            total += elements
-            wrong += bad
-        passed += wrong == 0
-        failed += wrong != 0
-        if wrong:
-            print(f"{os.path.basename(path)}: {wrong} elements differ")
-    return passed, failed, 0, total
+    except ImportError as e:
+        print(f"tflite: {'LiteRT' if micro else 'models'} left out:", e)
+    passed, failed, skipped = 0, 0, int(not micro)
+    if not files:
+        print("tflite: models left out: there are none in", args.models)
+        return 0, 0, 1
+    for path in files if micro else []:
+        wrong, compared = check_model(args, path, micro, schema, litert)
+        passed += compared - len(wrong)
+        failed += len(wrong)
+        for line in wrong:
+            print("FAILED", line)
+    if os.path.isdir(stored):
+        why = check_stored(args, stored)
+        passed += why is None
+        failed += why is not None
+        if why:
+            print("FAILED fc_tflite:", why)
+    return passed, failed, skipped
 
 
 def main():
@@ -309,9 +410,10 @@ def main():
     parser.add_argument("--target", default="")
     parser.add_argument("--models", default=os.path.join(os.environ.get("LATHE_ZOO", os.path.join(TOP, "..", "shared")),
                                                          "models", "mlperf-tiny"))
-    parser.add_argument("--runs", type=int, default=2, help="inputs of each model")
+    parser.add_argument("--runs", type=int, default=200, help="inputs of each model; 0: no models")
     args = parser.parse_args()
-    passed, failed, skipped, total = check_models(args)
+    passed, failed, skipped = check_models(args) if args.runs else (0, 0, 0)
+    total = 0
     for seed in range(args.seed, args.seed + args.count):
         for method, how in (("tflite", scaled_twice), ("fast", scaled_once)):
             elements, wrong = layers(seed, how).run(args, method)
@@ -320,7 +422,8 @@ def main():
             failed += wrong != 0
             if wrong:
                 print(f"seed {seed}, {method}: {wrong} of {elements} elements differ")
-    print(f"tflite: {passed} passed, {failed} failed, {skipped} skipped; {total} elements")
+    print(f"tflite: {passed} passed, {failed} failed, {skipped} skipped; {total} elements, {args.runs} inputs "
+          "of each model")
     return 1 if failed else 0
 
 
