@@ -337,12 +337,7 @@ static int32_t prepare(job *j)
     j->object_path = j->file ? jit_printf("%s/%s.so", j->folder, j->file) : NULL;
     if (!j->source_path || !j->object_path)
         return jit_no_memory(j->error);
-    int32_t status = open_keep(j);
-    if (!status)
-        status = jit_command_find(j->options, j->folder, j->source, j->size, &j->command, j->error);
-    if (!status)
-        status = jit_cache_open(j->options, &j->command, j->source, j->size, &j->cache, j->error);
-    return status;
+    return open_keep(j);
 }
 
 /* Keeps the object for the user before it is loaded: one for another machine is wanted too. */
@@ -361,9 +356,36 @@ static bool take(job *j)
     return hit;
 }
 
+/* A cache that came with a module, or is left of a compiler that is gone. Which compiler made the object does not
+ * matter then: it was made from this source, for this machine. */
+static int32_t obtain_without_compiler(job *j, jit_library **out)
+{
+    lathe_error lacking = j->error ? *j->error : (lathe_error){0}, why = {0};
+    const int32_t status = jit_cache_open(j->options, NULL, j->source, j->size, &j->cache, &why);
+    if (status != LATHE_OK)
+        return vm_fail(j->error, LATHE_E_COMPILER, "%.300s; and %.500s", lacking.message, why.message);
+    if (!j->cache.path)
+        return LATHE_E_COMPILER;
+    if (!jit_cache_newest(&j->cache, &j->object, &j->hold))
+        return vm_fail(j->error, LATHE_E_COMPILER, "%.300s; the cache '%.500s' has no object of this source for this "
+                        "machine", lacking.message, j->cache.path);
+    if (j->error)
+        *j->error = (lathe_error){0};
+    jit_say(j->options, "no compiler; the newest object of this source for this machine: %s/%s.so", j->cache.path,
+            j->cache.key);
+    return load(j, out);
+}
+
 /* What was compiled is stored when it could be loaded. */
 static int32_t obtain(job *j, jit_library **out)
 {
+    int32_t status = jit_command_find(j->options, j->folder, j->source, j->size, &j->command, j->error);
+    if (status == LATHE_E_COMPILER && !jit_command_exists(j->options))
+        return obtain_without_compiler(j, out);
+    if (!status)
+        status = jit_cache_open(j->options, &j->command, j->source, j->size, &j->cache, j->error);
+    if (status)
+        return status;
     if (take(j))
         return load(j, out);
     jit_cache_lock(&j->cache);
@@ -371,7 +393,7 @@ static int32_t obtain(job *j, jit_library **out)
         return load(j, out);
     if (j->cache.path)
         jit_say(j->options, "cache miss: %s/%s.so", j->cache.path, j->cache.key);
-    int32_t status = compile(j);
+    status = compile(j);
     if (!status)
         status = load(j, out);
     if (!status)

@@ -22,7 +22,7 @@
 /* Behind the object: these bytes, little endian, then the hash. */
 #define MARK         "lathejit"
 #define ENTRY_FORMAT 1u
-enum { TAIL = 16, FOOTER = TAIL + SHA256_BYTES };
+enum { TAIL = 16, FOOTER = TAIL + SHA256_BYTES, NAME_SIZE = JIT_KEY_SIZE + 8 };
 
 static void put_u32(uint8_t *p, uint32_t v)
 {
@@ -62,22 +62,43 @@ static void hash_program(sha256 *s, const char *path)
     hash_text(s, facts, sizeof facts);
 }
 
+static void hash_numbers(sha256 *s, const uint32_t *numbers, size_t n)
+{
+    uint8_t bytes[4];
+    for (size_t i = 0; i < n; i++) {
+        put_u32(bytes, numbers[i]);
+        hash_text(s, bytes, sizeof bytes);
+    }
+}
+
+/* What decides whether an object may run here. */
+static void hash_machine(sha256 *s)
+{
+    const jit_machine m = jit_this_machine();
+    const uint32_t numbers[] = {ENTRY_FORMAT,   LATHE_VM_VERSION, PACKAGE_ABI_VERSION,
+                                m.vector_bytes, m.vector_regs,    jit_command_own_width()};
+    hash_numbers(s, numbers, sizeof numbers / sizeof *numbers);
+    hash_text(s, jit_machine_name(), strlen(jit_machine_name()));
+}
+
 static void make_key(const jit_command *c, const char *source, size_t size, char out[JIT_KEY_SIZE])
 {
     sha256 s;
-    uint8_t numbers[16];
+    char compiler[SHA256_TEXT];
     sha256_init(&s);
-    put_u32(numbers, ENTRY_FORMAT);
-    put_u32(numbers + 4, LATHE_VM_VERSION);
-    put_u32(numbers + 8, PACKAGE_ABI_VERSION);
-    put_u32(numbers + 12, c->width);
-    hash_text(&s, numbers, sizeof numbers);
+    hash_machine(&s);
+    hash_text(&s, source, size);
+    sha256_end_text(&s, out);
+    if (!c)
+        return;
+    sha256_init(&s);
+    hash_numbers(&s, &c->width, 1);
     hash_program(&s, c->path);
     hash_text(&s, c->version, strlen(c->version));
     hash_words(&s, &c->words);
     hash_words(&s, &c->flags);
-    hash_text(&s, source, size);
-    sha256_end_text(&s, out);
+    sha256_end_text(&s, compiler);
+    (void)snprintf(out + JIT_KEY_SOURCE, JIT_KEY_SIZE - JIT_KEY_SOURCE, "-%.*s", JIT_KEY_COMPILER, compiler);
 }
 
 /* --- the folder --- */
@@ -116,7 +137,7 @@ int32_t jit_cache_open(const lathe_options *options, const jit_command *c, const
                        jit_cache *out, lathe_error *error)
 {
     const char *given = options->cache_dir;
-    *out = (jit_cache){.options = options, .dir = -1, .lock = -1, .width = c->width};
+    *out = (jit_cache){.options = options, .dir = -1, .lock = -1, .width = c ? c->width : jit_command_own_width()};
     if (given && !*given)
         return LATHE_OK;
     out->path = given ? jit_printf("%s", given) : usual_place();
@@ -150,16 +171,16 @@ void jit_cache_close(jit_cache *k)
 
 /* --- the lock of a key --- */
 
-static void file_name(const jit_cache *k, const char *end, char out[80])
+static void file_name(const jit_cache *k, const char *end, char out[NAME_SIZE])
 {
-    (void)snprintf(out, 80, "%s.%s", k->key, end);
+    (void)snprintf(out, NAME_SIZE, "%s.%s", k->key, end);
 }
 
 /* Whether the lock was taken, else whether it makes sense to try again. The file goes while its lock is held, so a lock
  * on one that is gone is none. */
 static bool try_lock(jit_cache *k, bool *out_again)
 {
-    char name[80];
+    char name[NAME_SIZE];
     struct stat st;
     file_name(k, "lock", name);
     int fd = openat(k->dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -198,7 +219,7 @@ void jit_cache_lock(jit_cache *k)
 
 void jit_cache_unlock(jit_cache *k)
 {
-    char name[80];
+    char name[NAME_SIZE];
     if (k->lock < 0)
         return;
     file_name(k, "lock", name);
@@ -252,9 +273,10 @@ static int open_entry(const jit_cache *k, const char *name)
     return openat(k->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-bool jit_cache_get(const jit_cache *k, jit_bytes *object, int *hold)
+/* `else_what`: what happens when it cannot be used. */
+static bool get(const jit_cache *k, const char *else_what, jit_bytes *object, int *hold)
 {
-    char name[80];
+    char name[NAME_SIZE];
     struct stat st;
     *object = (jit_bytes){0};
     *hold = -1;
@@ -277,7 +299,7 @@ bool jit_cache_get(const jit_cache *k, jit_bytes *object, int *hold)
         *hold = fd;
         return true;
     }
-    jit_say(k->options, "cache: %s/%s is made again: %s", k->path, name, why);
+    jit_say(k->options, "cache: %s/%s is %s: %s", k->path, name, else_what, why);
     if (fd >= 0)
         (void)close(fd);
     free(object->at);
@@ -285,10 +307,15 @@ bool jit_cache_get(const jit_cache *k, jit_bytes *object, int *hold)
     return false;
 }
 
-/* --- clearing away --- */
+bool jit_cache_get(const jit_cache *k, jit_bytes *object, int *hold)
+{
+    return get(k, "made again", object, hold);
+}
+
+/* --- all entries --- */
 
 typedef struct old_entry {
-    char name[80];
+    char name[NAME_SIZE];
     uint64_t bytes;
     struct timespec used;
 } old_entry;
@@ -317,9 +344,11 @@ static bool remove_free(const jit_cache *k, const char *name)
     return gone;
 }
 
+/* Keys of earlier versions were shorter. */
 static bool is_file(const char *name, const char *end)
 {
-    return strspn(name, "0123456789abcdef") == JIT_KEY_SIZE - 1 && strcmp(name + JIT_KEY_SIZE - 1, end) == 0;
+    const size_t n = strspn(name, "0123456789abcdef-");
+    return n >= JIT_KEY_SOURCE && n < JIT_KEY_SIZE && strcmp(name + n, end) == 0;
 }
 
 /* What is there only while somebody holds it. */
@@ -342,14 +371,15 @@ static void add_old(const jit_cache *k, old_list *list, const char *name)
         list->room = room;
     }
     old_entry *e = &list->at[list->n++];
-    (void)snprintf(e->name, sizeof e->name, "%.79s", name);
+    (void)snprintf(e->name, sizeof e->name, "%.*s", NAME_SIZE - 1, name);
     e->bytes = (uint64_t)st.st_size;
     e->used = st.st_mtim;
     list->bytes += e->bytes;
 }
 
-/* All entries; what writers that were stopped have left goes at once. */
-static void list_old(const jit_cache *k, old_list *list)
+/* All entries; with `start` those alone whose names begin so, else what writers that were stopped have left goes at
+ * once. */
+static void list_old(const jit_cache *k, const char *start, old_list *list)
 {
     int fd = openat(k->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -359,9 +389,9 @@ static void list_old(const jit_cache *k, old_list *list)
         return;
     }
     for (struct dirent *e = readdir(dir); e; e = readdir(dir)) {
-        if (is_passing(e->d_name))
+        if (!start && is_passing(e->d_name))
             (void)remove_free(k, e->d_name);
-        else if (is_file(e->d_name, ".so"))
+        else if (is_file(e->d_name, ".so") && (!start || strncmp(e->d_name, start, strlen(start)) == 0))
             add_old(k, list, e->d_name);
     }
     (void)closedir(dir);
@@ -371,7 +401,7 @@ static void clear_away(const jit_cache *k)
 {
     uint64_t most = k->options->cache_bytes ? k->options->cache_bytes : UINT64_C(1) << 30;
     old_list list = {0};
-    list_old(k, &list);
+    list_old(k, NULL, &list);
     if (list.n > 0 && list.bytes > most)
         qsort(list.at, list.n, sizeof *list.at, by_age);
     for (size_t i = 0; i < list.n && list.bytes > most; i++)
@@ -384,7 +414,7 @@ static void clear_away(const jit_cache *k)
 
 void jit_cache_put(const jit_cache *k, const jit_bytes *object, int *hold)
 {
-    char name[80];
+    char name[NAME_SIZE];
     uint8_t footer[FOOTER];
     *hold = -1;
     if (!k->path)
@@ -401,4 +431,28 @@ void jit_cache_put(const jit_cache *k, const jit_bytes *object, int *hold)
     if (*hold >= 0)
         (void)flock(*hold, LOCK_SH | LOCK_NB);
     clear_away(k);
+}
+
+bool jit_cache_newest(jit_cache *k, jit_bytes *object, int *hold)
+{
+    char start[JIT_KEY_SIZE];
+    old_list list = {0};
+    bool found = false;
+    *object = (jit_bytes){0};
+    *hold = -1;
+    if (!k->path)
+        return false;
+    (void)snprintf(start, sizeof start, "%.*s-", JIT_KEY_SOURCE, k->key);
+    list_old(k, start, &list);
+    if (list.n > 0)
+        qsort(list.at, list.n, sizeof *list.at, by_age);
+    while (list.n > 0 && !found) {
+        const char *name = list.at[--list.n].name;
+        if (strlen(name) == JIT_KEY_SIZE - 1 + strlen(".so")) {
+            (void)snprintf(k->key, sizeof k->key, "%.*s", JIT_KEY_SIZE - 1, name);
+            found = get(k, "not used", object, hold);
+        }
+    }
+    free(list.at);
+    return found;
 }

@@ -125,7 +125,6 @@ static void add_riscv(const lathe_options *options, jit_command *c)
 {
     const char *gcc = strstr(c->version, "gcc version "), *clang = strstr(c->version, "clang version ");
     uint32_t vlen = jit_machine_vlen();
-    c->width = vlen;
     if (vlen && gcc && atoi(gcc + strlen("gcc version ")) < 14)
         jit_warn(options, "warning: this gcc makes no vector code for RISC-V: gcc 14 or clang would");
     if (vlen && clang && atoi(clang + strlen("clang version ")) >= 17)
@@ -137,9 +136,15 @@ static void add_riscv(const lathe_options *options, jit_command *c)
     jit_words_copy(&c->flags, "-mabi=lp64d");
 }
 
+/* On RISC-V code relies on the width of the registers, however little of them it uses. */
+uint32_t jit_command_own_width(void)
+{
+    return strcmp(jit_machine_name(), "riscv64") == 0 ? jit_machine_vlen() : 8 * jit_this_machine().vector_bytes;
+}
+
 static void add_own(const lathe_options *options, jit_command *c, jit_machine m)
 {
-    c->width = 8 * m.vector_bytes;
+    c->width = jit_command_own_width();
     if (strcmp(jit_machine_name(), "riscv64") == 0)
         add_riscv(options, c);
     else if (strcmp(jit_machine_name(), "aarch64") == 0)

@@ -22,6 +22,8 @@ int32_t jit_command_find(const lathe_options *options, const char *folder, const
 /* Is there a compiler at all? true also where that cannot be told. */
 bool jit_command_exists(const lathe_options *options);
 void jit_command_free(jit_command *c);
+/* `width` of commands that compile for this machine. */
+uint32_t jit_command_own_width(void);
 /* Seconds that a compiler gets. */
 uint32_t jit_command_seconds(const lathe_options *options);
 

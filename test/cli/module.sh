@@ -30,6 +30,10 @@ for host in x86_64 aarch64 riscv64; do
 done
 check "an ELF file of the host asked for" sh -c 'readelf -h riscv64.so | grep -q "Machine: *RISC-V"'
 expect 0 'cache hit' run m.so --trace
+CC=/nonexistent expect 0 '^no compiler; the newest object of this source for this machine: ' run m.so --trace --output-dir from_cache
+check "what the cache has, without a compiler" cmp from_cache/probabilities.npy from_module/probabilities.npy
+cp -rp "$XDG_CACHE_HOME" board
+CC=/nonexistent XDG_CACHE_HOME=$work/board expect 0 '^probabilities' run m.so
 expect 0 '^ [0-9 ]+ nn.softmax' inspect m.so
 expect 0 '^input  image: f32.1, 1, 8, 8.$' inspect m.so
 expect 2 'port is for packages' compile "\$digits" --emit module --port baremetal -o no.so

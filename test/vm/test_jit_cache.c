@@ -142,7 +142,7 @@ static void test_other_width(void **state)
     sha256 s;
     b.at[b.n - 36] ^= 1; /* the width is the last number before the hash */
     sha256_init(&s);
-    sha256_add(&s, key, 64);
+    sha256_add(&s, key, strlen(key) - 3);
     sha256_add(&s, "", 1);
     sha256_add(&s, b.at, b.n - 32);
     sha256_end(&s, b.at + b.n - 32);
@@ -197,6 +197,40 @@ static void test_left_over(void **state)
     assert_int_equal(system(text), 0);
     expect_answer(p); /* it looks for what is left as well */
     place_said(p, "cache miss");
+}
+
+/* Without a compiler the newest object of the source serves, by whatever compiler; a damaged one is passed over. */
+static void test_no_compiler(void **state)
+{
+    place *p = place_of(state);
+    char first[400], second[400], text[1000];
+    static bytes b;
+    expect_answer(p);
+    entry_path(p, 0, first);
+    const char *compiler = p->options.compiler;
+    p->options.compiler = "cc -DOTHER";
+    expect_answer(p);
+    entry_path(p, 0, second);
+    if (strcmp(first, second) == 0)
+        entry_path(p, 1, second);
+    jit_unload(compile_text(p, "int answer(void) { return 43; }\n"));
+    (void)snprintf(text, sizeof text, "touch -d @1000 %s", first);
+    assert_int_equal(system(text), 0);
+    p->options.compiler = "no-such-compiler";
+    expect_answer(p);
+    place_said(p, "no compiler; the newest object of this source for this machine: ");
+    place_said(p, strrchr(second, '/'));
+    read_all(second, &b);
+    b.at[100] ^= 1;
+    write_all(second, &b);
+    expect_answer(p);
+    place_said(p, "is not used: its hash is another");
+    place_said(p, strrchr(first, '/'));
+    assert_int_equal(unlink(first), 0);
+    expect_refused(p, LATHE_E_COMPILER, "has no object of this source for this machine");
+    assert_int_equal(chmod(p->cache, 0755), 0);
+    expect_refused(p, LATHE_E_COMPILER, "is open to other users");
+    p->options.compiler = compiler;
 }
 
 /* --- folders --- */
@@ -477,7 +511,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         place_test(test_damaged),          place_test(test_other_width),  place_test(test_exchanged),
-        place_test(test_link),             place_test(test_left_over),    place_test(test_folder_of_others),
+        place_test(test_link),             place_test(test_left_over),
+        place_test(test_no_compiler),      place_test(test_folder_of_others),
         place_test(test_open_folder),      place_test(test_folder_is_link), place_test(test_usual_folder),
         place_test(test_no_folder),        place_test(test_full_disk),    place_test(test_file_limit),
         place_test(test_processes),        place_test(test_threads),      place_test(test_clears_away),
