@@ -84,8 +84,8 @@ static dim quotient(compiler *c, dim a, dim b, bool floats)
 
 static dim remainder_of(compiler *c, dim a, dim b)
 {
-    dim zero = dim_const(c, 0), one = dim_const(c, 1);
-    return dim_never_above(c, zero, a) && dim_never_above(c, one, b) ? dim_mod(c, a, b) : NULL;
+    dim zero = dim_const(c, 0); /* by an extent of 0 both give the same, too */
+    return dim_never_above(c, zero, a) && dim_never_above(c, zero, b) && !dim_is(b, 0) ? dim_mod(c, a, b) : NULL;
 }
 
 /* 1 when a < b, 0 when never; NULL: it depends. */

@@ -228,23 +228,69 @@ static bool gather_mod(compiler *c, poly *p, uint32_t at, bool *changed)
     return i64_mul(k, b, &gone.coeff) && add_term(p, &gone) && add_scaled(p, -k, &x) && add_term(p, &mod);
 }
 
-static bool pair_divisions(compiler *c, poly *p)
+/* The terms of x that p has k times, by the atoms of y, where x + y is a multiple of b; the constant of x is the least
+ * one that makes it so. false: there are none. */
+static bool take_padded(const poly *p, int64_t k, const poly *y, int64_t b, poly *x)
 {
-    bool changed = false;
+    int64_t total;
+    x->n = 0;
+    for (uint32_t i = 0; i < y->n && y->terms[i].n > 0; i++) {
+        uint32_t at = 0;
+        while (at < p->n && compare_atoms(&p->terms[at], &y->terms[i]) != 0)
+            at++;
+        if (at == p->n || p->terms[at].coeff == INT64_MIN || p->terms[at].coeff % k != 0)
+            return false;
+        term t = p->terms[at];
+        t.coeff /= k;
+        if (!i64_add(t.coeff, y->terms[i].coeff, &total) || total % b != 0 || !add_term(x, &t))
+            return false;
+    }
+    int64_t rest = constant_of(y) % b;
+    return x->n > 0 && add_constant(x, rest > 0 ? b - rest : -rest);
+}
+
+/* k * x + k * mod(y, b), where x + y is a multiple of b: x padded to one, k * b * floordiv(x + b - 1, b) */
+static bool gather_padding(compiler *c, poly *p, uint32_t at, bool *changed)
+{
+    int64_t b, k = p->terms[at].coeff, whole;
+    dim mod = p->terms[at].atoms[0], above;
+    if (!constant_divisor(mod, DIM_MOD, &b) || b < 2 || k == INT64_MIN || !i64_mul(k, b, &whole))
+        return true;
+    poly x, y, q;
+    open_dim(mod->ops[0], &y);
+    if (!take_padded(p, k, &y, b, &x))
+        return true;
+    *changed = true;
+    term gone = {.coeff = -k, .n = 1, .atoms = {mod}};
+    if (!add_term(p, &gone) || !add_scaled(p, -k, &x) || !add_constant(&x, b - 1) || !close_poly(c, &x, &above))
+        return false;
+    open_dim(dim_floordiv(c, above, dim_const(c, b)), &q);
+    return add_scaled(p, whole, &q);
+}
+
+/* *out_changed: whether there was something to do */
+static bool pair_divisions(compiler *c, poly *p, bool *out_changed)
+{
+    bool changed = false, more;
     for (uint32_t i = 0; i < p->n && !changed; i++)
         if (p->terms[i].n == 1 && !absorb_mod(p, i, &changed))
             return false;
     for (uint32_t i = 0; i < p->n && !changed; i++)
         if (p->terms[i].n == 1 && !gather_mod(c, p, i, &changed))
             return false;
-    return !changed || pair_divisions(c, p); /* each step removes one division or remainder */
+    for (uint32_t i = 0; i < p->n && !changed; i++)
+        if (p->terms[i].n == 1 && !gather_padding(c, p, i, &changed))
+            return false;
+    *out_changed = changed;
+    return !changed || pair_divisions(c, p, &more); /* each step removes a division, or terms that go into one */
 }
 
 /* Closes the sum that `a op b` came to; unknown when it did not come out. */
 static dim finish(compiler *c, poly *p, bool ok, char op, dim a, dim b)
 {
     dim d;
-    return ok && pair_divisions(c, p) && close_poly(c, p, &d) ? d : dim_unknown(c, op, a, b);
+    bool changed;
+    return ok && pair_divisions(c, p, &changed) && close_poly(c, p, &d) ? d : dim_unknown(c, op, a, b);
 }
 
 dim dim_add(compiler *c, dim a, dim b)
@@ -412,7 +458,14 @@ static bool floordiv_by(compiler *c, const poly *p, int64_t b, poly *q)
     } while (b > 1 && flatten(&r, &b));
     if (b == 1)
         return add_scaled(q, 1, &r);
-    if (!pair_divisions(c, &r) || !close_poly(c, &r, &rest))
+    bool changed;
+    if (!pair_divisions(c, &r, &changed))
+        return false;
+    if (changed) { /* its coefficients are others */
+        poly more;
+        return floordiv_by(c, &r, b, &more) && add_scaled(q, 1, &more);
+    }
+    if (!close_poly(c, &r, &rest))
         return false;
     if (in_range(rest, b))
         return true;
@@ -584,9 +637,16 @@ static bool mod_by(compiler *c, poly *p, int64_t b, poly *out)
     if (!drop_inner_mods(p, b) || !split_by(p, b, &q, &r))
         return false;
     int64_t g = content(&r, b), k = divide_by_content(&r, g); /* mod(g * r + k, b) = g * mod(r, b / g) + k */
-    if (!pair_divisions(c, &r) || !close_poly(c, &r, &rest))
+    bool changed;
+    if (!pair_divisions(c, &r, &changed))
         return false;
     out->n = 0;
+    if (changed) {
+        poly more;
+        return mod_by(c, &r, b / g, &more) && add_scaled(out, g, &more) && add_constant(out, k);
+    }
+    if (!close_poly(c, &r, &rest))
+        return false;
     term t = {.coeff = g, .n = 1};
     if (in_range(rest, b / g))
         return add_scaled(out, g, &r) && add_constant(out, k);
@@ -681,6 +741,8 @@ static bool below_by_parts(compiler *c, dim a, dim b)
 {
     if (a->kind == DIM_FLOORDIV && dim_get_range(a->ops[0], true).lo >= 0 && dim_get_range(a->ops[1], true).lo >= 1)
         return dim_never_above(c, a->ops[0], b);
+    if (a->kind == DIM_MOD && dim_get_range(a->ops[1], true).lo >= 0 && dim_never_above(c, a->ops[1], b))
+        return true;
     if (a->kind == DIM_MIN)
         return dim_never_above(c, a->ops[0], b) || dim_never_above(c, a->ops[1], b);
     if (b->kind == DIM_MAX)
