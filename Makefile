@@ -14,15 +14,15 @@ export BUILD JOBS
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
 
-build: ## build/lathe, libvta, liblathe_vm and build/exec.out (the default)
+build: ## build/lathe, liblathe, libvta, liblathe_vm and build/exec.out (the default)
 	@sh scripts/setup.sh build
 	@mkdir -p $(BUILD)
-	@[ -e $(BUILD)/lathe ] || echo "building $(BUILD)/lathe and libvta; configuring: $(BUILD)/configure.log"
+	@[ -e $(BUILD)/lathe ] || echo "building $(BUILD)/lathe and its libraries; configuring: $(BUILD)/configure.log"
 	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 	@ninja --quiet -C $(BUILD) -j$(JOBS) products
-	@echo "built: $(BUILD)/lathe, $(BUILD)/exec.out, $(BUILD)/runtime/vta/libvta.so, $(BUILD)/runtime/vm/liblathe_vm.so"
+	@echo "built: $(BUILD)/lathe, $(BUILD)/liblathe.so, $(BUILD)/exec.out, $(BUILD)/runtime/vta/libvta.so, $(BUILD)/runtime/vm/liblathe_vm.so"
 
-install: build ## lathe, libvta, liblathe_vm, liblathe_loops and their headers under PREFIX (/usr/local); DESTDIR for packages
+install: build ## lathe, liblathe, libvta, liblathe_vm, liblathe_loops and their headers under PREFIX (/usr/local); DESTDIR for packages
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 uninstall: ## remove what the last `make install` wrote

@@ -2,7 +2,8 @@
 /* lathe bench: median, tenth percentile and minimum of the time of a run; in turns with onnxruntime when asked to, or,
  * where targets of --offload take parts of the model, with the same model without them. */
 #include "profile.h"
-#include "session.h"
+#include "cli.h"
+#include "api/session.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -39,7 +40,7 @@ static double milliseconds(double seconds)
 }
 
 /* " at seq=8, past=3": the extents of the runs. */
-static const char *extents_text(cli *x, const run_model *m)
+static const char *extents_text(ask *x, const run_model *m)
 {
     const char *all = "";
     for (uint32_t i = 0; i < m->n_extents; i++)
@@ -49,10 +50,10 @@ static const char *extents_text(cli *x, const run_model *m)
 }
 
 /* options: that a runtime runs with, in words; NULL: nothing to tell. */
-static void show(cli *x, const run_model *m, const char *who, const char *options, series *s)
+static void show(ask *x, const run_model *m, const char *who, const char *options, series *s)
 {
     qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, clock_rising);
-    if (!cli_has(x, OPT_JSON)) {
+    if (!ask_has(x, OPT_JSON)) {
         w_fmt(&x->out, "%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)%s%s%s\n", who, 1e3 * at(s, 0.5),
               1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n, extents_text(x, m), options ? ", with " : "",
               options ? options : "");
@@ -154,7 +155,8 @@ static bool measure(session *s, long rounds, double gap, const rival *other_one,
     t.inner = once + gap < TURN ? (long)(TURN / (once + gap + 1e-9)) + 1 : 1;
     double deadline = clock_now() + (other_one->process || other_one->model ? 4.0 : 2.0);
     for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || clock_now() < deadline); r++) {
-        compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)rounds);
+        if (!compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)rounds))
+            return false;
         if (!time_model(s, &s->model, &t, &once) || !time_rival(s, other_one, &t, &other))
             return false;
         ours->seconds[ours->n++] = once;
@@ -164,9 +166,9 @@ static bool measure(session *s, long rounds, double gap, const rival *other_one,
 }
 
 /* Where no line of progress is drawn, a log tells what takes its time. */
-static void tell(const cli *x, const char *what)
+static void tell(const ask *x, const char *what)
 {
-    if (!x->progress)
+    if (!x->c->progress)
         fprintf(stderr, "bench: %s\n", what);
 }
 
@@ -190,7 +192,7 @@ static bool open_plain(session *s, long workers, run_model *out)
 static bool open_rival(session *s, long workers, rival *out, process *p)
 {
     *out = (rival){0};
-    if (!cli_has(s->x, OPT_AGAINST))
+    if (!ask_has(s->x, OPT_AGAINST))
         return true;
     if (reference_is(s->x, "onnxruntime")) {
         tell(s->x, "starting onnxruntime");
@@ -207,11 +209,11 @@ static bool bench(session *s, long rounds, double gap, long workers)
     series ours = {arena_array(a, double, MOST_ROUNDS), 0}, theirs = {arena_array(a, double, MOST_ROUNDS), 0};
     process p;
     rival r;
-    bool against = cli_has(s->x, OPT_AGAINST);
+    bool against = ask_has(s->x, OPT_AGAINST);
     if (!open_rival(s, workers, &r, &p))
         return false;
-    const char *first = r.model ? arena_printf(a, "lathe+%s", cli_get(s->x, OPT_OFFLOAD, "schedules")) : "lathe";
-    const char *second = r.model ? "lathe" : cli_get(s->x, OPT_AGAINST, ""),
+    const char *first = r.model ? arena_printf(a, "lathe+%s", ask_get(s->x, OPT_OFFLOAD, "schedules")) : "lathe";
+    const char *second = r.model ? "lathe" : ask_get(s->x, OPT_AGAINST, ""),
                *options = r.process ? reference_bench_options(s) : NULL;
     if (against)
         tell(s->x, rounds > 0 ? "running in turns" : "running in turns, 4 s or 10 rounds at least");
@@ -228,7 +230,7 @@ static bool bench(session *s, long rounds, double gap, long workers)
         diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
                   "the model quantises nothing: onnxruntime-exact is the same as onnxruntime");
     const double ratio = at(&theirs, 0.5) / at(&ours, 0.5);
-    if (cli_has(s->x, OPT_JSON))
+    if (ask_has(s->x, OPT_JSON))
         w_fmt(&s->x->out, "{\"ratio\": %.4f}\n", ratio);
     else
         w_fmt(&s->x->out, "ratio %.3f (%s / %s, medians)\n", ratio, second, first);
@@ -236,46 +238,46 @@ static bool bench(session *s, long rounds, double gap, long workers)
 }
 
 /* What runs in turns can be had. */
-static bool check_rival(const cli *x)
+static bool check_rival(const ask *x)
 {
     if (!reference_check(x, "onnxruntime|lathe|" REFERENCE_EXACT))
         return false;
-    if (!cli_has(x, OPT_AGAINST) || reference_is(x, "onnxruntime"))
+    if (!ask_has(x, OPT_AGAINST) || reference_is(x, "onnxruntime"))
         return true;
-    return cli_has(x, OPT_OFFLOAD) || cli_has(x, OPT_SCHEDULES) ||
-           cli_usage_error(x, "as in --offload xnnpack --against lathe, or --schedules FILE --against lathe",
+    return ask_has(x, OPT_OFFLOAD) || ask_has(x, OPT_SCHEDULES) ||
+           ask_usage_error(x, "as in --offload xnnpack --against lathe, or --schedules FILE --against lathe",
                            "--against lathe compares with the same model without --offload and --schedules");
 }
 
 /* Calls with pauses between them are timed one by one, here. */
-static bool read_gap(const cli *x, double *out)
+static bool read_gap(const ask *x, double *out)
 {
-    static const cli_option others[] = {OPT_OPERATORS, OPT_REMOTE};
+    static const ask_option others[] = {OPT_OPERATORS, OPT_REMOTE};
     long ms;
-    for (size_t i = 0; cli_has(x, OPT_GAP) && i < sizeof others / sizeof *others; i++)
-        if (cli_has(x, others[i]))
-            return cli_usage_error(x, "leave one of them out", "--gap times whole calls on this machine, and --%s "
-                                   "is given", help_option_name(others[i]));
-    if (!cli_number(x, OPT_GAP, 1, MOST_GAP, 0, &ms))
+    for (size_t i = 0; ask_has(x, OPT_GAP) && i < sizeof others / sizeof *others; i++)
+        if (ask_has(x, others[i]))
+            return ask_usage_error(x, "leave one of them out", "--gap times whole calls on this machine, and --%s "
+                                   "is given", ask_option_name(others[i]));
+    if (!ask_number(x, OPT_GAP, 1, MOST_GAP, 0, &ms))
         return false;
     *out = 1e-3 * (double)ms;
     return true;
 }
 
-bool cmd_bench(cli *x)
+bool cmd_bench(ask *x)
 {
     session s = {.x = x};
     long rounds, workers;
     double gap = 0;
     if (!check_rival(x) || !bench_check_profile(x) || !read_gap(x, &gap) ||
-        !cli_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !cli_workers(x, &workers))
+        !ask_number(x, OPT_REPEAT, 1, MOST_ROUNDS, 0, &rounds) || !ask_workers(x, &workers))
         return false;
-    if (cli_has(x, OPT_AGAINST))
+    if (ask_has(x, OPT_AGAINST))
         tell(x, "compiling the model and building its package");
     bool ok = session_open(x, &s);
     if (ok && workers < 0)
         workers = s.result.unit.target ? (long)s.result.unit.target->workers : 1;
-    ok = ok && (cli_has(x, OPT_OPERATORS) ? bench_profile(&s, rounds)
+    ok = ok && (ask_has(x, OPT_OPERATORS) ? bench_profile(&s, rounds)
                                             : bench(&s, rounds, gap, workers > 0 ? workers : 1));
     session_close(&s);
     return ok;

@@ -11,18 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool put_text(cli *x, const writer *w)
+static bool put_text(ask *x, const writer *w)
 {
-    const char *file = cli_get(x, OPT_OUT, "-");
+    const char *file = ask_get(x, OPT_OUT, "-");
     if (strcmp(file, "-") != 0)
         return compiler_write_file(x->c, file, w->data, w->len);
     w_str(&x->out, w->data);
     return true;
 }
 
-static bool put_report(cli *x, const artifact *a)
+static bool put_report(ask *x, const artifact *a)
 {
-    const char *file = cli_get(x, OPT_REPORT, NULL);
+    const char *file = ask_get(x, OPT_REPORT, NULL);
     for (uint32_t i = 0; file && i < a->files.len; i++)
         if (strcmp(a->files.data[i].path, "report.json") == 0)
             return compiler_write_file(x->c, file, a->files.data[i].data, a->files.data[i].len);
@@ -30,9 +30,9 @@ static bool put_report(cli *x, const artifact *a)
 }
 
 /* --html: the page of inspect. */
-static bool put_page(cli *x, const compile_result *r)
+static bool put_page(ask *x, const compile_result *r)
 {
-    const char *file = cli_get(x, OPT_HTML, NULL);
+    const char *file = ask_get(x, OPT_HTML, NULL);
     writer page;
     if (!file)
         return true;
@@ -41,17 +41,17 @@ static bool put_page(cli *x, const compile_result *r)
     return compiler_write_file(x->c, file, page.data, page.len);
 }
 
-static bool put_module(cli *x, const compile_result *r, const char *place)
+static bool put_module(ask *x, const compile_result *r, const char *place)
 {
     const artifact_file *f = &r->artifact.files.data[0];
     if (!compiler_write_file(x->c, place, f->data, f->len))
         return false;
-    if (!cli_has(x, OPT_QUIET))
+    if (!ask_has(x, OPT_QUIET))
         summary_print_module(&x->out, r, place);
     return true;
 }
 
-static bool put_result(cli *x, const compile_options *o, const compile_result *r)
+static bool put_result(ask *x, const compile_options *o, const compile_result *r)
 {
     writer w;
     writer_init(&w, &x->c->mem);
@@ -77,16 +77,16 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
     }
     if (strcmp(o->emit, "schedule") == 0)
         return prog_print_schedules(x->c, &w, r->prog, NULL) && put_text(x, &w);
-    const char *place = cli_get(x, OPT_OUT, NULL), *report = cli_get(x, OPT_REPORT, NULL);
-    const char *page = cli_get(x, OPT_HTML, NULL);
+    const char *place = ask_get(x, OPT_OUT, NULL), *report = ask_get(x, OPT_REPORT, NULL);
+    const char *page = ask_get(x, OPT_HTML, NULL);
     if (r->artifact.is_file)
         return put_module(x, r, place);
     if ((report && !compiler_may_write(x->c, report)) || (page && !compiler_may_write(x->c, page)) ||
         !artifact_write(x->c, &r->artifact, place, true) || !put_report(x, &r->artifact) || !put_page(x, r))
         return false;
-    if (cli_has(x, OPT_JSON))
+    if (ask_has(x, OPT_JSON))
         summary_print_json(&x->out, r, place);
-    else if (!cli_has(x, OPT_QUIET))
+    else if (!ask_has(x, OPT_QUIET))
         summary_print(&x->out, r, place);
     return true;
 }
@@ -94,16 +94,16 @@ static bool put_result(cli *x, const compile_options *o, const compile_result *r
 /* --- computations for the accelerator --- */
 
 /* NAME of --module-name, of the remark before the computation, or of the file; as a name of C. */
-static const char *accelerated_name(cli *x, const computation *t, const char *file)
+static const char *accelerated_name(ask *x, const computation *t, const char *file)
 {
     const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
     const char *stem = arena_strndup(&x->c->mem, base, strcspn(base, "."));
-    const char *name = cli_get(x, OPT_MODULE_NAME, t->name ? t->name : *stem && *stem != '-' ? stem : "computation");
+    const char *name = ask_get(x, OPT_MODULE_NAME, t->name ? t->name : *stem && *stem != '-' ? stem : "computation");
     return codegen_c_identifier(&x->c->mem, name);
 }
 
 /* A header with the declaration, as a folder holds it. */
-static const char *accelerated_header(cli *x, const tir_func *f, const char *name, bool capture)
+static const char *accelerated_header(ask *x, const tir_func *f, const char *name, bool capture)
 {
     writer w;
     writer_init(&w, &x->c->mem);
@@ -120,19 +120,19 @@ static const char *accelerated_header(cli *x, const tir_func *f, const char *nam
 }
 
 /* One file of C, or a folder with it and its header. */
-static bool compile_accelerated(cli *x, const char *file, const compile_options *o)
+static bool compile_accelerated(ask *x, const char *file, const compile_options *o)
 {
     compiler *c = x->c;
     computation t;
     tir_func *f;
     span bytes;
     writer w;
-    const char *place = cli_get(x, OPT_OUT, "-");
-    const bool capture = cli_has(x, OPT_CAPTURE);
+    const char *place = ask_get(x, OPT_OUT, "-");
+    const bool capture = ask_has(x, OPT_CAPTURE);
     const size_t n = strlen(place);
     writer_init(&w, &c->mem);
     if (strcmp(o->emit, "c") != 0 && strcmp(o->emit, "tir") != 0)
-        return cli_usage_error(x, "it takes c and tir here", "--target vta --emit %s: that cannot be made", o->emit);
+        return ask_usage_error(x, "it takes c and tir here", "--target vta --emit %s: that cannot be made", o->emit);
     if (o->n_schedules > 0)
         return computation_refuses_schedules(c, file);
     if (!compiler_read_file(c, file, &bytes) || !computation_read(c, file, bytes, o->schedule, &t))
@@ -147,7 +147,7 @@ static bool compile_accelerated(cli *x, const char *file, const compile_options 
     if (!(capture ? vta_code_print_capture(c, &w, f, name) : vta_code_print_jit(c, &w, f, name, true)))
         return false;
     if (strcmp(place, "-") == 0 || (n > 2 && strcmp(place + n - 2, ".c") == 0))
-        return cli_is_file(x, OPT_OUT) && put_text(x, &w);
+        return ask_is_file(x, OPT_OUT) && put_text(x, &w);
     const char *header = accelerated_header(x, f, name, capture);
     artifact a = {0};
     vec_push(&c->mem, &a.files, ((artifact_file){arena_printf(&c->mem, "%s.c", name), w.data, w.len, false}));
@@ -156,61 +156,61 @@ static bool compile_accelerated(cli *x, const char *file, const compile_options 
 }
 
 /* Options of packages have no meaning here. */
-static bool check_accelerated(cli *x)
+static bool check_accelerated(ask *x)
 {
     static const struct {
-        cli_option option;
+        ask_option option;
         const char *name;
     } none[] = {{OPT_PORT, "port"}, {OPT_CONSTANTS, "constants"}, {OPT_REPORT, "report"}, {OPT_JSON, "json"},
                 {OPT_HTML, "html"}, {OPT_WITH_INTERPRETER, "with-interpreter"}, {OPT_WORKERS, "workers"}};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        if (cli_has(x, none[i].option))
-            return cli_usage_error(x, "leave it out", "--%s has no effect on C for the accelerator", none[i].name);
+        if (ask_has(x, none[i].option))
+            return ask_usage_error(x, "leave it out", "--%s has no effect on C for the accelerator", none[i].name);
     return true;
 }
 
-bool cmd_compile(cli *x)
+bool cmd_compile(ask *x)
 {
-    const char *model = cli_model(x);
+    const char *model = ask_model(x);
     compile_options o;
     compile_result r;
     writer dump;
-    if (!model || !cli_compile_options(x, false, &o))
+    if (!model || !ask_compile_options(x, false, &o))
         return false;
     bool is_computation = false;
     if (o.vta && !pipeline_is_computation(x->c, model, &o, &is_computation))
         return false;
     if (is_computation)
         return check_accelerated(x) && compile_accelerated(x, model, &o);
-    if (!o.vta && cli_has(x, OPT_CAPTURE))
-        return cli_usage_error(x, "add --target vta, or leave it out", "--capture is for the accelerator");
+    if (!o.vta && ask_has(x, OPT_CAPTURE))
+        return ask_usage_error(x, "add --target vta, or leave it out", "--capture is for the accelerator");
     bool package = strcmp(o.emit, "c") == 0, module = strcmp(o.emit, "module") == 0;
-    if (package && !cli_has(x, OPT_OUT))
-        return cli_usage_error(x, "as in: lathe compile model.onnx -o out", "no folder for the package is given");
-    if (module && strcmp(cli_get(x, OPT_OUT, "-"), "-") == 0)
-        return cli_usage_error(x, "as in: lathe compile model.onnx --emit module -o model.so",
+    if (package && !ask_has(x, OPT_OUT))
+        return ask_usage_error(x, "as in: lathe compile model.onnx -o out", "no folder for the package is given");
+    if (module && strcmp(ask_get(x, OPT_OUT, "-"), "-") == 0)
+        return ask_usage_error(x, "as in: lathe compile model.onnx --emit module -o model.so",
                                "no file for the module is given");
-    if (!module && cli_has(x, OPT_WITH_INTERPRETER))
-        return cli_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
-    if (!package && cli_has(x, OPT_JSON))
-        return cli_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
+    if (!module && ask_has(x, OPT_WITH_INTERPRETER))
+        return ask_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
+    if (!package && ask_has(x, OPT_JSON))
+        return ask_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
                                o.emit);
-    if (!package && cli_has(x, OPT_REPORT))
-        return cli_usage_error(x, "leave --report or --emit out", "--report is for packages, and --emit %s makes none",
+    if (!package && ask_has(x, OPT_REPORT))
+        return ask_usage_error(x, "leave --report or --emit out", "--report is for packages, and --emit %s makes none",
                                o.emit);
-    if (!package && cli_has(x, OPT_HTML))
-        return cli_usage_error(x, "leave --html or --emit out", "--html is for packages, and --emit %s makes none",
+    if (!package && ask_has(x, OPT_HTML))
+        return ask_usage_error(x, "leave --html or --emit out", "--html is for packages, and --emit %s makes none",
                                o.emit);
-    if ((!package && !cli_is_file(x, OPT_OUT)) || !cli_is_file(x, OPT_REPORT) || !cli_is_file(x, OPT_HTML))
+    if ((!package && !ask_is_file(x, OPT_OUT)) || !ask_is_file(x, OPT_REPORT) || !ask_is_file(x, OPT_HTML))
         return false;
-    if (package && !artifact_check_place(x->c, cli_get(x, OPT_OUT, ""), model))
+    if (package && !artifact_check_place(x->c, ask_get(x, OPT_OUT, ""), model))
         return false;
     writer_init(&dump, &x->c->mem);
-    o.print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
+    o.print_after_all = ask_has(x, OPT_PRINT_AFTER_ALL);
     o.dump = &dump;
     o.proof = true;
     bool ok = pipeline_compile(x->c, model, &o, &r);
-    progress_hide(x->progress);
+    progress_hide(x->c);
     if (dump.len > 0)
         fwrite(dump.data, 1, dump.len, stderr);
     return ok && put_result(x, &o, &r);

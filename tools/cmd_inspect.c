@@ -212,7 +212,7 @@ static void show_json(writer *w, const compile_result *r)
 }
 
 /* "input  image: f32[1, 1, 8, 8]" for each of them; extents that a run decides by their names. */
-static void list_tensors(cli *x, const char *kind, const run_tensor *list, uint32_t n)
+static void list_tensors(ask *x, const char *kind, const run_tensor *list, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         w_fmt(&x->out, "%s %s: %s[", kind, cli_shown(x, list[i].name), dtype_name(list[i].dt));
@@ -228,12 +228,12 @@ static void list_tensors(cli *x, const char *kind, const run_tensor *list, uint3
 }
 
 /* A package or a module: what its report says. */
-static bool inspect_report(cli *x, const run_report *r)
+static bool inspect_report(ask *x, const run_report *r)
 {
     static const char *const heads[] = {"op", "layer", "tasks", "on", "operators"};
-    if (cli_has(x, OPT_HTML))
-        return cli_usage_error(x, "name the model instead", "pictures are made from a model");
-    if (cli_has(x, OPT_JSON)) {
+    if (ask_has(x, OPT_HTML))
+        return ask_usage_error(x, "name the model instead", "pictures are made from a model");
+    if (ask_has(x, OPT_JSON)) {
         w_str(&x->out, r->text);
         return true;
     }
@@ -262,7 +262,7 @@ static bool inspect_report(cli *x, const run_report *r)
     return true;
 }
 
-static bool inspect_module(cli *x, const char *path)
+static bool inspect_module(ask *x, const char *path)
 {
     run_model m;
     const run_module_options o = {.workers = 1, .only_look = true};
@@ -275,18 +275,18 @@ static bool inspect_module(cli *x, const char *path)
 }
 
 /* A profile belongs to the operators that this compile has: the same model, target and options. */
-static bool fits(cli *x, const profile_page *p, const compile_result *r)
+static bool fits(ask *x, const profile_page *p, const compile_result *r)
 {
     bool same = p->n == r->plan.problem->ops.len;
     for (uint32_t i = 0; same && i < p->n; i++)
         same = strcmp(p->rows[i].kernel, r->plan.problem->ops.data[i].step->kernel->name) == 0;
-    return same || cli_usage_error(x, "profile it with the options of this command", "--profile: '%.200s' is of other "
-                                   "operators", cli_get(x, OPT_PAGE_PROFILE, ""));
+    return same || ask_usage_error(x, "profile it with the options of this command", "--profile: '%.200s' is of other "
+                                   "operators", ask_get(x, OPT_PAGE_PROFILE, ""));
 }
 
-static bool write_page(cli *x, const compile_result *r, const char *html)
+static bool write_page(ask *x, const compile_result *r, const char *html)
 {
-    const char *file = cli_get(x, OPT_PAGE_PROFILE, NULL);
+    const char *file = ask_get(x, OPT_PAGE_PROFILE, NULL);
     profile_page p;
     writer page;
     if (file && (!profile_read(x->c, file, &p) || !fits(x, &p, r)))
@@ -296,17 +296,17 @@ static bool write_page(cli *x, const compile_result *r, const char *html)
     return compiler_write_file(x->c, html, page.data, page.len);
 }
 
-bool cmd_inspect(cli *x)
+bool cmd_inspect(ask *x)
 {
-    const char *model = cli_model(x), *html = cli_get(x, OPT_HTML, NULL);
+    const char *model = ask_model(x), *html = ask_get(x, OPT_HTML, NULL);
     compile_options o;
     compile_result r;
     run_report report;
     bool module;
-    if (!model || !cli_compile_options(x, false, &o) || !cli_is_file(x, OPT_HTML))
+    if (!model || !ask_compile_options(x, false, &o) || !ask_is_file(x, OPT_HTML))
         return false;
-    if (cli_has(x, OPT_PAGE_PROFILE) && !html)
-        return cli_usage_error(x, "as in --html page.html --profile profile.json", "--profile goes with --html");
+    if (ask_has(x, OPT_PAGE_PROFILE) && !html)
+        return ask_usage_error(x, "as in --html page.html --profile profile.json", "--profile goes with --html");
     if (file_is_dir(model))
         return format_folder(x->c, o.verb, model) && run_read_report(x->c, model, &report) &&
                inspect_report(x, &report);
@@ -316,7 +316,7 @@ bool cmd_inspect(cli *x)
         return inspect_module(x, model);
     if (!pipeline_compile(x->c, model, &o, &r))
         return false;
-    if (cli_has(x, OPT_JSON))
+    if (ask_has(x, OPT_JSON))
         show_json(&x->out, &r);
     else if (!html)
         show_table(&x->out, &r);

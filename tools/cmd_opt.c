@@ -19,12 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool opt_graph(cli *x, const char *file, span s, const compile_options *how, writer *out)
+static bool opt_graph(ask *x, const char *file, span s, const compile_options *how, writer *out)
 {
     graph_module *m;
     const char *passes;
     stage_fn stage; /* what follows the passes on the graph; NULL: nothing */
-    if (!stage_take(x->c, cli_get(x, OPT_PASSES, NULL), &stage, &passes))
+    if (!stage_take(x->c, ask_get(x, OPT_PASSES, NULL), &stage, &passes))
         return false;
     pass_options o = {.target = how->target ? how->target : target_default(),
                       .opt_level = how->opt_level,
@@ -34,7 +34,7 @@ static bool opt_graph(cli *x, const char *file, span s, const compile_options *h
                       .no_integers = !how->integers && !passes && !(how->target && how->target->integers),
                       .quantised_ends = how->quantised_ends,
                       .requant = (graph_requant)how->requant,
-                      .print_after_all = cli_has(x, OPT_PRINT_AFTER_ALL),
+                      .print_after_all = ask_has(x, OPT_PRINT_AFTER_ALL),
                       .verify = true,
                       .dump = out};
     if (!graph_parse(x->c, file, (const char *)s.data, s.len, &m))
@@ -53,23 +53,23 @@ static bool opt_graph(cli *x, const char *file, span s, const compile_options *h
 }
 
 /* Loop passes by name, those that are disabled left out, with the debug flag. */
-static bool loop_passes(cli *x, const char *usual, const char **out)
+static bool loop_passes(ask *x, const char *usual, const char **out)
 {
     long flag;
-    tir_build_config b = {.passes = cli_get(x, OPT_PASSES, usual), .disabled = cli_get(x, OPT_DISABLE_PASS, NULL)};
+    tir_build_config b = {.passes = ask_get(x, OPT_PASSES, usual), .disabled = ask_get(x, OPT_DISABLE_PASS, NULL)};
     *out = b.passes;
-    if (!cli_has(x, OPT_DISABLE_PASS) && !cli_has(x, OPT_DEBUG_FLAG))
+    if (!ask_has(x, OPT_DISABLE_PASS) && !ask_has(x, OPT_DEBUG_FLAG))
         return true;
-    if (!cli_number(x, OPT_DEBUG_FLAG, 0, 62, 0, &flag))
+    if (!ask_number(x, OPT_DEBUG_FLAG, 0, 62, 0, &flag))
         return false;
     b.debug_flag = flag;
     return tir_build_config_passes(x->c, &b, out);
 }
 
-static bool opt_loops(cli *x, const char *file, span s, const compile_options *how, writer *out)
+static bool opt_loops(ask *x, const char *file, span s, const compile_options *how, writer *out)
 {
     tir_module *m;
-    bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
+    bool after_all = ask_has(x, OPT_PRINT_AFTER_ALL);
     const char *passes;
     if (!loop_passes(x, NULL, &passes) || !tir_parse(x->c, file, (const char *)s.data, s.len, &m))
         return false;
@@ -87,7 +87,7 @@ static bool opt_loops(cli *x, const char *file, span s, const compile_options *h
 
 /* --- computations: one, or what `compile --emit schedule` prints of a model --- */
 
-static bool print_section(cli *x, const computation *t, writer *out)
+static bool print_section(ask *x, const computation *t, writer *out)
 {
     te_graph *g;
     if (!te_parse(x->c, t->file, (const char *)t->text.data, t->text.len, &g))
@@ -96,24 +96,24 @@ static bool print_section(cli *x, const computation *t, writer *out)
     return true;
 }
 
-static bool opt_computations(cli *x, const char *file, span s, const compile_options *o, writer *out)
+static bool opt_computations(ask *x, const char *file, span s, const compile_options *o, writer *out)
 {
     compiler *c = x->c;
     tir_module m = {.c = c};
-    const char *how = cli_get(x, OPT_LOWER, NULL), *other = cli_get(x, OPT_SCHEDULE, NULL);
-    bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL), vta = how && strcmp(how, "vta") == 0;
+    const char *how = ask_get(x, OPT_LOWER, NULL), *other = ask_get(x, OPT_SCHEDULE, NULL);
+    bool after_all = ask_has(x, OPT_PRINT_AFTER_ALL), vta = how && strcmp(how, "vta") == 0;
     const char *passes;
     const char *usual = vta ? tir_vta_passes : tir_plain_passes;
-    if (cli_choice(x, OPT_LOWER, NULL, "plain") < 0 || !loop_passes(x, usual, &passes))
+    if (ask_choice(x, OPT_LOWER, NULL, "plain") < 0 || !loop_passes(x, usual, &passes))
         return false;
     for (size_t at = 0; at < s.len;) {
         computation t = computation_take(c, file, s, &at);
         tir_func *f;
         bool alone = m.funcs.len == 0 && at == s.len;
-        if (t.schedule.data && cli_has(x, OPT_SCHEDULE))
+        if (t.schedule.data && ask_has(x, OPT_SCHEDULE))
             return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                               "%s holds a schedule, and --schedule gives another", file);
-        if (!how && !cli_has(x, OPT_SCHEDULE) && !t.schedule.data && alone)
+        if (!how && !ask_has(x, OPT_SCHEDULE) && !t.schedule.data && alone)
             return print_section(x, &t, out);
         const char *name = alone ? "main" : t.name ? t.name : arena_printf(&c->mem, "kernel_%u", m.funcs.len);
         if (other)
@@ -127,18 +127,18 @@ static bool opt_computations(cli *x, const char *file, span s, const compile_opt
         tir_print(out, &m);
     if (!tir_run_passes(c, &m, passes, after_all, out))
         return false;
-    for (uint32_t i = 0; i < m.funcs.len && vta && !cli_has(x, OPT_PASSES); i++)
+    for (uint32_t i = 0; i < m.funcs.len && vta && !ask_has(x, OPT_PASSES); i++)
         computation_warn_of_host(c, m.funcs.data[i]);
     if (!after_all)
         tir_print(out, &m);
     return true;
 }
 
-static bool opt_program(cli *x, const char *file, span s, const compile_options *how, writer *out)
+static bool opt_program(ask *x, const char *file, span s, const compile_options *how, writer *out)
 {
     prog_module *m;
-    bool after_all = cli_has(x, OPT_PRINT_AFTER_ALL);
-    const char *passes = cli_get(x, OPT_PASSES, NULL);
+    bool after_all = ask_has(x, OPT_PRINT_AFTER_ALL);
+    const char *passes = ask_get(x, OPT_PASSES, NULL);
     if (!prog_parse(x->c, file, (const char *)s.data, s.len, &m) ||
         !prog_run_passes(x->c, m, passes, how->opt_level, after_all, out))
         return false;
@@ -147,7 +147,7 @@ static bool opt_program(cli *x, const char *file, span s, const compile_options 
     return true;
 }
 
-static bool opt_plan(cli *x, const char *file, span s, writer *out)
+static bool opt_plan(ask *x, const char *file, span s, writer *out)
 {
     plan_problem *p;
     plan made;
@@ -158,19 +158,19 @@ static bool opt_plan(cli *x, const char *file, span s, writer *out)
     return true;
 }
 
-bool cmd_opt(cli *x)
+bool cmd_opt(ask *x)
 {
-    const char *file = cli_model(x);
+    const char *file = ask_model(x);
     compile_options o;
     span s;
     file_format format;
     writer out;
-    if (!file || !cli_compile_options(x, false, &o) || !cli_is_file(x, OPT_OUT))
+    if (!file || !ask_compile_options(x, false, &o) || !ask_is_file(x, OPT_OUT))
         return false;
     if (!format_read(x->c, o.verb, file, &s, &format))
         return false;
     writer_init(&out, &x->c->mem);
-    if (format != FORMAT_COMPUTATION && (cli_has(x, OPT_SCHEDULE) || cli_has(x, OPT_LOWER))) {
+    if (format != FORMAT_COMPUTATION && (ask_has(x, OPT_SCHEDULE) || ask_has(x, OPT_LOWER))) {
         diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(),
                    "--schedule and --lower are for computations, and %s starts with no placeholder, compute or symbol",
                    file);
@@ -178,7 +178,7 @@ bool cmd_opt(cli *x)
         return false;
     }
     bool loops = format == FORMAT_COMPUTATION || format == FORMAT_LOOPS;
-    if (!loops && (cli_has(x, OPT_DISABLE_PASS) || cli_has(x, OPT_DEBUG_FLAG)))
+    if (!loops && (ask_has(x, OPT_DISABLE_PASS) || ask_has(x, OPT_DEBUG_FLAG)))
         return diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(),
                           "--disable-pass and --debug-flag are for passes on loops, and %s holds none", file);
     bool ok = format == FORMAT_LOOPS         ? opt_loops(x, file, s, &o, &out)
@@ -186,7 +186,7 @@ bool cmd_opt(cli *x)
               : format == FORMAT_PROGRAM     ? opt_program(x, file, s, &o, &out)
               : format == FORMAT_PLAN        ? opt_plan(x, file, s, &out)
                                              : opt_graph(x, file, s, &o, &out);
-    const char *to = cli_get(x, OPT_OUT, NULL);
+    const char *to = ask_get(x, OPT_OUT, NULL);
     if (ok && to)
         ok = compiler_write_file(x->c, to, out.data, out.len);
     else

@@ -5,7 +5,7 @@
 #include "driver/format.h"
 #include "graph/graph.h"
 #include "quantize/quantize.h"
-#include "samples.h"
+#include "api/samples.h"
 #include "table.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ typedef struct loss {
 } loss;
 
 typedef struct quantize_run {
-    cli *x;
+    ask *x;
     compiler *c;
     compile_options options;
     const char *scratch;
@@ -100,7 +100,8 @@ static bool open_quantizer(quantize_run *r, span bytes, const char *path, quanti
 static bool calibrate(quantize_run *r, samples *from)
 {
     bool more = true;
-    compiler_progress(r->c, "calibrating", 0, 0);
+    if (!compiler_progress(r->c, "calibrating", 0, 0))
+        return false;
     while (more) {
         if (!samples_next(from, &r->plain.m, &more) || (more && !run_call(r->c, &r->plain.m)))
             return false;
@@ -184,7 +185,8 @@ static void warn_of_strangers(quantize_run *r)
 static bool evaluate(quantize_run *r, samples *from)
 {
     bool more = true;
-    compiler_progress(r->c, "comparing", 0, 0);
+    if (!compiler_progress(r->c, "comparing", 0, 0))
+        return false;
     r->losses = arena_array(&r->c->mem, loss, r->q.values.len + 1u);
     memset(r->losses, 0, (r->q.values.len + 1u) * sizeof *r->losses);
     for (;;) {
@@ -310,7 +312,7 @@ static void show_json(quantize_run *r)
 
 static bool read_labels(quantize_run *r)
 {
-    const char *path = cli_get(r->x, OPT_LABELS, NULL);
+    const char *path = ask_get(r->x, OPT_LABELS, NULL);
     run_tensor *t = &r->labels;
     r->has_labels = path != NULL;
     if (!path)
@@ -328,32 +330,32 @@ static bool read_labels(quantize_run *r)
 
 static bool read_options(quantize_run *r, quantize_options *o)
 {
-    cli *x = r->x;
-    int scheme = cli_choice(x, OPT_FOR, NULL, "cpu"), method = cli_choice(x, OPT_METHOD, NULL, "minmax");
+    ask *x = r->x;
+    int scheme = ask_choice(x, OPT_FOR, NULL, "cpu"), method = ask_choice(x, OPT_METHOD, NULL, "minmax");
     *o = (quantize_options){.shifts = scheme == 1, .method = (histogram_method)method};
     o->skips = x->values[OPT_SKIP].data;
     o->n_skips = x->values[OPT_SKIP].len;
-    if (scheme < 0 || method < 0 || !cli_real(x, OPT_PERCENTILE, 99.99, &o->percentile) ||
-        !cli_workers(x, &r->workers) || !cli_compile_options(x, true, &r->options))
+    if (scheme < 0 || method < 0 || !ask_real(x, OPT_PERCENTILE, 99.99, &o->percentile) ||
+        !ask_workers(x, &r->workers) || !ask_compile_options(x, true, &r->options))
         return false;
     if (!(o->percentile > 50 && o->percentile <= 100))
-        return cli_usage_error(x, "as in --percentile 99.9", "--percentile: a number above 50, at most 100");
-    if (cli_has(x, OPT_PERCENTILE) && o->method != HISTOGRAM_PERCENTILE)
-        return cli_usage_error(x, "add --method percentile, or leave it out",
+        return ask_usage_error(x, "as in --percentile 99.9", "--percentile: a number above 50, at most 100");
+    if (ask_has(x, OPT_PERCENTILE) && o->method != HISTOGRAM_PERCENTILE)
+        return ask_usage_error(x, "add --method percentile, or leave it out",
                                "--percentile is for --method percentile");
-    if (!cli_get(x, OPT_OUT, NULL))
-        return cli_usage_error(x, "as in -o q.onnx", "quantize needs -o OUT");
-    if (!cli_has(x, OPT_DATA) && !cli_has(x, OPT_CALIBRATE))
-        return cli_usage_error(x, "as in --data samples.npy", "quantize needs data: --calibrate or --data");
-    if (cli_has(x, OPT_LABELS) && !cli_has(x, OPT_DATA))
-        return cli_usage_error(x, "give the samples that they are of", "--labels needs --data");
-    return cli_is_file(x, OPT_OUT);
+    if (!ask_get(x, OPT_OUT, NULL))
+        return ask_usage_error(x, "as in -o q.onnx", "quantize needs -o OUT");
+    if (!ask_has(x, OPT_DATA) && !ask_has(x, OPT_CALIBRATE))
+        return ask_usage_error(x, "as in --data samples.npy", "quantize needs data: --calibrate or --data");
+    if (ask_has(x, OPT_LABELS) && !ask_has(x, OPT_DATA))
+        return ask_usage_error(x, "give the samples that they are of", "--labels needs --data");
+    return ask_is_file(x, OPT_OUT);
 }
 
 static bool quantize(quantize_run *r, const char *path, const char *out)
 {
     compiler *c = r->c;
-    const char *data = cli_get(r->x, OPT_DATA, NULL), *from = cli_get(r->x, OPT_CALIBRATE, data);
+    const char *data = ask_get(r->x, OPT_DATA, NULL), *from = ask_get(r->x, OPT_CALIBRATE, data);
     quantize_options o;
     samples calibration, evaluation;
     file_format format;
@@ -365,22 +367,22 @@ static bool quantize(quantize_run *r, const char *path, const char *out)
         !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantised", shown, &r->quantized) ||
         !evaluate(r, &evaluation) || !compiler_write_file(c, out, quantized.data, quantized.len))
         return false;
-    if (cli_has(r->x, OPT_JSON))
+    if (ask_has(r->x, OPT_JSON))
         show_json(r);
-    else if (!cli_has(r->x, OPT_QUIET))
+    else if (!ask_has(r->x, OPT_QUIET))
         show_text(r);
     return true;
 }
 
-bool cmd_quantize(cli *x)
+bool cmd_quantize(ask *x)
 {
     quantize_run *r = arena_new(&x->c->mem, quantize_run);
     *r = (quantize_run){.x = x, .c = x->c};
-    const char *path = cli_model(x);
+    const char *path = ask_model(x);
     if (!path)
         return false;
     r->scratch = process_temp_dir(x->c);
-    bool ok = r->scratch && quantize(r, path, cli_get(x, OPT_OUT, NULL));
+    bool ok = r->scratch && quantize(r, path, ask_get(x, OPT_OUT, NULL));
     run_close(&r->plain.m);
     run_close(&r->quantized.m);
     if (r->scratch)

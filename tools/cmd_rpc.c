@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe rpc-server and rpc-tracker: the command line of runtime/rpc. */
 #include "cli.h"
-#include "remote.h"
+#include "api/remote.h"
 
 #include "base/file.h"
 #include "driver/run.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_PORT = 65535, MOST_SESSIONS = 1024, MOST_SECONDS = 2000000 };
 
-static bool failed(cli *x, const lathe_error *e)
+static bool failed(ask *x, const lathe_error *e)
 {
     diag_code code = e->code == LATHE_E_ARGUMENT ? DIAG_USAGE : DIAG_ENVIRONMENT;
     return diag_error(&x->c->diags, code, src_loc_none(), "%s", e->message);
@@ -21,45 +21,45 @@ static bool failed(cli *x, const lathe_error *e)
 
 static void log_line(void *user, const char *line)
 {
-    const cli *x = user;
-    fprintf(stderr, "%s: %s\n", help_verb_name(x->verb), line);
+    const ask *x = user;
+    fprintf(stderr, "%s: %s\n", ask_verb_name(x->verb), line);
 }
 
 /* At once, for who waits for it; so it does not go the way of what verbs print. */
 static void ready(void *user, const char *host, uint16_t port)
 {
-    const cli *x = user;
-    printf("%s listens on %s:%u\n", help_verb_name(x->verb), host, (unsigned)port);
+    const ask *x = user;
+    printf("%s listens on %s:%u\n", ask_verb_name(x->verb), host, (unsigned)port);
     (void)fflush(stdout);
 }
 
-static bool read_token(const cli *x, const char **out)
+static bool read_token(const ask *x, const char **out)
 {
-    const char *path = cli_get(x, OPT_TOKEN_FILE, NULL);
+    const char *path = ask_get(x, OPT_TOKEN_FILE, NULL);
     *out = NULL;
     return !path || remote_token(x->c, path, out);
 }
 
-static bool ports(const cli *x, long otherwise, uint16_t *first, uint16_t *last)
+static bool ports(const ask *x, long otherwise, uint16_t *first, uint16_t *last)
 {
     long a, b;
-    if (!cli_number(x, OPT_LISTEN_PORT, 0, MOST_PORT, otherwise, &a) ||
-        !cli_number(x, OPT_PORT_END, a, MOST_PORT, a, &b))
+    if (!ask_number(x, OPT_LISTEN_PORT, 0, MOST_PORT, otherwise, &a) ||
+        !ask_number(x, OPT_PORT_END, a, MOST_PORT, a, &b))
         return false;
     *first = (uint16_t)a;
     *last = (uint16_t)b;
     return true;
 }
 
-static bool server_limits(const cli *x, lathe_rpc_server_options *o)
+static bool server_limits(const ask *x, lathe_rpc_server_options *o)
 {
     long sessions, seconds, cores, packet, memory, files;
-    if (!cli_number(x, OPT_SESSIONS, 1, MOST_SESSIONS, 0, &sessions) ||
-        !cli_number(x, OPT_SESSION_SECONDS, 1, MOST_SECONDS, 0, &seconds) ||
-        !cli_number(x, OPT_CORES, 1, MOST_SESSIONS, 0, &cores) ||
-        !cli_number(x, OPT_MAX_PACKET, 4096, INT64_MAX, 0, &packet) ||
-        !cli_number(x, OPT_MAX_MEMORY, 4096, INT64_MAX, 0, &memory) ||
-        !cli_number(x, OPT_MAX_FILES, 4096, INT64_MAX, 0, &files))
+    if (!ask_number(x, OPT_SESSIONS, 1, MOST_SESSIONS, 0, &sessions) ||
+        !ask_number(x, OPT_SESSION_SECONDS, 1, MOST_SECONDS, 0, &seconds) ||
+        !ask_number(x, OPT_CORES, 1, MOST_SESSIONS, 0, &cores) ||
+        !ask_number(x, OPT_MAX_PACKET, 4096, INT64_MAX, 0, &packet) ||
+        !ask_number(x, OPT_MAX_MEMORY, 4096, INT64_MAX, 0, &memory) ||
+        !ask_number(x, OPT_MAX_FILES, 4096, INT64_MAX, 0, &files))
         return false;
     o->sessions = (uint32_t)sessions;
     o->session_seconds = (uint32_t)seconds;
@@ -70,32 +70,32 @@ static bool server_limits(const cli *x, lathe_rpc_server_options *o)
     return true;
 }
 
-static bool no_arguments(const cli *x)
+static bool no_arguments(const ask *x)
 {
-    return x->args.len == 0 || cli_usage_error(x, NULL, "'%s' takes no argument, and '%.100s' is one",
-                                               help_verb_name(x->verb), x->args.data[0]);
+    return x->args.len == 0 || ask_usage_error(x, NULL, "'%s' takes no argument, and '%.100s' is one",
+                                               ask_verb_name(x->verb), x->args.data[0]);
 }
 
 /* What is open to more than this machine is open to all who reach it. */
-static void warn_of_open_door(const cli *x, const char *host, const char *secret)
+static void warn_of_open_door(const ask *x, const char *host, const char *secret)
 {
     static const char *const own[] = {"127.0.0.1", "localhost", "::1"};
     bool closed = secret || !host;
     for (size_t i = 0; i < sizeof own / sizeof *own && !closed; i++)
         closed = strcmp(host, own[i]) == 0;
     if (!closed)
-        fprintf(stderr, "%s: without --token-file, who reaches %s may run programs here\n", help_verb_name(x->verb),
+        fprintf(stderr, "%s: without --token-file, who reaches %s may run programs here\n", ask_verb_name(x->verb),
                 host);
 }
 
-static bool serve(cli *x, lathe_rpc_server_options *o)
+static bool serve(ask *x, lathe_rpc_server_options *o)
 {
     lathe_error e = {0};
     lathe_loops *loops;
     if (lathe_loops_create(x->c->mem.out_of_memory, x->c->mem.context, &loops, &e) != LATHE_OK)
         return failed(x, &e);
     const lathe_options vm = {.size = sizeof vm,
-                              .no_jit = cli_has(x, OPT_NO_JIT),
+                              .no_jit = ask_has(x, OPT_NO_JIT),
                               .interpret = lathe_loops_interpret,
                               .interpret_user = loops};
     o->vm = &vm;
@@ -104,16 +104,16 @@ static bool serve(cli *x, lathe_rpc_server_options *o)
     return ok;
 }
 
-bool cmd_rpc_server(cli *x)
+bool cmd_rpc_server(ask *x)
 {
     lathe_rpc_server_options o = {.size = sizeof o,
-                                  .host = cli_get(x, OPT_LISTEN, NULL),
-                                  .key = cli_get(x, OPT_KEY, NULL),
-                                  .address = cli_get(x, OPT_ADDRESS, NULL),
-                                  .log = cli_has(x, OPT_QUIET) ? NULL : log_line,
+                                  .host = ask_get(x, OPT_LISTEN, NULL),
+                                  .key = ask_get(x, OPT_KEY, NULL),
+                                  .address = ask_get(x, OPT_ADDRESS, NULL),
+                                  .log = ask_has(x, OPT_QUIET) ? NULL : log_line,
                                   .ready = ready,
                                   .user = x};
-    const char *tracker = cli_get(x, OPT_TRACKER, NULL);
+    const char *tracker = ask_get(x, OPT_TRACKER, NULL);
     if (!no_arguments(x) || !read_token(x, &o.token) || !ports(x, 9090, &o.port, &o.port_end) ||
         !server_limits(x, &o) ||
         (tracker && !remote_address(x, "tracker", tracker, &o.tracker_host, &o.tracker_port)))
@@ -126,12 +126,12 @@ bool cmd_rpc_server(cli *x)
     return ok;
 }
 
-bool cmd_rpc_tracker(cli *x)
+bool cmd_rpc_tracker(ask *x)
 {
     lathe_error e = {0};
     lathe_rpc_tracker_options o = {.size = sizeof o,
-                                   .host = cli_get(x, OPT_LISTEN, NULL),
-                                   .log = cli_has(x, OPT_QUIET) ? NULL : log_line,
+                                   .host = ask_get(x, OPT_LISTEN, NULL),
+                                   .log = ask_has(x, OPT_QUIET) ? NULL : log_line,
                                    .ready = ready,
                                    .user = x};
     if (!no_arguments(x) || !read_token(x, &o.token) || !ports(x, 9190, &o.port, &o.port_end))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe run: the outputs of a model, shown or stored. */
-#include "session.h"
+#include "shown.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/json_out.h"
 
-static void show(cli *x, const run_tensor *t)
+static void show(ask *x, const run_tensor *t)
 {
     writer *w = &x->out;
     size_t size = dtype_bytes(t->dt);
@@ -69,7 +69,7 @@ static void show_json(writer *w, const run_model *m)
 }
 
 /* The file name of output i without its suffix: names that would fall together get _1, _2, ... */
-static const char *stem(cli *x, const char **used, uint32_t i, const char *wanted)
+static const char *stem(ask *x, const char **used, uint32_t i, const char *wanted)
 {
     const char *base = tensor_file_name(&x->c->mem, wanted), *name = base;
     for (uint32_t k = 1, j = 0; j < i; j++)
@@ -82,7 +82,7 @@ static const char *stem(cli *x, const char **used, uint32_t i, const char *wante
 
 /* The folder comes when all names are there: where memory is lacking for these, nothing was begun. One that was made
  * here and got nothing goes again. */
-static bool store(cli *x, const run_model *m, const char *dir)
+static bool store(ask *x, const run_model *m, const char *dir)
 {
     const char **used = arena_array(&x->c->mem, const char *, m->n_outputs + 1u);
     const char **files = arena_array(&x->c->mem, const char *, m->n_outputs + 1u);
@@ -97,19 +97,19 @@ static bool store(cli *x, const run_model *m, const char *dir)
     return ok;
 }
 
-bool cmd_run(cli *x)
+bool cmd_run(ask *x)
 {
     session s;
-    const char *dir = cli_get(x, OPT_OUTPUT_DIR, NULL);
+    const char *dir = ask_get(x, OPT_OUTPUT_DIR, NULL);
     bool ok = session_open(x, &s) && session_call(&s);
     if (ok && dir)
         ok = store(x, &s.model, dir);
-    if (ok && cli_has(x, OPT_JSON))
+    if (ok && ask_has(x, OPT_JSON))
         show_json(&x->out, &s.model);
     else if (ok)
         for (uint32_t i = 0; i < s.model.n_outputs; i++)
             show(x, &s.model.outputs[i]);
-    ok = ok && session_show_vta(&s) && (cli_has(x, OPT_JSON) || session_show_board(&s)) && session_compare(&s);
+    ok = ok && shown_vta(&s) && (ask_has(x, OPT_JSON) || shown_board(&s)) && shown_compare(&s);
     session_close(&s);
     return ok;
 }

@@ -45,7 +45,7 @@ static void offer_nodes(nearest *n, const char *source, const char **part, arena
 }
 
 /* "did you mean relu1? ", of kernels and nodes; or "". */
-static const char *nearest_name(cli *x, const prog_module *m, const char *name)
+static const char *nearest_name(ask *x, const prog_module *m, const char *name)
 {
     arena *a = &x->c->mem;
     nearest n = nearest_to(name, strlen(name));
@@ -60,27 +60,27 @@ static const char *nearest_name(cli *x, const prog_module *m, const char *name)
     return n.best || !part ? nearest_question(&n, "", a) : arena_printf(a, "did you mean '%.300s'? ", part);
 }
 
-static bool no_kernel(cli *x, const prog_module *m, const char *name)
+static bool no_kernel(ask *x, const prog_module *m, const char *name)
 {
     writer w;
     writer_init(&w, &x->c->mem);
     for (uint32_t i = 0; i < m->kernels.len; i++)
         w_fmt(&w, "%s%s", i ? ", " : "", m->kernels.data[i]->name);
     const char *near = nearest_name(x, m, name);
-    return cli_usage_error(x, arena_printf(&x->c->mem, "%skernels are: %s; 'lathe inspect' lists the nodes of each",
+    return ask_usage_error(x, arena_printf(&x->c->mem, "%skernels are: %s; 'lathe inspect' lists the nodes of each",
                                            near, w.data),
                            "no kernel, and no node of the model, is called '%.200s'", name);
 }
 
-bool cmd_schedule(cli *x)
+bool cmd_schedule(ask *x)
 {
     compile_options o;
     compile_result r;
     writer w;
     if (x->args.len < 1 || x->args.len > 2)
-        return cli_usage_error(x, "as in: lathe schedule model.onnx", "a model is expected, and a kernel may follow");
-    const char *name = x->args.len > 1 ? x->args.data[1] : NULL, *file = cli_get(x, OPT_OUT, "-");
-    if (!cli_compile_options(x, true, &o) || !cli_is_file(x, OPT_OUT))
+        return ask_usage_error(x, "as in: lathe schedule model.onnx", "a model is expected, and a kernel may follow");
+    const char *name = x->args.len > 1 ? x->args.data[1] : NULL, *file = ask_get(x, OPT_OUT, "-");
+    if (!ask_compile_options(x, true, &o) || !ask_is_file(x, OPT_OUT))
         return false;
     o.emit = "schedule";
     if (!pipeline_compile(x->c, x->args.data[0], &o, &r))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe tune: for each kernel of a model, schedules that were measured; lathe measure: the side that measures. */
-#include "remote.h"
+#include "api/remote.h"
 #include "tune.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static bool find_command(tuning *t)
 {
     compiler *c = t->x->c;
     char self[4096];
-    const char *given = cli_get(t->x, OPT_MEASURE, NULL);
+    const char *given = ask_get(t->x, OPT_MEASURE, NULL);
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (given) {
         process_add_words(c, &t->command, given);
@@ -27,7 +27,7 @@ static bool find_command(tuning *t)
         vec_push(&c->mem, &t->command, "measure");
     }
     if (t->command.len == 0)
-        return cli_usage_error(t->x, "as in --measure 'ssh board lathe measure'", "--measure: no command");
+        return ask_usage_error(t->x, "as in --measure 'ssh board lathe measure'", "--measure: no command");
     vec_push(&c->mem, &t->command, NULL);
     return true;
 }
@@ -38,10 +38,10 @@ static bool read_remote(tuning *t)
     run_remote_options *o = arena_new(&t->x->c->mem, run_remote_options);
     if (!remote_asked(t->x))
         return true;
-    if (cli_has(t->x, OPT_MEASURE))
-        return cli_usage_error(t->x, "leave one of them out", "--measure and --remote both say who measures");
-    if (!cli_has(t->x, OPT_TARGET))
-        return cli_usage_error(t->x, "as in --target x86-64-v3",
+    if (ask_has(t->x, OPT_MEASURE))
+        return ask_usage_error(t->x, "leave one of them out", "--measure and --remote both say who measures");
+    if (!ask_has(t->x, OPT_TARGET))
+        return ask_usage_error(t->x, "as in --target x86-64-v3",
                                "--remote: say --target, the processor of the machine that measures");
     t->remote = o;
     return remote_options(t->x, o);
@@ -50,12 +50,12 @@ static bool read_remote(tuning *t)
 /* "2/8": the second of eight parts. */
 static bool read_shard(tuning *t)
 {
-    const char *s = cli_get(t->x, OPT_SHARD, "1/1");
+    const char *s = ask_get(t->x, OPT_SHARD, "1/1");
     char *end, *last;
     t->shard = strtol(s, &end, 10) - 1;
     t->shards = *end == '/' ? strtol(end + 1, &last, 10) : 0;
     return (t->shards > 0 && *last == '\0' && t->shard >= 0 && t->shard < t->shards) ||
-           cli_usage_error(t->x, "as in --shard 2/8: the second of eight parts", "--shard: '%.100s' is no part", s);
+           ask_usage_error(t->x, "as in --shard 2/8: the second of eight parts", "--shard: '%.100s' is no part", s);
 }
 
 static bool cut_off(tuning *t, size_t whole)
@@ -85,7 +85,7 @@ static bool read_file(tuning *t)
     t->records = tune_log_count((span){bytes.data, whole});
     file_free(bytes);
     if (!ours)
-        return cli_usage_error(t->x, "name a file that is not there, or one of the tuner's",
+        return ask_usage_error(t->x, "name a file that is not there, or one of the tuner's",
                                "'%.200s' holds no records of the tuner's, and is not replaced", t->file);
     if (whole < len)
         return cut_off(t, whole);
@@ -100,19 +100,19 @@ static const char *gain_of(const tuning *t)
                                                            : "";
 }
 
-bool cmd_tune(cli *x)
+bool cmd_tune(ask *x)
 {
-    tuning t = {.x = x, .file = cli_get(x, OPT_OUT, NULL), .built_by = ""};
+    tuning t = {.x = x, .file = ask_get(x, OPT_OUT, NULL), .built_by = ""};
     long budget;
     ptr_map_init(&t.tried, &x->c->mem);
-    t.model = cli_model(x);
-    if (!t.model || !cli_compile_options(x, true, &t.options))
+    t.model = ask_model(x);
+    if (!t.model || !ask_compile_options(x, true, &t.options))
         return false;
     if (!t.file || strcmp(t.file, "-") == 0)
-        return cli_usage_error(x, "as in: lathe tune model.onnx -o tuned.schedules",
+        return ask_usage_error(x, "as in: lathe tune model.onnx -o tuned.schedules",
                                "no file for the records is given");
-    if (!cli_is_file(x, OPT_OUT) || !read_shard(&t) || !cli_number(x, OPT_BUDGET, 1, 1L << 30, 0, &budget) ||
-        !cli_number(x, OPT_CANDIDATES, 1, 1000, 24, &t.most) || !cli_number(x, OPT_LIMIT, 1, 36000, 120, &t.limit) ||
+    if (!ask_is_file(x, OPT_OUT) || !read_shard(&t) || !ask_number(x, OPT_BUDGET, 1, 1L << 30, 0, &budget) ||
+        !ask_number(x, OPT_CANDIDATES, 1, 1000, 24, &t.most) || !ask_number(x, OPT_LIMIT, 1, 36000, 120, &t.limit) ||
         !read_remote(&t) || !find_command(&t) || !read_file(&t))
         return false;
     t.deadline = budget > 0 ? clock_now() + (double)budget : 0;
@@ -134,8 +134,8 @@ bool cmd_tune(cli *x)
     return true;
 }
 
-bool cmd_measure(cli *x)
+bool cmd_measure(ask *x)
 {
-    return (x->args.len == 0 || cli_usage_error(x, NULL, "it takes no arguments: packages come from standard input")) &&
+    return (x->args.len == 0 || ask_usage_error(x, NULL, "it takes no arguments: packages come from standard input")) &&
            measure_serve(x->c);
 }

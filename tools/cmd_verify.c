@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe verify: outputs against stored ones, onnxruntime's or the interpreter's, with the greatest errors of each; or
  * what every operator makes, up to the first that is wrong. */
-#include "session.h"
+#include "shown.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,8 +26,8 @@ typedef struct judge {
 /* op: what makes it, of a comparison node by node; else NULL */
 static void show(const judge *j, const run_tensor *got, const compare_result *r, const char *op)
 {
-    cli *x = j->s->x;
-    if (!cli_has(x, OPT_JSON)) {
+    ask *x = j->s->x;
+    if (!ask_has(x, OPT_JSON)) {
         if (!op)
             w_fmt(&x->out, "%s: max abs %.3g, max rel %.3g, max ulp %.3g: %s\n", cli_shown(x, got->name), r->max_abs,
                   r->max_rel, r->max_ulp, r->wrong ? "WRONG" : "ok");
@@ -106,7 +106,7 @@ static bool mismatch(const judge *j, const run_tensor *got, const compare_result
     if (j->s->result.integers && j->s->options.requant != REQUANT_EXACT && reference_is(j->s->x, "onnxruntime"))
         diag_hint(d, "--requant %s does not round as onnxruntime does (%s): steps may differ by one, and so on from "
                      "layer to layer; --against interpreter rounds so, too",
-                  cli_get(j->s->x, OPT_REQUANT, ""),
+                  ask_get(j->s->x, OPT_REQUANT, ""),
                   j->s->options.requant == REQUANT_TFLITE ? "twice, as TensorFlow Lite Micro" : "once, in integers");
     if (j->s->result.dynamic && !j->has_oracle)
         diag_hint(d, "the model computes scales as it runs: there the last bit of a float decides how numbers are "
@@ -194,7 +194,7 @@ static bool judge_outputs(judge *j, bool from_data)
 {
     session *s = j->s;
     bool ok = true;
-    if (j->options && !cli_has(s->x, OPT_JSON))
+    if (j->options && !ask_has(s->x, OPT_JSON))
         w_fmt(&s->x->out, "onnxruntime with %s\n", j->options);
     for (uint32_t i = 0; i < s->model.n_outputs; i++) {
         const char *file = from_data ? session_data_file(s, "output", i) : reference_output(s, i);
@@ -261,14 +261,14 @@ static void count_inside(const prog_block *b, tally *t)
 
 static void show_tally(const judge *j, const tally *t)
 {
-    cli *x = j->s->x;
+    ask *x = j->s->x;
     const struct {
         const char *key, *text;
         uint32_t n;
     } left[] = {{"not_the_models", " are not the model's own", t->unknown},
                 {"inside_blocks", " are made and carried by branches and loops", t->inside},
                 {"extents", " are extents", t->extents}};
-    if (cli_has(x, OPT_JSON)) {
+    if (ask_has(x, OPT_JSON)) {
         json_out out = json_out_begin(&x->out, JSON_OUT_LINE);
         json_out_object(&out, NULL);
         json_out_uint(&out, "agree", t->agree);
@@ -447,7 +447,7 @@ typedef struct sample {
 static const char *name_sample(const session *s, uint32_t at)
 {
     long seed = 0;
-    (void)cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed);
+    (void)ask_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed);
     return s->data_sets ? arena_printf(&s->x->c->mem, "test_data_set_%u", at)
                         : arena_printf(&s->x->c->mem, "seed %ld", seed + (long)at);
 }
@@ -494,8 +494,8 @@ static void show_ways(const judge *j, json_out *out)
 static void show_total(const judge *j, const run_tensor *got, const total *t)
 {
     const session *s = j->s;
-    cli *x = s->x;
-    if (cli_has(x, OPT_JSON)) {
+    ask *x = s->x;
+    if (ask_has(x, OPT_JSON)) {
         json_out out = json_out_begin(&x->out, JSON_OUT_LINE);
         json_out_object(&out, NULL);
         json_out_text(&out, "output", got->name);
@@ -637,7 +637,7 @@ static bool judge_samples(judge *j, bool against)
     if (against && !j->has_oracle && !run_references(j, samples, totals))
         return false;
     bool ok = true;
-    if (!cli_has(s->x, OPT_JSON))
+    if (!ask_has(s->x, OPT_JSON))
         show_ways(j, NULL);
     for (uint32_t i = 0; i < s->model.n_outputs; i++) {
         const total *t = &totals[i];
@@ -649,40 +649,40 @@ static bool judge_samples(judge *j, bool against)
     return ok;
 }
 
-static bool check_options(const cli *x)
+static bool check_options(const ask *x)
 {
-    bool against = cli_has(x, OPT_AGAINST);
-    if (!against && !cli_has(x, OPT_DATA))
-        return cli_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c (a computation: not the "
+    bool against = ask_has(x, OPT_AGAINST);
+    if (!against && !ask_has(x, OPT_DATA))
+        return ask_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c (a computation: not the "
                                   "first)", "nothing to compare with");
-    if ((!against || reference_is(x, "c")) && cli_has(x, OPT_PER_NODE))
-        return cli_usage_error(x, "give --against onnxruntime or interpreter",
+    if ((!against || reference_is(x, "c")) && ask_has(x, OPT_PER_NODE))
+        return ask_usage_error(x, "give --against onnxruntime or interpreter",
                                "--per-node: %s has no results of single operators", against ? "C" : "--data");
-    if (cli_has(x, OPT_SEEDS) && cli_has(x, OPT_PER_NODE))
-        return cli_usage_error(x, "say --seed N, with the seed that is wrong",
+    if (ask_has(x, OPT_SEEDS) && ask_has(x, OPT_PER_NODE))
+        return ask_usage_error(x, "say --seed N, with the seed that is wrong",
                                "--per-node runs one sample, --seeds many");
-    if (cli_has(x, OPT_SEEDS) && !against)
-        return cli_usage_error(x, "give --against onnxruntime, interpreter or c",
+    if (ask_has(x, OPT_SEEDS) && !against)
+        return ask_usage_error(x, "give --against onnxruntime, interpreter or c",
                                "--seeds has nothing to compare with");
-    if (reference_is(x, "c") && cli_has(x, OPT_EMULATOR))
-        return cli_usage_error(x, "give --against onnxruntime or interpreter",
+    if (reference_is(x, "c") && ask_has(x, OPT_EMULATOR))
+        return ask_usage_error(x, "give --against onnxruntime or interpreter",
                                "--against c builds for this machine, and $CC is for another one");
-    return !(reference_is(x, "interpreter") && cli_has(x, OPT_INTERPRET)) ||
-           cli_usage_error(x, "leave --interpret out", "the interpreter would be compared with itself");
+    return !(reference_is(x, "interpreter") && ask_has(x, OPT_INTERPRET)) ||
+           ask_usage_error(x, "leave --interpret out", "the interpreter would be compared with itself");
 }
 
-bool cmd_verify(cli *x)
+bool cmd_verify(ask *x)
 {
     session s = {.x = x};
     judge j = {.s = &s};
-    bool against = cli_has(x, OPT_AGAINST);
-    if (!reference_check(x, "onnxruntime|interpreter|c") || !cli_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
-        !cli_real(x, OPT_ATOL, -1, &j.atol) || !check_options(x))
+    bool against = ask_has(x, OPT_AGAINST);
+    if (!reference_check(x, "onnxruntime|interpreter|c") || !ask_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
+        !ask_real(x, OPT_ATOL, -1, &j.atol) || !check_options(x))
         return false;
     j.has_oracle = against && !reference_is(x, "onnxruntime");
     bool ok = session_open(x, &s);
     if (ok && s.samples > 1) {
-        ok = judge_samples(&j, against) && session_show_board(&s);
+        ok = judge_samples(&j, against) && shown_board(&s);
         run_close(&j.oracle);
         session_close(&s);
         return ok;
@@ -692,8 +692,8 @@ bool cmd_verify(cli *x)
         ok = !j.has_oracle            ? run_reference(&j)
              : reference_is(x, "c") ? session_run_as_c(&s, &j.oracle)
                                     : session_interpret(&s, &j.oracle);
-    ok = ok && session_show_vta(&s) && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
-    ok = ok && session_show_board(&s);
+    ok = ok && shown_vta(&s) && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
+    ok = ok && shown_board(&s);
     run_close(&j.oracle);
     session_close(&s);
     return ok;

@@ -38,7 +38,7 @@ static const char *idle_reason(const vta_fields *f, bool has_address)
 }
 
 /* Instructions that cannot be meant: 0 is what a field has that was left out. */
-static void warn_of_slips(cli *x, const vta_program *p)
+static void warn_of_slips(ask *x, const vta_program *p)
 {
     vta_geometry g;
     (void)vta_config_check(&p->config, &g, NULL);
@@ -63,20 +63,20 @@ static void warn_of_slips(cli *x, const vta_program *p)
 
 /* --- sub-verbs ---------------------------------------------------------------------------------------------------- */
 
-static bool vta_asm(cli *x, const vta_program *p)
+static bool vta_asm(ask *x, const vta_program *p)
 {
-    const char *out = cli_get(x, OPT_OUT, NULL);
+    const char *out = ask_get(x, OPT_OUT, NULL);
     size_t n = vta_program_write(p, NULL, 0);
     char *bytes = arena_array(&x->c->mem, char, n);
     if (!out)
-        return cli_usage_error(x, "lathe vta asm FILE -o BIN", "no file for the program: -o BIN");
+        return ask_usage_error(x, "lathe vta asm FILE -o BIN", "no file for the program: -o BIN");
     vta_program_write(p, bytes, n);
     return compiler_write_file(x->c, out, bytes, n);
 }
 
-static bool vta_disasm(cli *x, const vta_program *p)
+static bool vta_disasm(ask *x, const vta_program *p)
 {
-    const char *out = cli_get(x, OPT_OUT, NULL);
+    const char *out = ask_get(x, OPT_OUT, NULL);
     size_t n = vta_disassemble(p, NULL, 0);
     char *text = arena_array(&x->c->mem, char, n + 1);
     vta_disassemble(p, text, n + 1);
@@ -87,12 +87,12 @@ static bool vta_disasm(cli *x, const vta_program *p)
 }
 
 /* A layer as the computation and schedule that `lathe opt` lowers. */
-static bool vta_layer(cli *x, te_vta_kind kind, const char *layer)
+static bool vta_layer(ask *x, te_vta_kind kind, const char *layer)
 {
     compiler *c = x->c;
     te_vta_layer l;
     writer computation, schedule;
-    const char *config = cli_get(x, OPT_VTA_CONFIG, NULL), *out = cli_get(x, OPT_OUT, NULL);
+    const char *config = ask_get(x, OPT_VTA_CONFIG, NULL), *out = ask_get(x, OPT_OUT, NULL);
     if ((config && !vta_text_parse(c, config, &c->vta)) || !te_vta_layer_parse(c, kind, layer, &l) ||
         !te_vta_layer_check(c, &l))
         return false;
@@ -109,8 +109,8 @@ static bool vta_layer(cli *x, te_vta_kind kind, const char *layer)
 
 static const struct {
     const char *name;
-    bool (*run)(cli *x, const vta_program *p); /* NULL: takes no program */
-    cli_option options[16];                   /* those that mean something to it; OPT_HELP ends the list */
+    bool (*run)(ask *x, const vta_program *p); /* NULL: takes no program */
+    ask_option options[16];                   /* those that mean something to it; OPT_HELP ends the list */
 } subverbs[] = {
     {"asm", vta_asm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
     {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
@@ -126,23 +126,23 @@ static const struct {
 
 enum { N_SUBVERBS = sizeof subverbs / sizeof *subverbs };
 
-static bool check_options(cli *x, int v)
+static bool check_options(ask *x, int v)
 {
     for (int o = 0; o < OPT_COUNT; o++) {
         bool allowed = o == OPT_HELP;
-        for (const cli_option *a = subverbs[v].options; *a != OPT_HELP; a++)
-            allowed = allowed || *a == (cli_option)o;
-        if (cli_has(x, (cli_option)o) && !allowed)
-            return cli_usage_error(x, "see: lathe vta --help", "to 'lathe vta %s', --%s means nothing",
-                                   subverbs[v].name, help_option_name((cli_option)o));
+        for (const ask_option *a = subverbs[v].options; *a != OPT_HELP; a++)
+            allowed = allowed || *a == (ask_option)o;
+        if (ask_has(x, (ask_option)o) && !allowed)
+            return ask_usage_error(x, "see: lathe vta --help", "to 'lathe vta %s', --%s means nothing",
+                                   subverbs[v].name, ask_option_name((ask_option)o));
     }
     return true;
 }
 
 /* --config: a file with JSON, or a preset. */
-static bool read_config(cli *x, vta_config *c)
+static bool read_config(ask *x, vta_config *c)
 {
-    const char *name = cli_get(x, OPT_CONFIG, NULL);
+    const char *name = ask_get(x, OPT_CONFIG, NULL);
     vta_error e = {VTA_OK, ""};
     span s;
     *c = vta_config_default();
@@ -156,7 +156,7 @@ static bool read_config(cli *x, vta_config *c)
 }
 
 /* The program in a file, text or binary. --config is where a text starts from, and must agree with what it says. */
-static bool read_program(cli *x, const char *file, vta_program *p)
+static bool read_program(ask *x, const char *file, vta_program *p)
 {
     vta_config c;
     vta_error e;
@@ -171,7 +171,7 @@ static bool read_program(cli *x, const char *file, vta_program *p)
                             : vta_assemble(file, (const char *)s.data, s.len, &c, p, &e);
     if (status != VTA_OK)
         return vta_report(x, &e);
-    if (!cli_has(x, OPT_CONFIG) || vta_config_equal(&c, &p->config))
+    if (!ask_has(x, OPT_CONFIG) || vta_config_equal(&c, &p->config))
         return true;
     vta_config_bitstream(&c, ours, sizeof ours);
     vta_config_bitstream(&p->config, theirs, sizeof theirs);
@@ -180,7 +180,7 @@ static bool read_program(cli *x, const char *file, vta_program *p)
                       ours);
 }
 
-bool cmd_vta(cli *x)
+bool cmd_vta(ask *x)
 {
     const char *verb = x->args.len > 0 ? x->args.data[0] : "";
     te_vta_kind kind;
@@ -194,7 +194,7 @@ bool cmd_vta(cli *x)
         const char *question = nearest_question(&near, "", &x->c->mem);
         const char *hint = arena_printf(&x->c->mem, "%slathe vta %s", question, help_verb_args(x->verb));
         const char *what = x->args.len > 0 ? "'lathe vta' has no '%.100s'" : "'lathe vta' does what?%s";
-        return cli_usage_error(x, hint, what, verb);
+        return ask_usage_error(x, hint, what, verb);
     }
     if (!check_options(x, v))
         return false;
@@ -207,7 +207,7 @@ bool cmd_vta(cli *x)
         return vta_bench(&e) || vta_report(x, &e);
     }
     if (x->args.len != 2)
-        return cli_usage_error(x, arena_printf(&x->c->mem, "as in: lathe vta %s program.txt", verb),
+        return ask_usage_error(x, arena_printf(&x->c->mem, "as in: lathe vta %s program.txt", verb),
                                x->args.len < 2 ? "'lathe vta %s' needs a program to work on%s"
                                                : "'lathe vta %s' takes one file; '%.200s' is one too many",
                                verb, x->args.len < 2 ? "" : x->args.data[2]);

@@ -8,11 +8,9 @@
 /* lathe vta bench: prints the table; false: *e says why. */
 bool vta_bench(vta_error *e);
 /* lathe vta run and trace: the program is loaded, its micro-ops and buffers are made. */
-bool vta_run(cli *x, const vta_program *p);
-bool vta_trace(cli *x, const vta_program *p);
-bool vta_model(cli *x);
-/* --profile, --bus-bits and --latency of the cycle model. */
-bool cli_cycle_model(cli *x, vta_cycle_options *out);
+bool vta_run(ask *x, const vta_program *p);
+bool vta_trace(ask *x, const vta_program *p);
+bool vta_model(ask *x);
 /* A VTA error as a diagnostic; false. */
-bool vta_report(cli *x, const vta_error *e);
+bool vta_report(ask *x, const vta_error *e);
 #endif

@@ -7,7 +7,7 @@
 
 static const char *const verbs[] = {
 #define VERB(id, name, args, fn, help, examples) name,
-#include "options.def"
+#include "api/options.def"
 };
 
 static const struct {
@@ -15,14 +15,14 @@ static const struct {
     uint32_t verbs;
 } options[] = {
 #define OPTION(id, name, letter, value, verbs, help) {name, verbs},
-#include "options.def"
+#include "api/options.def"
 };
 
-bool cmd_completion(cli *x)
+bool cmd_completion(ask *x)
 {
     const char *shell = x->args.len == 1 ? x->args.data[0] : "";
     if (strcmp(shell, "bash") != 0)
-        return cli_usage_error(x, "lathe completion bash > /etc/bash_completion.d/lathe",
+        return ask_usage_error(x, "lathe completion bash > /etc/bash_completion.d/lathe",
                                "completion is there for bash, not for '%.100s'", shell);
     printf("# bash completion for lathe\n_lathe()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} "
            "words=\n"

@@ -2,6 +2,8 @@
 /* Texts made of the tables: --help and the manual page. */
 #include "cli.h"
 
+#include "lathe/lathe.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,7 +13,7 @@ static const struct {
     const char *name, *args, *help, *examples;
 } verbs[] = {
 #define VERB(id, name, args, fn, help, examples) {name, args, help, examples},
-#include "options.def"
+#include "api/options.def"
 };
 
 static const struct {
@@ -22,7 +24,7 @@ static const struct {
     const char *help;
 } options[] = {
 #define OPTION(id, name, letter, value, verbs, help) {name, letter, value, verbs, help},
-#include "options.def"
+#include "api/options.def"
 };
 
 static const char exit_text[] =
@@ -34,17 +36,7 @@ static const char *several(uint32_t o)
     return options[o].verbs & OPTION_SEVERAL ? "; may be given several times" : "";
 }
 
-const char *help_verb_name(cli_verb v)
-{
-    return verbs[v].name;
-}
-
-const char *help_option_name(cli_option o)
-{
-    return options[o].name;
-}
-
-const char *help_verb_args(cli_verb v)
+const char *help_verb_args(ask_verb v)
 {
     return verbs[v].args;
 }
@@ -102,7 +94,7 @@ void help_overview(FILE *to)
             "  lathe run model.onnx              run it here, with random inputs\n"
             "  lathe compile model.onnx -o out   the C package; then: make -C out\n\n"
             "verbs:\n",
-            LATHE_VERSION);
+            lathe_version());
     for (uint32_t v = 0; v < VERB_COUNT; v++)
         put_row(to, verbs[v].name, verbs[v].help, 14);
     fputs("\n  lathe VERB --help   options and examples\n  lathe --version\n\n", to);
@@ -120,7 +112,7 @@ static void put_option(FILE *to, uint32_t o)
     put_row(to, left, text, LEFT);
 }
 
-void help_verb(cli_verb v)
+void help_verb(ask_verb v)
 {
     printf("lathe %s: ", verbs[v].name);
     wrap(stdout, verbs[v].help, 8 + (int)strlen(verbs[v].name), 4);
@@ -147,12 +139,12 @@ static void troff(const char *s)
         printf(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : "%c", *s);
 }
 
-bool cmd_man(cli *x)
+bool cmd_man(ask *x)
 {
     (void)x;
     printf(".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- deep\\-learning compiler from ONNX to "
            "C\n",
-           LATHE_VERSION);
+           lathe_version());
     printf(".SH SYNOPSIS\n.B lathe\n.I VERB\n[options]\n.SH VERBS\n");
     for (uint32_t v = 0; v < VERB_COUNT; v++) {
         printf(".SS \"lathe %s %s\"\n", verbs[v].name, verbs[v].args);

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/nearest.h"
+#include "lathe/lathe.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,10 +17,10 @@
 
 static const struct {
     const char *name;
-    bool (*run)(cli *x);
+    bool (*run)(ask *x);
 } verbs[] = {
 #define VERB(id, name, args, fn, help, examples) {name, fn},
-#include "options.def"
+#include "api/options.def"
 };
 
 static int find_verb(const char *name)
@@ -30,20 +31,19 @@ static int find_verb(const char *name)
     return -1;
 }
 
-static bool run_verb(cli *x, int argc, char **argv)
+static bool run_verb(ask *x, int argc, char **argv)
 {
     if (!cli_parse(x, argc, argv))
         return false;
-    if (cli_has(x, OPT_HELP)) {
+    if (ask_has(x, OPT_HELP)) {
         help_verb(x->verb);
         return true;
     }
-    if (!cli_load_ops(x, x->c))
+    if (!ask_load_ops(x, x->c))
         return false;
-    x->progress = progress_begin(x->c);
+    progress_begin(x->c);
     bool ok = verbs[x->verb].run(x);
-    progress_end(x->progress);
-    x->progress = NULL;
+    progress_end(x->c);
     return ok;
 }
 
@@ -60,14 +60,14 @@ static bool put(const writer *out)
 }
 
 /* Prints what the verb has made, then the diagnostics; the exit status. Nothing fails without a word. */
-static int finish(const cli *x, bool ok)
+static int finish(const ask *x, bool ok)
 {
     diags *d = &x->c->diags;
     if (!put(&x->out))
         ok = diag_error(d, DIAG_ENVIRONMENT, src_loc_none(), "standard output cannot be written: %s", strerror(errno));
     if (!ok && d->errors == 0) {
         diag_error(d, DIAG_INTERNAL, src_loc_none(), "'lathe %s' failed, and no part of it says why",
-                   help_verb_name(x->verb));
+                   ask_verb_name(x->verb));
         diag_hint(d, "this is a fault of lathe or of an operator library; please report it with the command line and "
                      "the files that it names");
     }
@@ -104,7 +104,7 @@ static bool help(compiler *c, const char *topic)
     if (topic && verb < 0)
         return refuse_verb(c, topic);
     if (topic)
-        help_verb((cli_verb)verb);
+        help_verb((ask_verb)verb);
     else
         help_overview(stdout);
     return true;
@@ -115,7 +115,7 @@ static bool is_one_of(const char *word, const char *x, const char *y, const char
     return strcmp(word, x) == 0 || strcmp(word, y) == 0 || strcmp(word, z) == 0;
 }
 
-static bool run(cli *x, int argc, char **argv)
+static bool run(ask *x, int argc, char **argv)
 {
     if (argc < 2) {
         help_overview(stderr);
@@ -124,13 +124,13 @@ static bool run(cli *x, int argc, char **argv)
     if (is_one_of(argv[1], "--help", "-h", "help"))
         return help(x->c, argc > 2 ? argv[2] : NULL);
     if (is_one_of(argv[1], "--version", "-V", "version")) {
-        w_fmt(&x->out, "lathe %s\n", LATHE_VERSION);
+        w_fmt(&x->out, "lathe %s\n", lathe_version());
         return true;
     }
     int verb = find_verb(argv[1]);
     if (verb < 0)
         return refuse_verb(x->c, argv[1]);
-    x->verb = (cli_verb)verb;
+    x->verb = (ask_verb)verb;
     return run_verb(x, argc - 2, argv + 2);
 }
 
@@ -154,12 +154,17 @@ static void clear_away(int number)
     (void)raise(number); /* due when this returns */
 }
 
+static void say(const char *line)
+{
+    fprintf(stderr, "%s\n", line);
+}
+
 /* Nobody who asks an arena for memory is ready to go on without: the program says so and ends here. What it had for
  * standard output is not written, for it may be a half. */
 static void end_without_memory(void *context, size_t size)
 {
-    cli *x = context;
-    progress_end(x->progress); /* it has a thread, which reads what is about to go */
+    ask *x = context;
+    progress_end(x->c); /* it has a thread, which reads what is about to go */
     if (size > 0)
         fprintf(stderr, "error: out of memory: no room for %zu bytes more [environment]\n", size);
     else
@@ -171,7 +176,7 @@ static void end_without_memory(void *context, size_t size)
 int main(int argc, char **argv)
 {
     compiler c;
-    cli x = {.c = &c};
+    ask x = {.c = &c, .say = say};
     arena root;
     arena_init(&root, NULL);
     root.out_of_memory = end_without_memory;

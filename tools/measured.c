@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run on a board of an emulator took: RAM, flash by section, instructions, and those of each operator. */
-#include "session.h"
+/* What a run took: on a board of an emulator RAM, flash by section, instructions, and those of each operator; on the
+ * simulated accelerator its counters and cycles. */
+#include "shown.h"
 
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 static void show_operators(const session *s, const board_measure *m)
 {
-    cli *x = s->x;
+    ask *x = s->x;
     table t = table_begin(&x->c->mem, "rlrl");
     const char *const head[] = {"op", "operator", "instructions", "nodes"};
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
@@ -69,16 +70,38 @@ static void show_json(const session *s, const board_measure *m)
     w_str(&s->x->out, "\n");
 }
 
-bool session_show_board(const session *s)
+bool shown_board(const session *s)
 {
     board_measure m;
     if (!s->model.board)
         return true;
     if (!board_measured(s->x->c, &s->model, &m))
         return false;
-    if (cli_has(s->x, OPT_JSON))
+    if (ask_has(s->x, OPT_JSON))
         show_json(s, &m);
     else
         show_text(s, &m);
     return true;
+}
+
+static void show_cycles(writer *w, const vta_cycle_report *r)
+{
+    static const char *const stages[] = {"fetch", "load", "compute", "store"};
+    w_fmt(w, "cycles: %llu", (unsigned long long)r->cycles);
+    for (int i = 1; i < VTA_STAGE_COUNT; i++)
+        w_fmt(w, ", %s busy %llu", stages[i], (unsigned long long)r->stage[i].busy);
+    w_str(w, "\n");
+}
+
+bool shown_vta(session *s)
+{
+    const char *timeline = ask_get(s->x, OPT_TIMELINE, NULL);
+    if (!s->options.vta)
+        return true;
+    if (!ask_has(s->x, OPT_JSON)) {
+        w_fmt(&s->x->out, "counters: %s\n", s->ran.counters);
+        if (s->device.cycle)
+            show_cycles(&s->x->out, &s->ran.cycles);
+    }
+    return !timeline || run_vta_timeline(s->x->c, &s->ran, timeline);
 }

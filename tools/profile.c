@@ -3,7 +3,7 @@
 #include "profile.h"
 
 #include "base/json_out.h"
-#include "session.h"
+#include "api/session.h"
 #include "table.h"
 
 /* Of what the workers that it has tasks for can do. */
@@ -110,21 +110,21 @@ bool bench_profile(session *s, long rounds)
     const run_report *r = s->model.report;
     if (!profile_take(s->x->c, &s->model, rounds > 0 ? (uint32_t)rounds : 10, &p))
         return false;
-    if (cli_has(s->x, OPT_JSON))
+    if (ask_has(s->x, OPT_JSON))
         print_json(&s->x->out, r, &p);
     else
         print_text(&s->x->out, &s->x->c->mem, r, &p);
     return true;
 }
 
-bool bench_check_profile(const cli *x)
+bool bench_check_profile(const ask *x)
 {
-    static const cli_option others[] = {OPT_AGAINST, OPT_REMOTE};
-    if (!cli_has(x, OPT_OPERATORS))
+    static const ask_option others[] = {OPT_AGAINST, OPT_REMOTE};
+    if (!ask_has(x, OPT_OPERATORS))
         return true;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (cli_has(x, others[i]))
-            return cli_usage_error(x, "leave one of them out", "--profile tells of one package that runs here, and "
-                                   "--%s is given", help_option_name(others[i]));
+        if (ask_has(x, others[i]))
+            return ask_usage_error(x, "leave one of them out", "--profile tells of one package that runs here, and "
+                                   "--%s is given", ask_option_name(others[i]));
     return true;
 }

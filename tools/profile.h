@@ -3,10 +3,10 @@
 #ifndef LATHE_TOOLS_PROFILE_H
 #define LATHE_TOOLS_PROFILE_H
 #include "driver/profile.h"
-#include "session.h"
+#include "api/session.h"
 
 /* What can be said of the options before a model is opened. */
-bool bench_check_profile(const cli *x);
+bool bench_check_profile(const ask *x);
 /* Times of the package that s has opened, printed; rounds 0: ten. */
 bool bench_profile(session *s, long rounds);
 #endif

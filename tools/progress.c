@@ -12,15 +12,14 @@
 
 #include "base/clock.h"
 
-struct progress {
-    compiler *c;
+typedef struct progress {
     pthread_t thread;
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t wake;
     double start, after, drawn; /* seconds */
     char text[120];
     bool shown, ended;
-};
+} progress;
 
 static void draw(progress *p)
 {
@@ -41,9 +40,11 @@ static void draw(progress *p)
 }
 
 /* Ten times a second is enough for the eye; after 0 seconds, for tests, every step is drawn. */
-static void step(void *context, const char *what, uint32_t done, uint32_t of)
+static bool step(void *context, const char *what, uint32_t done, uint32_t of)
 {
     progress *p = context;
+    if (!what)
+        return true;
     pthread_mutex_lock(&p->lock);
     if (of > 0)
         snprintf(p->text, sizeof p->text, "%s %u of %u", what, done, of);
@@ -54,6 +55,7 @@ static void step(void *context, const char *what, uint32_t done, uint32_t of)
     if (p->after <= 0 || clock_now() - p->drawn >= 0.1)
         draw(p);
     pthread_mutex_unlock(&p->lock);
+    return true;
 }
 
 static void *watch(void *context)
@@ -78,20 +80,19 @@ static bool can_erase(void)
     return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-progress *progress_begin(compiler *c)
+void progress_begin(compiler *c)
 {
     const char *after = getenv("LATHE_PROGRESS_AFTER");
     if (!can_erase())
-        return NULL;
+        return;
     progress *p = arena_new(&c->mem, progress);
-    *p = (progress){.c = c, .start = clock_now(), .after = after && *after ? strtod(after, NULL) : 1};
+    *p = (progress){.start = clock_now(), .after = after && *after ? strtod(after, NULL) : 1};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     if (pthread_create(&p->thread, NULL, watch, p) != 0)
-        return NULL;
+        return;
     c->progress = step;
     c->progress_context = p;
-    return p;
 }
 
 static void erase(progress *p)
@@ -103,20 +104,22 @@ static void erase(progress *p)
     p->text[0] = '\0';
 }
 
-void progress_hide(progress *p)
+void progress_hide(compiler *c)
 {
-    if (!p)
+    progress *p = c->progress_context;
+    if (c->progress != step)
         return;
     pthread_mutex_lock(&p->lock);
     erase(p);
     pthread_mutex_unlock(&p->lock);
 }
 
-void progress_end(progress *p)
+void progress_end(compiler *c)
 {
-    if (!p)
+    progress *p = c->progress_context;
+    if (c->progress != step)
         return;
-    p->c->progress = NULL;
+    c->progress = NULL;
     pthread_mutex_lock(&p->lock);
     erase(p);
     p->ended = true;

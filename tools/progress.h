@@ -4,12 +4,10 @@
 #define LATHE_TOOLS_PROGRESS_H
 #include "base/compiler.h"
 
-typedef struct progress progress;
-
-/* Watches `c` (compiler_progress) when standard error is a terminal that can erase a line; NULL otherwise. The line
- * appears after LATHE_PROGRESS_AFTER seconds (default 1). */
-progress *progress_begin(compiler *c);
-/* Erases the line, for results follow; it comes back with the next step. p may be NULL. */
-void progress_hide(progress *p);
-void progress_end(progress *p);
+/* Watches `c` (compiler_progress) when standard error is a terminal that can erase a line; else nothing happens here.
+ * The line appears after LATHE_PROGRESS_AFTER seconds (default 1). */
+void progress_begin(compiler *c);
+/* Erases the line, for results follow; it comes back with the next step. */
+void progress_hide(compiler *c);
+void progress_end(compiler *c);
 #endif

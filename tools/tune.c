@@ -168,7 +168,7 @@ static uint32_t best_of(const measure_answer *a, const uint32_t *at, uint32_t n,
 }
 
 /* A wrong result is a fault of the compiler, and never passed over in silence. */
-static void show_kernel(cli *x, const tune_record *r, const tally *n, uint32_t candidates)
+static void show_kernel(ask *x, const tune_record *r, const tally *n, uint32_t candidates)
 {
     w_fmt(&x->out, "%s: %.4g ms by rule, %.4g ms tuned, %u candidate%s", r->kernel, 1e3 * r->rule_seconds,
           1e3 * r->seconds, n->right, n->right == 1 ? "" : "s");
@@ -316,7 +316,8 @@ bool tuning_kernels(tuning *t, compiler *c, const compile_result *r)
         const char *due;
         if (tuning_is_over(t))
             return true;
-        compiler_progress(t->x->c, "tuning", i + 1, kernels.len);
+        if (!compiler_progress(t->x->c, "tuning", i + 1, kernels.len))
+            return false;
         if (!find_due(t, c, r->records, kernels.data[i], &due) ||
             (due && !tune(t, c, r->records, kernels.data[i])))
             return false;

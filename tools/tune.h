@@ -10,7 +10,7 @@
 enum { TUNING_LINE = 1 << 16 };
 
 typedef struct tuning {
-    cli *x;
+    ask *x;
     const char *model, *file; /* file: of the records */
     compile_options options;  /* without that file */
     bool is_there;            /* the file */

@@ -102,7 +102,7 @@ static bool compare(tuning *t, const network *a, const network *b, measure_answe
            out->n = 0, true;
 }
 
-static void show_trial(cli *x, const graph_choice_point *p, uint32_t taken, uint32_t other, const double *seconds,
+static void show_trial(ask *x, const graph_choice_point *p, uint32_t taken, uint32_t other, const double *seconds,
                        bool faster)
 {
     if (seconds[1] < 0)
@@ -166,7 +166,8 @@ static bool next_point(tuning *t, const network *best, const ptr_map *tried, gra
         *out = forms->points.data[i];
         if (out->recorded || out->n_forms < 2 || tuning_has(t, tried, out->node))
             continue;
-        compiler_progress(t->x->c, "trying forms", i + 1, forms->points.len);
+        if (!compiler_progress(t->x->c, "trying forms", i + 1, forms->points.len))
+            return false;
         out->node = arena_strdup(mem, out->node);
         for (uint32_t k = 0; k < out->n_forms; k++)
             out->forms[k] = arena_strdup(mem, out->forms[k]);
@@ -214,12 +215,12 @@ static bool none_measured(tuning *t)
 {
     diags *d = &t->x->c->diags;
     diag_error(d, DIAG_ENVIRONMENT, src_loc_none(), "none of %u kernels could be measured", t->failed);
-    if (!t->remote && !cli_has(t->x, OPT_MEASURE))
+    if (!t->remote && !ask_has(t->x, OPT_MEASURE))
         diag_hint(d, "CC names the C compiler that builds them here; --measure COMMAND and --remote HOST:PORT have "
                      "another machine measure, as in --measure 'ssh board lathe measure'");
     else if (!t->remote)
         diag_hint(d, "--measure: '%.200s' has to speak as 'lathe measure' does, as in --measure 'ssh board lathe "
-                     "measure'", cli_get(t->x, OPT_MEASURE, ""));
+                     "measure'", ask_get(t->x, OPT_MEASURE, ""));
     return false;
 }
 

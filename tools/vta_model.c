@@ -4,7 +4,7 @@
 #include "cmd_vta.h"
 
 #include "driver/vta_model.h"
-#include "session.h"
+#include "api/session.h"
 #include "type/vta_text.h"
 
 #include <stdlib.h>
@@ -20,9 +20,9 @@ static void fill(run_tensor *t, uint64_t *state)
 }
 
 /* Where nothing ran on the accelerator, nothing was compared. */
-static bool has_regions(cli *x, const char *file, const vta_model_report *r)
+static bool has_regions(ask *x, const char *file, const vta_model_report *r)
 {
-    bool offered = cli_has(x, OPT_OFFLOAD);
+    bool offered = ask_has(x, OPT_OFFLOAD);
     if (r->regions.len > 0)
         return true;
     diag_error(&x->c->diags, offered ? DIAG_UNSUPPORTED : DIAG_USAGE, src_loc_none(), "%s: no part of it runs on VTA",
@@ -36,7 +36,7 @@ static bool has_regions(cli *x, const char *file, const vta_model_report *r)
 }
 
 /* What the accelerator gave beside what the interpreter gives, bit for bit. */
-static bool compare(cli *x, const char *file, const run_model *m, uint8_t *const *got, const vta_model_report *r)
+static bool compare(ask *x, const char *file, const run_model *m, uint8_t *const *got, const vta_model_report *r)
 {
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         const run_tensor *t = &m->outputs[i];
@@ -51,7 +51,7 @@ static bool compare(cli *x, const char *file, const run_model *m, uint8_t *const
                               dtype_load_f64(t->dt, want));
         }
     }
-    if (cli_has(x, OPT_JSON))
+    if (ask_has(x, OPT_JSON))
         return true;
     const uint64_t cycles = r->stream.total.cycles;
     w_fmt(&x->out, "%s: %u region%s on VTA, all outputs equal", file, r->regions.len, r->regions.len == 1 ? "" : "s");
@@ -59,11 +59,11 @@ static bool compare(cli *x, const char *file, const run_model *m, uint8_t *const
     return true;
 }
 
-static bool run_model_on(cli *x, const char *file, run_model *m, const prog_module *p, uint64_t *state)
+static bool run_model_on(ask *x, const char *file, run_model *m, const prog_module *p, uint64_t *state)
 {
     compiler *c = x->c;
-    const char *timeline = cli_get(x, OPT_TIMELINE, NULL);
-    run_vta_options o = {.cycle = cli_has(x, OPT_CYCLE) || timeline || cli_has(x, OPT_JSON)};
+    const char *timeline = ask_get(x, OPT_TIMELINE, NULL);
+    run_vta_options o = {.cycle = ask_has(x, OPT_CYCLE) || timeline || ask_has(x, OPT_JSON)};
     vta_model_report report;
     void **in = arena_array(&c->mem, void *, m->n_inputs + 1u), **out = arena_array(&c->mem, void *, m->n_outputs + 1u);
     for (uint32_t i = 0; i < m->n_inputs; i++) {
@@ -72,24 +72,24 @@ static bool run_model_on(cli *x, const char *file, run_model *m, const prog_modu
     }
     for (uint32_t i = 0; i < m->n_outputs; i++)
         out[i] = arena_alloc(&c->mem, m->outputs[i].bytes + 1, 64);
-    if (!cli_cycle_model(x, &o.model) ||
-        !vta_model_run(c, p, in, out, &o, cli_get(x, OPT_DUMP_VECTORS, NULL), &report) || !run_call(c, m) ||
+    if (!ask_cycle_model(x, &o.model) ||
+        !vta_model_run(c, p, in, out, &o, ask_get(x, OPT_DUMP_VECTORS, NULL), &report) || !run_call(c, m) ||
         !has_regions(x, file, &report) || !compare(x, file, m, (uint8_t *const *)(void *)out, &report))
         return false;
-    if (cli_has(x, OPT_JSON))
+    if (ask_has(x, OPT_JSON))
         vta_model_json(c, &report, file, &x->out);
-    else if (cli_has(x, OPT_CYCLE))
+    else if (ask_has(x, OPT_CYCLE))
         vta_model_print(c, &report, &x->out);
     const vta_cycle_report whole = run_vta_whole(&report.stream);
     return !timeline || run_vta_write_timeline(c, vta_text_config(c), &whole, report.stream.insns.data, timeline);
 }
 
-static bool on_file(cli *x, const char *file, uint64_t *state)
+static bool on_file(ask *x, const char *file, uint64_t *state)
 {
     compile_options o;
     compile_result r;
     run_model m = {0};
-    if (!cli_compile_options(x, true, &o))
+    if (!ask_compile_options(x, true, &o))
         return false;
     o.verb = "vta model";
     o.emit = "tir";
@@ -104,17 +104,17 @@ static bool on_file(cli *x, const char *file, uint64_t *state)
     return ok;
 }
 
-bool vta_model(cli *x)
+bool vta_model(ask *x)
 {
     long seed = 0;
     bool ok = true;
     if (x->args.len < 2)
-        return cli_usage_error(x, "as in: lathe vta model q.onnx --offload vta", "'lathe vta model' needs a model");
-    if (!cli_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
+        return ask_usage_error(x, "as in: lathe vta model q.onnx --offload vta", "'lathe vta model' needs a model");
+    if (!ask_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
         return false;
-    const bool timed = cli_has(x, OPT_CYCLE) || cli_has(x, OPT_TIMELINE) || cli_has(x, OPT_JSON);
-    if (!timed && (cli_has(x, OPT_PROFILE) || cli_has(x, OPT_BUS_BITS) || cli_has(x, OPT_LATENCY)))
-        return cli_usage_error(x, "add --cycle, --json or --timeline",
+    const bool timed = ask_has(x, OPT_CYCLE) || ask_has(x, OPT_TIMELINE) || ask_has(x, OPT_JSON);
+    if (!timed && (ask_has(x, OPT_PROFILE) || ask_has(x, OPT_BUS_BITS) || ask_has(x, OPT_LATENCY)))
+        return ask_usage_error(x, "add --cycle, --json or --timeline",
                                "--profile, --bus-bits and --latency are for the cycle model");
     for (uint32_t i = 1; i < x->args.len; i++) {
         uint64_t state = (uint64_t)seed + 1;

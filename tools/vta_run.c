@@ -2,6 +2,7 @@
 /* lathe vta run and trace: a program on the functional simulator, with its buffers from and to files; and its timing.
  */
 #include "cmd_vta.h"
+#include "api/session.h"
 
 #include "base/file.h"
 #include "base/json_out.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool vta_report(cli *x, const vta_error *e)
+bool vta_report(ask *x, const vta_error *e)
 {
     return vta_code_report(x->c, e);
 }
@@ -24,7 +25,7 @@ typedef struct loaded {
     vta_insn *insns;
 } loaded;
 
-static bool make_buffers(cli *x, loaded *l)
+static bool make_buffers(ask *x, loaded *l)
 {
     const vta_program *p = l->program;
     vta_dram *dram = vta_sim_dram(l->sim);
@@ -42,7 +43,7 @@ static bool make_buffers(cli *x, loaded *l)
 }
 
 /* "NAME=FILE": the buffer's number, and where the file's name begins; -1 with an error. */
-static int64_t find_buffer(cli *x, const loaded *l, const char *option, const char *text, const char **file)
+static int64_t find_buffer(ask *x, const loaded *l, const char *option, const char *text, const char **file)
 {
     const char *equals = strchr(text, '=');
     for (uint32_t i = 0; equals && i < l->program->n_buffers; i++) {
@@ -52,14 +53,14 @@ static int64_t find_buffer(cli *x, const loaded *l, const char *option, const ch
             return i;
         }
     }
-    cli_usage_error(x, "as in --dram-in x=x.bin; `buffer` lines in the program name them",
+    ask_usage_error(x, "as in --dram-in x=x.bin; `buffer` lines in the program name them",
                     "--%s: '%.100s' names no buffer of the program", option, text);
     return -1;
 }
 
-static bool read_inputs(cli *x, loaded *l)
+static bool read_inputs(ask *x, loaded *l)
 {
-    const cli_strings *in = &x->values[OPT_DRAM_IN];
+    const ask_strings *in = &x->values[OPT_DRAM_IN];
     for (uint32_t i = 0; i < in->len; i++) {
         const char *file;
         span s;
@@ -74,9 +75,9 @@ static bool read_inputs(cli *x, loaded *l)
     return true;
 }
 
-static bool write_outputs(cli *x, const loaded *l)
+static bool write_outputs(ask *x, const loaded *l)
 {
-    const cli_strings *out = &x->values[OPT_DRAM_OUT];
+    const ask_strings *out = &x->values[OPT_DRAM_OUT];
     for (uint32_t i = 0; i < out->len; i++) {
         const char *file;
         int64_t b = find_buffer(x, l, "dram-out", out->data[i], &file);
@@ -88,7 +89,7 @@ static bool write_outputs(cli *x, const loaded *l)
 
 /* --- vectors ------------------------------------------------------------------------------------------------------ */
 
-static vta_vectors vectors_of(cli *x, const loaded *l)
+static vta_vectors vectors_of(ask *x, const loaded *l)
 {
     const vta_program *p = l->program;
     vta_vectors_buffer *all = arena_array(&x->c->mem, vta_vectors_buffer, p->n_buffers + 1u);
@@ -109,7 +110,7 @@ static vta_vectors vectors_of(cli *x, const loaded *l)
 /* --- run ---------------------------------------------------------------------------------------------------------- */
 
 /* A token that nobody took: the next run would find it, and the instruction that should have waited for it did not. */
-static void warn_of_tokens(cli *x, const vta_sim *sim)
+static void warn_of_tokens(ask *x, const vta_sim *sim)
 {
     vta_tokens t;
     vta_sim_tokens(sim, &t);
@@ -128,11 +129,11 @@ static void warn_of_tokens(cli *x, const vta_sim *sim)
                          queues[i].to);
 }
 
-static bool run_loaded(cli *x, loaded *l)
+static bool run_loaded(ask *x, loaded *l)
 {
     vta_error e;
     char text[600];
-    const char *dir = cli_get(x, OPT_DUMP_VECTORS, NULL);
+    const char *dir = ask_get(x, OPT_DUMP_VECTORS, NULL);
     if (!make_buffers(x, l) || !read_inputs(x, l))
         return false;
     const vta_vectors v = vectors_of(x, l);
@@ -148,16 +149,16 @@ static bool run_loaded(cli *x, loaded *l)
     return true;
 }
 
-bool vta_run(cli *x, const vta_program *p)
+bool vta_run(ask *x, const vta_program *p)
 {
 #define X(id, text) text "|"
-    int profile = cli_choice(x, OPT_PROFILE, VTA_PROFILES(X), "compatible");
+    int profile = ask_choice(x, OPT_PROFILE, VTA_PROFILES(X), "compatible");
 #undef X
     vta_sim_options o = {.dram_bytes = (uint64_t)1 << 32};
     vta_error e;
     loaded l = {.program = p};
     long seed;
-    if (profile < 0 || !cli_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
+    if (profile < 0 || !ask_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
         return false;
     o.profile = (vta_profile)profile;
     o.seed = (uint32_t)seed;
@@ -190,29 +191,16 @@ static void print_report(writer *w, const vta_cycle_report *r)
     w_str(w, "\n");
 }
 
-bool cli_cycle_model(cli *x, vta_cycle_options *out)
-{
-    const int profile = cli_choice(x, OPT_PROFILE, "chisel|hls", "chisel");
-    long bus = 0, latency = 0;
-    if (profile < 0 || !cli_number(x, OPT_BUS_BITS, 8, 4096, 0, &bus) ||
-        !cli_number(x, OPT_LATENCY, 1, 1000000, 0, &latency))
-        return false;
-    out->profile = profile == 0 ? VTA_CYCLE_CHISEL : VTA_CYCLE_HLS;
-    out->bus_bits = (uint32_t)bus;
-    out->latency = (uint32_t)latency;
-    return true;
-}
-
-bool vta_trace(cli *x, const vta_program *p)
+bool vta_trace(ask *x, const vta_program *p)
 {
     vta_cycle_options o = {.profile = VTA_CYCLE_CHISEL};
     vta_cycle_report r;
     vta_error e;
-    if (!cli_cycle_model(x, &o))
+    if (!ask_cycle_model(x, &o))
         return false;
     if (vta_cycle_time(&p->config, &o, p->insns, p->n_insns, &r, &e) != VTA_OK)
         return vta_report(x, &e);
-    const char *out = cli_get(x, OPT_OUT, NULL);
+    const char *out = ask_get(x, OPT_OUT, NULL);
     bool ok = !out || run_vta_write_timeline(x->c, &p->config, &r, p->insns, out);
     if (ok)
         print_report(&x->out, &r);

@@ -15,6 +15,8 @@
 #ifndef LATHE_VM_H
 #define LATHE_VM_H
 
+#include "lathe_tensor.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,26 +73,6 @@ enum lathe_type {
     LATHE_ARRAY = 71, /* what a function with several results returns */
     LATHE_MODULE = 73
 };
-
-typedef struct lathe_dtype { /* of DLPack: int 0, uint 1, float 2, handle 3, bfloat 4, bool 6 */
-    uint8_t code, bits;
-    uint16_t lanes;
-} lathe_dtype;
-
-typedef struct lathe_device {
-    int32_t type, id;
-} lathe_device;
-
-/* DLTensor of DLPack 1.x. */
-typedef struct lathe_dltensor {
-    void *data;
-    lathe_device device;
-    int32_t ndim;
-    lathe_dtype dtype;
-    int64_t *shape;
-    int64_t *strides; /* elements; NULL: without gaps */
-    uint64_t byte_offset;
-} lathe_dltensor;
 
 typedef struct lathe_value {
     int32_t type; /* enum lathe_type */

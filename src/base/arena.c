@@ -33,6 +33,7 @@
 
 typedef struct arena_block {
     struct arena_block *prev;
+    struct arena_block *before, *after; /* in the list of the family */
     size_t size, used; /* of the payload that follows the header */
 } block;
 
@@ -49,7 +50,32 @@ void arena_init(arena *a, const arena *parent)
     if (parent) {
         a->out_of_memory = parent->out_of_memory;
         a->context = parent->context;
+        a->all = parent->all;
     }
+}
+
+static void join(block **all, block *b)
+{
+    b->after = *all;
+    if (*all)
+        (*all)->before = b;
+    *all = b;
+}
+
+static void leave(block **all, block *b)
+{
+    if (b->before)
+        b->before->after = b->after;
+    else
+        *all = b->after;
+    if (b->after)
+        b->after->before = b->before;
+}
+
+static void free_block(block *b)
+{
+    ASAN_UNPOISON_MEMORY_REGION(payload(b), b->size);
+    free(b);
 }
 
 static void free_until(arena *a, block *stop)
@@ -57,9 +83,19 @@ static void free_until(arena *a, block *stop)
     while (a->head != stop) {
         block *prev = a->head->prev;
         a->bytes -= a->head->size;
-        ASAN_UNPOISON_MEMORY_REGION(payload(a->head), a->head->size);
-        free(a->head);
+        if (a->all)
+            leave(a->all, a->head);
+        free_block(a->head);
         a->head = prev;
+    }
+}
+
+void arena_free_family(const arena *root)
+{
+    while (*root->all) {
+        block *b = *root->all;
+        *root->all = b->after;
+        free_block(b);
     }
 }
 
@@ -89,7 +125,9 @@ static bool add_block(arena *a, size_t size)
     block *b = aligned_alloc(64, HEADER + room);
     if (!b)
         return false;
-    *b = (block){a->head, room, 0};
+    *b = (block){.prev = a->head, .size = room};
+    if (a->all)
+        join(a->all, b);
     ASAN_POISON_MEMORY_REGION(payload(b), room);
     a->head = b;
     a->bytes += room;

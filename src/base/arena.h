@@ -19,6 +19,7 @@ typedef struct arena {
     size_t bytes;             /* bytes reserved from the system, for reports */
     void (*out_of_memory)(void *context, size_t size); /* must not return; NULL: message and abort */
     void *context;
+    struct arena_block **all; /* list of the blocks of a family of arenas, NULL: none is kept; see arena_free_family */
 } arena;
 
 typedef struct arena_mark {
@@ -26,9 +27,12 @@ typedef struct arena_mark {
     size_t used;
 } arena_mark;
 
-/* Empty, with the out-of-memory handler of `parent`; NULL: with the default one. */
+/* Empty, with the out-of-memory handler and the family of `parent`; NULL: with the default one, and none. */
 void arena_init(arena *a, const arena *parent);
 void arena_free(arena *a); /* releases everything; the arena may be used again */
+/* Releases what all arenas have that were made under `root`, whose `all` points at a list: for a handler that leaves
+ * their users in the middle. None of them is used again. */
+void arena_free_family(const arena *root);
 
 /* Zeroed memory of `size` bytes aligned to `align` (a power of two, at most 64). Never NULL; size 0 gives a unique
  * pointer. */

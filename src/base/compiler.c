@@ -10,6 +10,7 @@ struct input_file {
     span bytes;
     file_id id;
     bool again; /* may be handed out again under this name */
+    bool given; /* the bytes are somebody else's */
     struct input_file *next;
 };
 
@@ -29,7 +30,8 @@ void compiler_init(compiler *c)
 void compiler_free(compiler *c)
 {
     for (const struct input_file *f = c->files; f; f = f->next)
-        file_free(f->bytes);
+        if (!f->given)
+            file_free(f->bytes);
     diags_free(&c->diags);
     arena_free(&c->mem);
     *c = (compiler){0};
@@ -47,7 +49,7 @@ static bool find(const compiler *c, const char *path, span *out)
 static bool add(compiler *c, const char *path, span bytes, file_id id, bool again)
 {
     struct input_file *f = arena_new(&c->mem, struct input_file);
-    *f = (struct input_file){arena_strdup(&c->mem, path), bytes, id, again, c->files};
+    *f = (struct input_file){arena_strdup(&c->mem, path), bytes, id, again, false, c->files};
     c->files = f;
     return true;
 }
@@ -96,8 +98,23 @@ void compiler_remove_temp_dir(compiler *c, const char *dir)
                      strerror(errno));
 }
 
-void compiler_progress(const compiler *c, const char *what, uint32_t done, uint32_t of)
+bool compiler_progress(compiler *c, const char *what, uint32_t done, uint32_t of)
 {
-    if (c->progress)
-        c->progress(c->progress_context, what, done, of);
+    if (c->cancelled)
+        return false;
+    if (!c->progress || c->progress(c->progress_context, what, done, of))
+        return true;
+    c->cancelled = true;
+    return diag_error(&c->diags, DIAG_CANCELLED, src_loc_none(), "cancelled");
+}
+
+bool compiler_goes_on(compiler *c)
+{
+    return compiler_progress(c, NULL, 0, 0);
+}
+
+void compiler_give_file(compiler *c, const char *path, span bytes, file_id id)
+{
+    (void)add(c, path, bytes, id, true);
+    c->files->given = true;
 }

@@ -30,10 +30,11 @@ typedef struct compiler {
     /* Evaluates one pure node whose inputs are all constants; `driver` sets it (loop-IR interpreter). `out` holds one
      * entry per node output. false: cannot (no error reported). */
     bool (*evaluate)(struct compiler *c, const struct graph_node *n, const struct tensor_data **out);
-    /* Told what begins now: step `done` of `of` (0: nobody knows of how many), or one that is not counted (both 0).
-     * NULL: nobody watches. */
-    void (*progress)(void *context, const char *what, uint32_t done, uint32_t of);
+    /* Told what begins now: step `done` of `of` (0: nobody knows of how many), or one that is not counted (both 0);
+     * `what` NULL: the last one goes on. Returns whether the work is still wanted. NULL: nobody watches. */
+    bool (*progress)(void *context, const char *what, uint32_t done, uint32_t of);
     void *progress_context;
+    bool cancelled; /* it was not wanted any more, and a diagnostic says so */
     uint32_t next_id;         /* fresh names */
     struct input_file *files; /* what was read, newest first */
     struct temps temps;
@@ -43,7 +44,12 @@ typedef struct compiler {
 void compiler_init_under(compiler *c, const arena *parent);
 void compiler_init(compiler *c); /* with the default one */
 void compiler_free(compiler *c);
-void compiler_progress(const compiler *c, const char *what, uint32_t done, uint32_t of);
+/* False after a diagnostic: the work is not wanted any more. */
+bool compiler_progress(compiler *c, const char *what, uint32_t done, uint32_t of) __attribute__((warn_unused_result));
+/* The same while one step lasts: for loops that wait. */
+bool compiler_goes_on(compiler *c) __attribute__((warn_unused_result));
+/* A file that is in memory already, and stays there as long as c: it is read under that name. */
+void compiler_give_file(compiler *c, const char *path, span bytes, file_id id);
 
 /* All reading and writing of a run goes through these, so that what was read is never written. The bytes of a file stay
  * until compiler_free; a file asked for again is not read again. Errors as file_read, file_read_beneath, file_write; an

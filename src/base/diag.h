@@ -33,7 +33,8 @@ static inline src_loc src_loc_none(void)
     X(DIAG_USAGE, "usage", 2)             /* command line */                               \
     X(DIAG_IO, "io", 1)                   /* input file missing or unreadable */           \
     X(DIAG_ENVIRONMENT, "environment", 3) /* no compiler, no space, output not writable */ \
-    X(DIAG_INTERNAL, "internal", 3)       /* a bug of ours */
+    X(DIAG_INTERNAL, "internal", 3)       /* a bug of ours */                          \
+    X(DIAG_CANCELLED, "cancelled", 4)     /* who watches the progress wants no more */
 
 typedef enum diag_code {
 #define X(id, name, status) id,

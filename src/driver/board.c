@@ -92,7 +92,8 @@ static bool run_tool(compiler *c, const run_model *m, process_words *a, const ch
 {
     const board *b = m->board;
     vec_push(&c->mem, a, NULL);
-    compiler_progress(c, arena_printf(&c->mem, "%s with %s", what, a->data[0]), 0, 0);
+    if (!compiler_progress(c, arena_printf(&c->mem, "%s with %s", what, a->data[0]), 0, 0))
+        return false;
     const char *install = arena_printf(&c->mem, "install it: apt-get install %s", b->compiler_packages);
     const char *log = arena_printf(&c->mem, "it needs the packages %s; and the model may be too large for the board",
                                    b->compiler_packages);

@@ -100,14 +100,14 @@ bool emulate_call(compiler *c, const run_model *m, emulate_answer *out)
     if (m->constants && (!m->board || board_is_hosted(m->board)))
         vec_push(&c->mem, &a, m->constants);
     vec_push(&c->mem, &a, NULL);
-    compiler_progress(c, arena_printf(&c->mem, "running the package in %s", a.data[0]), 0, 0);
     const char *packages = m->board ? m->board->emulator_package : NULL;
     const char *hint = packages ? arena_printf(&c->mem, "install it: apt-get install %s", packages)
                                 : "install it (package qemu-user), or name another one: --emulator";
     const char *why = packages ? "memory that is too small, or an instruction that the emulator does not have"
                                : "does $CC compile for the machine that the emulator has, and statically, as in "
                                  "CC='aarch64-linux-gnu-gcc -static'?";
-    return write_call(c, m) &&
+    return compiler_progress(c, arena_printf(&c->mem, "running the package in %s", a.data[0]), 0, 0) &&
+           write_call(c, m) &&
            process_run(c, &(process_task){.argv = a.data,
                                           .dir = m->scratch,
                                           .what = "running the package in an emulator",

@@ -72,8 +72,7 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
 {
     span bytes;
     file_format format;
-    compiler_progress(c, "reading", 0, 0);
-    if (!format_read(c, o->verb, path, &bytes, &format))
+    if (!compiler_progress(c, "reading", 0, 0) || !format_read(c, o->verb, path, &bytes, &format))
         return false;
     if (out_hash)
         *out_hash = hash_model(c, bytes);
@@ -231,7 +230,8 @@ static bool generate(compiler *c, const compile_options *o, compile_result *r)
         BACKENDS(X)
 #undef X
     };
-    compiler_progress(c, "writing C", 0, 0);
+    if (!compiler_progress(c, "writing C", 0, 0))
+        return false;
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
         if (strcmp(backends[i].name, o->emit) == 0)
             return backends[i].run(c, r->units, r->n_units, &r->artifact);
@@ -256,8 +256,7 @@ static bool place_on_board(compiler *c, const compile_options *o, compile_result
 static bool plan_and_check(compiler *c, const compile_options *o, compile_result *r)
 {
     plan_problem *p = compile_problem(c, o, r->unit.target, r->unit.func, &r->records->forms);
-    compiler_progress(c, "planning", 0, 0);
-    if (!plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
+    if (!compiler_progress(c, "planning", 0, 0) || !plan_memory(c, p, &r->plan) || !plan_verify(c, &r->plan))
         return false;
     if (r->plan.workspace_bytes <= prog_most_bytes(r->unit.target))
         return place_on_board(c, o, r);

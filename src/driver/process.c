@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+
+extern char **environ;
 
 const char *process_python(void)
 {
@@ -79,13 +83,27 @@ static const char *telling_line(compiler *c, const char *path)
     return best;
 }
 
+/* The variables of a child: ours, but for TMPDIR. Made before fork: another thread may hold the lock of setenv then,
+ * which nobody gives back in the child. */
+static char **child_environment(compiler *c, const char *dir)
+{
+    process_words env = {0};
+    for (char **e = environ; e && *e; e++)
+        if (strncmp(*e, "TMPDIR=", 7) != 0)
+            vec_push(&c->mem, &env, *e);
+    vec_push(&c->mem, &env, arena_printf(&c->mem, "TMPDIR=%s", dir));
+    vec_push(&c->mem, &env, NULL);
+    return (char **)(uintptr_t)env.data;
+}
+
 /* In the child, with its standard input and output in place. */
-static void become(const char *const *argv, const char *dir, bool inside, const temps_held *before)
+static void become(const char *const *argv, char **env, const char *dir, const temps_held *before)
 {
     (void)setpgid(0, 0);
-    if (setenv("TMPDIR", inside ? "." : dir, 1) != 0 || (inside && chdir(dir) != 0))
+    if (dir && chdir(dir) != 0)
         _exit(PROCESS_NOT_FOUND);
     temps_release_child(before);
+    environ = env;
     execvp(argv[0], (char *const *)(uintptr_t)argv);
     _exit(PROCESS_NOT_FOUND);
 }
@@ -95,13 +113,14 @@ static void become(const char *const *argv, const char *dir, bool inside, const 
 static int start(compiler *c, const char *const *argv, const char *dir, bool inside, int in, int out, int err)
 {
     temps_held held;
+    char **env = child_environment(c, inside ? "." : dir);
     (void)fflush(stdout);
     temps_hold(&held);
     int pid = fork();
     if (pid == 0) {
         bool ok = (in < 0 || dup2(in, 0) >= 0) && (out < 0 || dup2(out, 1) >= 0) && (err < 0 || dup2(err, 2) >= 0);
         if (ok)
-            become(argv, dir, inside, &held);
+            become(argv, env, inside ? dir : NULL, &held);
         _exit(PROCESS_NOT_FOUND);
     }
     if (pid > 0) {
@@ -116,11 +135,27 @@ static int start(compiler *c, const char *const *argv, const char *dir, bool ins
     return pid;
 }
 
+/* Until it has ended, or nobody wants to know any more: often first and then less so, because SIGCHLD may be another's
+ * business in a program that this is a library of. */
+static void watch(compiler *c, int pid)
+{
+    siginfo_t info = {.si_pid = 0};
+    long ns = 500000;
+    while (c->progress && compiler_goes_on(c) &&
+           waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid == 0) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+        ns = ns < 20000000 ? ns + ns / 8 : ns;
+    }
+    if (c->cancelled)
+        (void)kill(-pid, SIGKILL);
+}
+
 static int wait_for(compiler *c, int pid)
 {
     temps_held held;
     siginfo_t info;
     int status = -1; /* neither ended nor killed, as far as is known */
+    watch(c, pid);
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
         ;
     temps_hold(&held); /* the number is free for others as soon as it is waited for */
@@ -147,7 +182,7 @@ static bool run_logged(compiler *c, const process_task *t, const char *log, int 
     int pid = start(c, t->argv, t->dir, true, -1, fd, fd);
     *status = pid > 0 ? wait_for(c, pid) : 0;
     (void)close(fd);
-    return pid >= 0;
+    return pid >= 0 && !c->cancelled;
 }
 
 bool process_try(compiler *c, const process_task *t, bool *out_worked)
@@ -223,20 +258,38 @@ bool process_say(const process *p, const char *line)
     return send_all(p, line, strlen(line)) && send_all(p, "\n", 1);
 }
 
+/* There is something to read. Else errno says why: ECANCELED, nobody waits for it any more; EAGAIN, it took too
+ * long. Without anybody who watches, read waits. */
+static bool is_ready(const process *p)
+{
+    struct pollfd at = {.fd = p->fd, .events = POLLIN};
+    const double start = clock_now();
+    while (p->c->progress && poll(&at, 1, 20) == 0) {
+        const bool late = p->limit > 0 && clock_now() - start > p->limit;
+        errno = late ? EAGAIN : ECANCELED;
+        if (late || !compiler_goes_on(p->c))
+            return false;
+    }
+    errno = ECANCELED;
+    return !p->c->cancelled;
+}
+
 bool process_hear(const process *p, char *line, size_t size)
 {
     size_t n = 0;
     char ch = '\0';
-    ssize_t got;
-    while (((got = read(p->fd, &ch, 1)) == 1 && ch != '\n') || (got < 0 && errno == EINTR))
+    ssize_t got = -1;
+    while (is_ready(p) &&
+           (((got = read(p->fd, &ch, 1)) == 1 && ch != '\n') || (got < 0 && errno == EINTR)))
         if (got == 1 && n + 1 < size)
             line[n++] = ch;
     line[n] = '\0';
     return got == 1;
 }
 
-void process_limit(const process *p, uint32_t seconds)
+void process_limit(process *p, uint32_t seconds)
 {
+    p->limit = seconds;
     const struct timeval t = {.tv_sec = (time_t)seconds};
     (void)setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
     (void)setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);

@@ -122,7 +122,8 @@ bool profile_take(compiler *c, run_model *m, uint32_t rounds, profile *out)
         return false;
     const long inner = once < TURN ? (long)(TURN / (once + 1e-9)) + 1 : 1;
     for (uint32_t r = 0; r < rounds; r++) {
-        compiler_progress(c, "running round", r + 1, rounds);
+        if (!compiler_progress(c, "running round", r + 1, rounds))
+            return false;
         memset(table, 0, (size_t)(n > 0 ? n : 1) * out->n_workers * sizeof(uint64_t));
         if (!call_times(c, m, inner, &once))
             return false;

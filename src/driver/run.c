@@ -217,7 +217,8 @@ static bool build(compiler *c, const run_model *m, const char *scratch, int64_t 
         process_add_words(c, &a, m->report->sources[i].ldflags);
     process_add_words(c, &a, "-lm -lpthread");
     vec_push(&c->mem, &a, NULL);
-    compiler_progress(c, arena_printf(&c->mem, "building the package with %s", a.data[0]), 0, 0);
+    if (!compiler_progress(c, arena_printf(&c->mem, "building the package with %s", a.data[0]), 0, 0))
+        return false;
     const char *kept = strncmp(dir, scratch, strlen(scratch)) == 0 ? "DIR" : dir;
     const char *whole_log = arena_printf(&c->mem, "the whole log: %smake -C %s lib%s%s%s",
                                          kept != dir ? "run this again with --keep DIR, then " : "", kept,
@@ -445,4 +446,17 @@ void run_close(run_model *m)
     if (m->module)
         m->close_module(m);
     m->call = NULL;
+}
+
+void run_unload(run_model *m)
+{
+    int32_t (*shut_down)(void *engine, size_t size) = NULL;
+    run_close(m);
+    if (!m->library)
+        return;
+    void *symbol = dlsym(m->library, "tvmrt_engine_shutdown_sized");
+    memcpy(&shut_down, &symbol, sizeof symbol);
+    if (shut_down && shut_down(NULL, 0) == 0) /* the package's own engine: with threads in it, it stays */
+        (void)dlclose(m->library);
+    m->library = NULL;
 }

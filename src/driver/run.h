@@ -79,6 +79,7 @@ void process_add_words(compiler *c, process_words *a, const char *words);
 typedef struct process {
     compiler *c;
     int pid, fd;
+    uint32_t limit; /* seconds; 0: none */
 } process;
 /* Exit status of what could not be started, and of what a signal ended. */
 enum { PROCESS_NOT_FOUND = 127, PROCESS_SIGNAL = 128 };
@@ -88,7 +89,7 @@ bool process_send(const process *p, const void *data, size_t len); /* bytes; as 
 /* One line without its newline, cut to size; false at the end, with what there was of a line. */
 bool process_hear(const process *p, char *line, size_t size);
 /* What it hears and says waits no longer than that; errno is then EAGAIN. */
-void process_limit(const process *p, uint32_t seconds);
+void process_limit(process *p, uint32_t seconds);
 int process_stop(process *p);              /* ends one that does not answer; as process_end */
 int process_end(process *p);               /* its exit status */
 const char *process_temp_dir(compiler *c); /* NULL after a diagnostic; compiler_remove_temp_dir removes it */
@@ -140,6 +141,8 @@ bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank,
 bool run_size_inputs(compiler *c, run_model *m);
 bool run_call(compiler *c, run_model *m); /* false after a diagnostic with the status */
 void run_close(run_model *m);
+/* The same of what will never run again in this process: threads end, and the library goes. */
+void run_unload(run_model *m);
 void run_set_dims(run_tensor *t, const int64_t *dims); /* of this run */
 run_tensor *run_find_input(const run_model *m, const char *name);
 

@@ -266,7 +266,8 @@ bool run_open_remote(compiler *c, const char *path, const run_remote_options *o,
                                              .by_tracker = o->by_tracker,
                                              .key = o->key,
                                              .token = o->token,
-                                             .waiting = o->waiting};
+                                             .waiting = o->waiting,
+                                             .user = o->user};
     lathe_error e = {0};
     uint64_t module = 0;
     *r = (run_remote){.rpc = NULL};

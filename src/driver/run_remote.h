@@ -9,6 +9,7 @@ typedef struct run_remote_options {
     uint16_t port;
     bool by_tracker; /* host and port are the tracker's */
     void (*waiting)(void *user, const char *line); /* what is waited for; may be NULL */
+    void *user;
 } run_remote_options;
 
 /* The module at `path` goes to the server of o->host, or to one that the tracker names; false after a diagnostic. */

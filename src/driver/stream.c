@@ -55,8 +55,7 @@ bool stream_program(compiler *c, const compile_options *o, const target *t, comp
     prog_module *made;
     if (!fits || o->unscheduled || o->opt_level == 0)
         return !asked || refuse(c, o, t);
-    compiler_progress(c, "streaming", 0, 0);
-    if (!plan_stream(c, r->prog, &p, &made, b))
+    if (!compiler_progress(c, "streaming", 0, 0) || !plan_stream(c, r->prog, &p, &made, b))
         return false;
     if (made != r->prog) {
         prog_drop_unused(made);

@@ -157,9 +157,8 @@ static bool run_block(run *r, const prog_block *b, bool top)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < b->len; i++) {
-        if (top)
-            compiler_progress(r->c, "interpreting step", i + 1, b->len);
-        ok = run_step(r, &b->data[i]);
+        ok = !top || compiler_progress(r->c, "interpreting step", i + 1, b->len);
+        ok = ok && run_step(r, &b->data[i]);
     }
     return ok;
 }

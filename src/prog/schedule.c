@@ -202,7 +202,8 @@ bool prog_schedule(compiler *c, prog_module *m)
         return false;
     for (uint32_t i = 0; i < m->kernels.len; i++) {
         prog_kernel *k = m->kernels.data[i];
-        compiler_progress(c, "kernels", i + 1, m->kernels.len);
+        if (!compiler_progress(c, "kernels", i + 1, m->kernels.len))
+            return false;
         if (k->loops)
             continue;
         const bool plain = (m->unscheduled && k->plain) || (!k->func && !k->node);

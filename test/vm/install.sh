@@ -64,6 +64,30 @@ run
 [ $? = 1 ] && grep -q 'input image has the shape \[1, 1, 8, 9\], in the module \[1, 1, 8, 8\]' "$work/out"
 check "a wrong description is refused" $?
 
+# --- the compiler as a library
+# shellcheck disable=SC2046
+${CC:-cc} -std=c11 -Wall -Wextra -Werror examples/compile.c -o "$work/compile" $(pkg-config --cflags --libs lathe) \
+    -Wl,-rpath,"$(pkg-config --variable=libdir lathe)" > "$work/out" 2>&1
+check "examples/compile.c is built with what is installed" $?
+CFLAGS=-O0 "$work/compile" demo/digits.onnx > "$work/out" 2>&1 && [ "$(grep -c '^0[.]' "$work/out")" = 10 ]
+check "it compiles the demo's network and runs it" $?
+"$work/compile" README.md > "$work/out" 2>&1
+[ $? = 1 ] && grep -q '^README.md: ' "$work/out"
+check "it says what is wrong with a file" $?
+# shellcheck disable=SC2046
+${CC:-cc} -std=c11 examples/compile.c -o "$work/static" $(pkg-config --cflags lathe) "$work/root/lib/liblathe.a" \
+    $(pkg-config --static --libs-only-l lathe | sed 's/-llathe //') > "$work/out" 2>&1 &&
+    CFLAGS=-O0 "$work/static" demo/digits.onnx > "$work/out" 2>&1
+check "the static library serves as well" $?
+{
+    nm -D --defined-only "$work/root/lib/liblathe.so"
+    nm --defined-only "$work/root/lib/liblathe.a" | grep ' [TDBRGS] '
+} 2> "$work/said" | awk '{ print $3 }' | grep -vE '^(lathe_|$)' > "$work/out"
+[ ! -s "$work/out" ]
+check "both libraries show no other names" $?
+readelf -d "$work/root/lib/liblathe.so" | grep -q 'SONAME.*liblathe[.]so[.]0\]'
+check "the library says its version" $?
+
 # --- stopped while a compiler runs: it goes, and what it wrote
 cat > "$work/slow" << END
 #!/bin/sh
@@ -159,12 +183,14 @@ check "a program with the VTA library, by pkg-config" $?
 
 # --- the same programs as a project of CMake; C++ takes the headers
 mkdir "$work/project"
-cp examples/exec.c examples/outside.h "$work/vta.c" "$work/loops.c" "$work/project"
+cp examples/exec.c examples/outside.h examples/compile.c "$work/vta.c" "$work/loops.c" "$work/project"
 cat > "$work/project/both.cc" << 'END'
 #include <lathe/codegen.h>
+#include <lathe/lathe.h>
+#include <lathe_vm.h>
 #include <lathe/ext_dev.h>
 #include <lathe/loops.h>
-int main() { return lathe_device_api_ext_dev() == nullptr; }
+int main() { return lathe_device_api_ext_dev() == nullptr || *lathe_version() == '\0'; }
 END
 cat > "$work/project/CMakeLists.txt" << 'END'
 cmake_minimum_required(VERSION 3.22)
@@ -177,8 +203,10 @@ add_executable(vta vta.c)
 target_link_libraries(vta PRIVATE lathe::vta)
 add_executable(loops loops.c)
 target_link_libraries(loops PRIVATE lathe::loops)
+add_executable(compile compile.c)
+target_link_libraries(compile PRIVATE lathe::lathe)
 add_executable(both both.cc)
-target_link_libraries(both PRIVATE lathe::vm lathe::loops lathe::vta)
+target_link_libraries(both PRIVATE lathe::lathe lathe::vm lathe::loops lathe::vta)
 END
 env -u PKG_CONFIG_PATH cmake -S "$work/project" -B "$work/made" -DCMAKE_PREFIX_PATH="$work/root" > "$work/out" 2>&1 &&
     cmake --build "$work/made" > "$work/out" 2>&1

@@ -131,8 +131,8 @@ static bool run_pass(run *r, const pass_row *p)
         diag_hint(&c->diags, "run %s before it", p->needs & ~r->facts & FACT_TYPES ? "infer-types" : "fuse");
         return false;
     }
-    if (c->progress)
-        compiler_progress(c, arena_printf(&c->mem, "pass %s", p->name), 0, 0);
+    if (c->progress && !compiler_progress(c, arena_printf(&c->mem, "pass %s", p->name), 0, 0))
+        return false;
     (void)clock_gettime(CLOCK_MONOTONIC, &start);
     bool ok = p->run(c, r->m, r->o);
     if (r->o->times)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses and tokens. */
-#include "remote.h"
+#include "api/remote.h"
 
 #include "base/file.h"
 
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool remote_address(const cli *x, const char *option, const char *text, const char **out_host, uint16_t *out_port)
+bool remote_address(const ask *x, const char *option, const char *text, const char **out_host, uint16_t *out_port)
 {
     const char *colon = strrchr(text, ':');
     char *end = NULL;
     long port = colon ? strtol(colon + 1, &end, 10) : 0;
     if (!colon || colon == text || end == colon + 1 || *end || port < 1 || port > 65535)
-        return cli_usage_error(x, "as in 127.0.0.1:9090", "--%s: '%.100s' is no HOST:PORT", option, text);
+        return ask_usage_error(x, "as in 127.0.0.1:9090", "--%s: '%.100s' is no HOST:PORT", option, text);
     const bool brackets = text[0] == '[' && colon[-1] == ']';
     *out_host = brackets ? arena_strndup(&x->c->mem, text + 1, (size_t)(colon - text) - 2)
                          : arena_strndup(&x->c->mem, text, (size_t)(colon - text));
@@ -37,34 +37,36 @@ bool remote_token(compiler *c, const char *path, const char **out)
 /* At once, since what is waited for may never come. */
 static void waiting(void *user, const char *line)
 {
-    (void)user;
-    fprintf(stderr, "%s\n", line);
+    const ask *x = user;
+    if (x->say)
+        x->say(line);
 }
 
-bool remote_asked(const cli *x)
+bool remote_asked(const ask *x)
 {
-    return cli_has(x, OPT_REMOTE) || cli_has(x, OPT_TRACKER);
+    return ask_has(x, OPT_REMOTE) || ask_has(x, OPT_TRACKER);
 }
 
-bool remote_options(const cli *x, run_remote_options *out)
+bool remote_options(const ask *x, run_remote_options *out)
 {
     static const struct {
-        cli_option option;
+        ask_option option;
         const char *name;
     } others[] = {{OPT_META, "meta"},         {OPT_NO_JIT, "no-jit"},   {OPT_KEEP_SOURCES, "keep-sources"},
                   {OPT_TRACE, "trace"},       {OPT_KEEP, "keep"},       {OPT_INTERPRET, "interpret"},
                   {OPT_EMULATOR, "emulator"}, {OPT_AGAINST, "against"}, {OPT_WORKERS, "workers"}};
-    const char *remote = cli_get(x, OPT_REMOTE, NULL), *tracker = cli_get(x, OPT_TRACKER, NULL);
-    const char *emit = cli_get(x, OPT_EMIT, "module"), *secret = cli_get(x, OPT_TOKEN_FILE, NULL);
-    *out = (run_remote_options){.key = cli_get(x, OPT_KEY, NULL), .by_tracker = !remote, .waiting = waiting};
+    const char *remote = ask_get(x, OPT_REMOTE, NULL), *tracker = ask_get(x, OPT_TRACKER, NULL);
+    const char *emit = ask_get(x, OPT_EMIT, "module"), *secret = ask_get(x, OPT_TOKEN_FILE, NULL);
+    *out = (run_remote_options){.key = ask_get(x, OPT_KEY, NULL), .by_tracker = !remote, .waiting = waiting,
+                                .user = (ask *)(uintptr_t)x};
     if (remote && tracker)
-        return cli_usage_error(x, "leave one of them out", "--remote is a server, --tracker one who knows some");
+        return ask_usage_error(x, "leave one of them out", "--remote is a server, --tracker one who knows some");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (cli_has(x, others[i].option))
-            return cli_usage_error(x, "leave one of them out", "--%s is for runs on this machine, --%s for another",
+        if (ask_has(x, others[i].option))
+            return ask_usage_error(x, "leave one of them out", "--%s is for runs on this machine, --%s for another",
                                    others[i].name, remote ? "remote" : "tracker");
     if (strcmp(emit, "module") != 0)
-        return cli_usage_error(x, "leave --emit out", "--emit %s: a remote device runs modules", emit);
+        return ask_usage_error(x, "leave --emit out", "--emit %s: a remote device runs modules", emit);
     return (!secret || remote_token(x->c, secret, &out->token)) &&
            remote_address(x, remote ? "remote" : "tracker", remote ? remote : tracker, &out->host, &out->port);
 }

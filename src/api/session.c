@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a model for running: a package folder is built, a model file is compiled first (for this machine), dynamic
  * dimensions come from the data that is given. */
-#include "session.h"
+#include "api/session.h"
 
 #include "driver/profile.h"
 
-#include "remote.h"
+#include "api/remote.h"
 #include "driver/format.h"
 #include "driver/run_module.h"
 
@@ -30,7 +30,7 @@ const char *session_data_set(const session *s, uint32_t sample)
 /* The file for input i of the model; NULL: none is given. */
 static const char *input_file(const session *s, const char *name, uint32_t i)
 {
-    const cli_strings *given = &s->x->values[OPT_INPUT];
+    const ask_strings *given = &s->x->values[OPT_INPUT];
     size_t n = strlen(name);
     for (uint32_t k = given->len; k-- > 0;)
         if (strncmp(given->data[k], name, n) == 0 && given->data[k][n] == '=')
@@ -86,12 +86,12 @@ static bool shapes_from_data(session *s)
 /* A package or a module is compiled already: options of the compiler would be without effect. */
 static bool check_late_options(const session *s, const char *kind)
 {
-    cli_option o = cli_find_early(s->x, 0);
+    ask_option o = ask_find_early(s->x, 0);
     if (o == OPT_TARGET && s->options.board) /* where it runs */
-        o = cli_find_early(s->x, OPT_TARGET + 1);
-    return o == OPT_COUNT || cli_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
+        o = ask_find_early(s->x, OPT_TARGET + 1);
+    return o == OPT_COUNT || ask_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
                                              "'%s' is a %s, compiled already: --%s has no effect", s->path, kind,
-                                             cli_option_name(o));
+                                             ask_option_name(o));
 }
 
 /* --dim of a package: the extents of this run. */
@@ -109,14 +109,14 @@ static bool state_extents(session *s)
             known = true;
             x->value = d->dims[0];
             if (d->is_bound || (x->most >= 0 && d->dims[0] > x->most))
-                return cli_usage_error(s->x, "say --dim NAME=N", "--dim: %s is one number%s", x->name,
+                return ask_usage_error(s->x, "say --dim NAME=N", "--dim: %s is one number%s", x->name,
                                        x->most < 0 ? "" : arena_printf(&s->x->c->mem, ", at most %lld",
                                                                        (long long)x->most));
         }
         const char *hint = s->model.n_extents ? arena_printf(&s->x->c->mem, "open extents are: %s", names)
                                               : "give it to 'lathe compile', or name the ONNX file instead";
         if (!known)
-            return cli_usage_error(s->x, hint, "'%s' is a %s, compiled already, without an open extent '%s'",
+            return ask_usage_error(s->x, hint, "'%s' is a %s, compiled already, without an open extent '%s'",
                                    s->path, s->model.module ? "module" : "package", d->name);
     }
     return true;
@@ -126,27 +126,27 @@ static bool state_extents(session *s)
 static bool check_module_options(const session *s)
 {
     static const struct {
-        cli_option option;
+        ask_option option;
         const char *name;
     } only[] = {{OPT_META, "meta"}, {OPT_NO_JIT, "no-jit"}, {OPT_KEEP_SOURCES, "keep-sources"}, {OPT_TRACE, "trace"}};
     bool object;
     if (!format_is_object(s->x->c, s->path, &object))
         return false;
     const bool module = strcmp(s->options.emit, "module") == 0 || object;
-    if (module && cli_has(s->x, OPT_PER_NODE))
-        return cli_usage_error(s->x, "name the ONNX file, without --emit", "--per-node is for packages");
-    if (module && cli_has(s->x, OPT_EMULATOR))
-        return cli_usage_error(s->x, "leave one of them out",
+    if (module && ask_has(s->x, OPT_PER_NODE))
+        return ask_usage_error(s->x, "name the ONNX file, without --emit", "--per-node is for packages");
+    if (module && ask_has(s->x, OPT_EMULATOR))
+        return ask_usage_error(s->x, "leave one of them out",
                                "--emulator runs packages, and a module runs in this program");
     if (module && !s->remote && target_cross_cc(s->options.target))
-        return cli_usage_error(s->x, "lathe compile makes a module for it, and --remote runs it there",
+        return ask_usage_error(s->x, "lathe compile makes a module for it, and --remote runs it there",
                                "--target: a module for %s is for another machine than this one",
                                s->options.target->name);
     if (strcmp(s->options.emit, "c") != 0 && !module)
-        return cli_usage_error(s->x, "it takes c and module here", "--emit %s: that cannot be run", s->options.emit);
+        return ask_usage_error(s->x, "it takes c and module here", "--emit %s: that cannot be run", s->options.emit);
     for (size_t i = 0; i < sizeof only / sizeof *only && !module; i++)
-        if (cli_has(s->x, only[i].option))
-            return cli_usage_error(s->x, "name a module, or add --emit module", "--%s is for modules", only[i].name);
+        if (ask_has(s->x, only[i].option))
+            return ask_usage_error(s->x, "name a module, or add --emit module", "--%s is for modules", only[i].name);
     return true;
 }
 
@@ -155,13 +155,13 @@ static bool open_module(session *s, const char *path)
     long workers;
     if (s->remote)
         return run_open_remote(s->x->c, path, &s->where, &s->model);
-    if (!cli_workers(s->x, &workers))
+    if (!ask_workers(s->x, &workers))
         return false;
     const run_module_options o = {.workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers,
-                                  .no_jit = cli_has(s->x, OPT_NO_JIT),
-                                  .trace = cli_has(s->x, OPT_TRACE),
-                                  .keep_sources = cli_get(s->x, OPT_KEEP_SOURCES, NULL),
-                                  .meta = cli_get(s->x, OPT_META, NULL)};
+                                  .no_jit = ask_has(s->x, OPT_NO_JIT),
+                                  .trace = ask_has(s->x, OPT_TRACE),
+                                  .keep_sources = ask_get(s->x, OPT_KEEP_SOURCES, NULL),
+                                  .meta = ask_get(s->x, OPT_META, NULL)};
     return run_open_module(s->x->c, path, &o, &s->model);
 }
 
@@ -169,7 +169,7 @@ static bool open_model(session *s)
 {
     compiler *c = s->x->c;
     if (file_is_dir(s->path) && s->remote)
-        return cli_usage_error(s->x, "name the ONNX file, or a module",
+        return ask_usage_error(s->x, "name the ONNX file, or a module",
                                "'%s' is a package; a remote device runs modules", s->path);
     if (file_is_dir(s->path)) {
         s->package = s->path;
@@ -184,18 +184,18 @@ static bool open_model(session *s)
     if (!pipeline_is_computation(c, s->path, &s->options, &s->is_computation))
         return false;
     if (s->is_computation && reference_is(s->x, "onnxruntime"))
-        return cli_usage_error(s->x, "lathe verify --against interpreter, or lathe run --against interpreter or c",
+        return ask_usage_error(s->x, "lathe verify --against interpreter, or lathe run --against interpreter or c",
                                "onnxruntime cannot run a computation");
     if (s->is_computation && s->options.vta)
         return session_open_vta(s);
-    if (!s->is_computation && (cli_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
+    if (!s->is_computation && (ask_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
         return false;
-    const char *keep = cli_get(s->x, OPT_KEEP, NULL);
-    if (cli_has(s->x, OPT_INTERPRET))
+    const char *keep = ask_get(s->x, OPT_KEEP, NULL);
+    if (ask_has(s->x, OPT_INTERPRET))
         s->options.emit = "prog";
     if ((keep && !artifact_check_place(c, keep, s->path)) || !pipeline_compile(c, s->path, &s->options, &s->result))
         return false;
-    if (cli_has(s->x, OPT_INTERPRET))
+    if (ask_has(s->x, OPT_INTERPRET))
         return run_open_interpreter(c, s->result.prog, &s->model);
     if (s->result.artifact.is_file) {
         const artifact_file *f = &s->result.artifact.files.data[0];
@@ -212,7 +212,7 @@ static bool open_model(session *s)
 
 static bool check_names(session *s)
 {
-    const cli_strings *given = &s->x->values[OPT_INPUT];
+    const ask_strings *given = &s->x->values[OPT_INPUT];
     for (uint32_t k = 0; k < given->len; k++) {
         bool known = false, again = false;
         const char *names = "";
@@ -230,12 +230,12 @@ static bool check_names(session *s)
             for (uint32_t i = 0; i < s->model.n_inputs; i++)
                 nearest_offer(&near, s->model.inputs[i].name);
             const char *question = nearest_question(&near, "", &s->x->c->mem);
-            return cli_usage_error(
+            return ask_usage_error(
                 s->x, arena_printf(&s->x->c->mem, "%sas in --input NAME=FILE; inputs are %s", question, names),
                 "--input: '%.200s' names no input", given->data[k]);
         }
         if (again)
-            return cli_usage_error(s->x, "give each input once", "--input: '%.200s' is given a second time",
+            return ask_usage_error(s->x, "give each input once", "--input: '%.200s' is given a second time",
                                    given->data[k]);
     }
     return true;
@@ -307,7 +307,7 @@ static void random_numbers(const session *s, run_tensor *t, uint64_t *state, int
 bool session_fill(session *s, uint32_t sample)
 {
     long seed;
-    if (!cli_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || (sample == 0 && !check_names(s)))
+    if (!ask_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || (sample == 0 && !check_names(s)))
         return false;
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         s->model.extents[i].value = s->stated[i];
@@ -352,10 +352,10 @@ static bool count_samples(session *s)
 {
     long seeds;
     s->samples = 1;
-    if (!cli_number(s->x, OPT_SEEDS, 1, 100000, 1, &seeds))
+    if (!ask_number(s->x, OPT_SEEDS, 1, 100000, 1, &seeds))
         return false;
-    if (s->data && cli_has(s->x, OPT_SEEDS))
-        return cli_usage_error(s->x, "leave one of them out", "--seeds is for random inputs, and --data gives them");
+    if (s->data && ask_has(s->x, OPT_SEEDS))
+        return ask_usage_error(s->x, "leave one of them out", "--seeds is for random inputs, and --data gives them");
     s->samples = (uint32_t)seeds;
     const char *first = s->data ? path_join(&s->x->c->mem, s->data, "test_data_set_0") : NULL;
     if (s->x->verb != VERB_VERIFY || !first || session_data_file(s, "input", 0) || !file_is_dir(first))
@@ -369,27 +369,27 @@ static bool count_samples(session *s)
 
 static bool check_emulator(const session *s)
 {
-    const cli *x = s->x;
-    const char *command = cli_get(x, OPT_EMULATOR, NULL);
+    const ask *x = s->x;
+    const char *command = ask_get(x, OPT_EMULATOR, NULL);
     if (!command)
         return true;
     if (command[strspn(command, " \t")] == '\0')
-        return cli_usage_error(x, "as in --emulator qemu-aarch64", "--emulator: no command");
-    if (cli_has(x, OPT_INTERPRET))
-        return cli_usage_error(x, "leave one of them out", "--interpret needs no --emulator: it runs here");
-    return cli_has(x, OPT_TARGET) || file_is_dir(s->path) ||
-           cli_usage_error(x, "as in --target aarch64", "--emulator: say --target, which the package is for");
+        return ask_usage_error(x, "as in --emulator qemu-aarch64", "--emulator: no command");
+    if (ask_has(x, OPT_INTERPRET))
+        return ask_usage_error(x, "leave one of them out", "--interpret needs no --emulator: it runs here");
+    return ask_has(x, OPT_TARGET) || file_is_dir(s->path) ||
+           ask_usage_error(x, "as in --target aarch64", "--emulator: say --target, which the package is for");
 }
 
 /* What runs elsewhere is a module, for the vectors of that machine. */
 static bool check_remote(session *s)
 {
-    if (!s->remote && (cli_has(s->x, OPT_KEY) || cli_has(s->x, OPT_TOKEN_FILE)))
-        return cli_usage_error(s->x, "as in --remote 127.0.0.1:9090", "--key and --token-file are for a remote device");
+    if (!s->remote && (ask_has(s->x, OPT_KEY) || ask_has(s->x, OPT_TOKEN_FILE)))
+        return ask_usage_error(s->x, "as in --remote 127.0.0.1:9090", "--key and --token-file are for a remote device");
     if (!s->remote)
         return true;
     s->options.emit = "module";
-    if (!cli_has(s->x, OPT_TARGET))
+    if (!ask_has(s->x, OPT_TARGET))
         s->options.target = target_find("my_device");
     return remote_options(s->x, &s->where);
 }
@@ -397,43 +397,42 @@ static bool check_remote(session *s)
 /* bench --profile: the package is built with hooks. */
 static bool prepare_profile(session *s, long workers)
 {
-    if (!cli_has(s->x, OPT_OPERATORS))
+    if (!ask_has(s->x, OPT_OPERATORS))
         return true;
     if (!s->package)
-        return cli_usage_error(s->x, "name the model or its package, without --emit", "--profile is for packages");
+        return ask_usage_error(s->x, "name the model or its package, without --emit", "--profile is for packages");
     const long own = (long)s->model.report->workers;
     return profile_prepare(s->x->c, s->scratch, (uint32_t)(workers < 0 ? own : workers), &s->model);
 }
 
-bool session_open(cli *x, session *s)
+bool session_open(ask *x, session *s)
 {
     long workers;
     *s = (session){.x = x};
-    s->path = cli_model(x);
-    s->data = cli_get(x, OPT_DATA, NULL);
+    s->path = ask_model(x);
+    s->data = ask_get(x, OPT_DATA, NULL);
     s->remote = remote_asked(x);
-    if (!s->path || !cli_compile_options(x, true, &s->options) || !check_remote(s))
+    if (!s->path || !ask_compile_options(x, true, &s->options) || !check_remote(s))
         return false;
-    s->options.show_values = cli_has(x, OPT_PER_NODE);
-    if (s->options.show_values && !cli_has(x, OPT_LEVEL) && reference_is(x, "onnxruntime"))
+    s->options.show_values = ask_has(x, OPT_PER_NODE);
+    if (s->options.show_values && !ask_has(x, OPT_LEVEL) && reference_is(x, "onnxruntime"))
         s->options.opt_level = 0; /* the graph as it stands, with the values that the model has */
     if (s->data && !file_is_dir(s->data))
         return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
-    if (!cli_workers(x, &workers) || !count_samples(s))
+    if (!ask_workers(x, &workers) || !count_samples(s))
         return false;
     if (!check_emulator(s) || !check_module_options(s) || !session_check_vta(s))
         return false;
     s->scratch = process_temp_dir(x->c);
     bool ok = s->scratch && open_model(s);
     if (!s->options.board)
-        s->model.emulator = cli_get(x, OPT_EMULATOR, NULL);
+        s->model.emulator = ask_get(x, OPT_EMULATOR, NULL);
     return ok && fill(s) && prepare_profile(s, workers) && run_build(x->c, s->scratch, workers, &s->model);
 }
 
 bool session_call(session *s)
 {
-    compiler_progress(s->x->c, "running", 0, 0);
-    return run_call(s->x->c, &s->model);
+    return compiler_progress(s->x->c, "running", 0, 0) && run_call(s->x->c, &s->model);
 }
 
 bool session_interpret(session *s, run_model *out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples for a model's inputs, one after the other: rows of files, or folders with a file for each input. */
-#ifndef LATHE_TOOLS_SAMPLES_H
-#define LATHE_TOOLS_SAMPLES_H
-#include "cli.h"
+#ifndef LATHE_API_SAMPLES_H
+#define LATHE_API_SAMPLES_H
+#include "api/ask.h"
 #include "driver/run.h"
 
 typedef struct samples {

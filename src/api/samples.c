@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of samples: batches on the first axis, folders in the order of their names. */
-#include "samples.h"
+#include "api/samples.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What run, verify and bench share: a model opened for running, its inputs filled, its scratch folder. */
-#ifndef LATHE_TOOLS_SESSION_H
-#define LATHE_TOOLS_SESSION_H
-#include "cli.h"
+#ifndef LATHE_API_SESSION_H
+#define LATHE_API_SESSION_H
+#include "api/ask.h"
 #include "driver/run.h"
 #include "driver/run_remote.h"
 #include "driver/run_vta.h"
 
 typedef struct session {
-    cli *x;
+    ask *x;
     const char *path;    /* the model as the user named it */
     const char *package; /* folder of the package, when there is one */
     const char *scratch; /* removed by session_close */
@@ -31,7 +31,7 @@ typedef struct session {
 } session;
 
 /* Ready to be called; false after a diagnostic; session_close is due either way. */
-bool session_open(cli *x, session *s);
+bool session_open(ask *x, session *s);
 bool session_call(session *s); /* once; false after a diagnostic */
 bool session_fill(session *s, uint32_t sample); /* the inputs of that sample; session_open has those of the first */
 const char *session_data_set(const session *s, uint32_t sample);
@@ -45,20 +45,17 @@ bool session_interpret(session *s, run_model *out);
 bool session_run_as_c(session *s, run_model *out);
 
 /* session_vta.c: --target vta. What its options ask for, before anything is opened; the computation on a simulated
- * device; what that took, and its timeline. */
+ * device. */
 bool session_check_vta(session *s);
 bool session_open_vta(session *s);
-bool session_show_vta(session *s);
-/* measured.c: on a board of an emulator, what the run took; else nothing. */
-bool session_show_board(const session *s);
-/* against.c: run --against: the outputs of s compared with those of another way; after session_call. */
-bool session_compare(session *s);
+/* --profile, --bus-bits and --latency of the cycle model. */
+bool ask_cycle_model(const ask *x, vta_cycle_options *out);
 
 /* onnxruntime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a model
  * is opened. */
-bool reference_check(const cli *x, const char *known); /* known: "onnxruntime", or more, separated by | */
+bool reference_check(const ask *x, const char *known); /* known: "onnxruntime", or more, separated by | */
 /* What --against names; REFERENCE_EXACT is onnxruntime, too, whose sums of 8-bit products do not saturate then. */
-bool reference_is(const cli *x, const char *name);
+bool reference_is(const ask *x, const char *name);
 #define REFERENCE_EXACT "onnxruntime-exact"
 /* mode: "once"; "nodes": the same for every result of s->model that the model knows by that name; "bench": it runs when
  * told to, and answers with its time. */

@@ -14,7 +14,7 @@
  *
  * Node by node, its optimiser is off, and the model's own values are added to its outputs: as text of the wire, a
  * second piece of the graph behind the model, which readers merge with the first. */
-#include "session.h"
+#include "api/session.h"
 #include "driver/format.h"
 
 #include <stdio.h>
@@ -474,31 +474,31 @@ static const char *after(const char *line, const char *word)
     return strncmp(line, word, n) == 0 ? line + n : NULL;
 }
 
-bool reference_is(const cli *x, const char *name)
+bool reference_is(const ask *x, const char *name)
 {
-    const char *given = cli_get(x, OPT_AGAINST, "");
+    const char *given = ask_get(x, OPT_AGAINST, "");
     return strcmp(given, name) == 0 || (strcmp(name, "onnxruntime") == 0 && strcmp(given, REFERENCE_EXACT) == 0);
 }
 
-static bool is_package(const cli *x, const char *path)
+static bool is_package(const ask *x, const char *path)
 {
     return file_exists(path_join(&x->c->mem, path, "report.json"));
 }
 
-bool reference_check(const cli *x, const char *known)
+bool reference_check(const ask *x, const char *known)
 {
-    if (!cli_has(x, OPT_AGAINST))
+    if (!ask_has(x, OPT_AGAINST))
         return true;
-    int which = cli_choice(x, OPT_AGAINST, known, "onnxruntime");
+    int which = ask_choice(x, OPT_AGAINST, known, "onnxruntime");
     if (which < 0)
         return false;
     const bool onnx = reference_is(x, "onnxruntime"), package = x->args.len == 1 && is_package(x, x->args.data[0]);
     bool module = false;
     if (x->args.len == 1 && !format_is_object(x->c, x->args.data[0], &module))
         return false;
-    if ((!package && !module) || (onnx && cli_has(x, OPT_MODEL)))
+    if ((!package && !module) || (onnx && ask_has(x, OPT_MODEL)))
         return true;
-    return cli_usage_error(x, onnx ? "name the ONNX file too, with --model, or instead" : "name the ONNX file instead",
+    return ask_usage_error(x, onnx ? "name the ONNX file too, with --model, or instead" : "name the ONNX file instead",
                            "%s cannot run a %s",
                            onnx                   ? "onnxruntime"
                            : reference_is(x, "c") ? "C without schedules"
@@ -512,19 +512,21 @@ static bool start(session *s, const char *mode, uint32_t oracle, long threads, p
     char line[2048]; /* of `cut`, in any script */
     const char *argv[] = {process_python(),
                           path_join(&c->mem, s->scratch, "reference.py"),
-                          cli_get(s->x, OPT_MODEL, s->path),
+                          ask_get(s->x, OPT_MODEL, s->path),
                           s->scratch,
                           mode,
                           arena_printf(&c->mem, "%ld", threads),
                           oracles[oracle].option,
                           NULL};
-    if (!write_inputs(s) || !process_start(c, argv, s->scratch, out))
+    if (!compiler_progress(c, "running onnxruntime", 0, 0) || !write_inputs(s) ||
+        !process_start(c, argv, s->scratch, out))
         return false;
-    compiler_progress(c, "running onnxruntime", 0, 0);
     bool heard = process_hear(out, line, sizeof line);
     if (heard && strcmp(line, "ready") == 0)
         return true;
-    int status = process_end(out);
+    int status = c->cancelled ? process_stop(out) : process_end(out);
+    if (c->cancelled)
+        return false;
     const char *failed = after(line, "failed "), *missing = after(line, "missing ");
     s->refused |= failed != NULL;
     if (failed)

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options that steer a compile, read from names and text. */
+#include "api/ask.h"
+
+#include "abi/package.h"
+#include "base/nearest.h"
+#include "codegen/c/placement.h"
+#include "driver/board.h"
+#include "graph/pass/offload.h"
+#include "type/vta_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool read_dim(const char **s, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    if (!isdigit((unsigned char)**s))
+        return false;
+    *out = strtoll(*s, &end, 10);
+    *s = end;
+    return errno == 0;
+}
+
+/* "NAME=1x3x224x224", "NAME=7", "NAME<=128"; the name may hold '=' itself. An empty right side is rank 0. */
+static bool read_binding(const ask *x, const char *text, const char *option, dim_binding *out)
+{
+    const char *equals = strrchr(text, '='), *s;
+    const char *hint = strcmp(option, "dim") == 0     ? "as in --dim batch=1, or --dim 'seq<=128'"
+                       : strcmp(option, "bound") == 0 ? "as in --bound boxes=100"
+                                                      : "as in --shape input=1x3x224x224";
+    if (!equals || equals == text)
+        return ask_usage_error(x, hint, "--%s: '%.200s' has no name and value", option, text);
+    bool is_bound = equals[-1] == '<';
+    *out = (dim_binding){.name = intern_n(x->c->names, text, (size_t)(equals - text) - is_bound), .is_bound = is_bound};
+    if (is_bound && strcmp(option, "shape") == 0)
+        return ask_usage_error(x, hint, "--shape: '%.200s' is no shape; a bound is given by --dim 'NAME<=N'", text);
+    for (s = equals + 1; *s; s += *s == 'x' || *s == ',') {
+        if (out->rank == TYPE_MAX_RANK || !read_dim(&s, &out->dims[out->rank++]) || (*s && *s != 'x' && *s != ','))
+            return ask_usage_error(x, hint, "--%s: '%.200s' is not understood", option, text);
+    }
+    if (strcmp(option, "shape") != 0 && out->rank != 1)
+        return ask_usage_error(x, hint, "--%s: '%.200s' needs one number", option, text);
+    return true;
+}
+
+static bool same_binding(const dim_binding *a, const dim_binding *b)
+{
+    return a->is_bound == b->is_bound && a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+/* What is said of one name twice is the same. */
+static bool check_again(const ask *x, ask_option o, const dim_binding *list, uint32_t last)
+{
+    const ask_strings *v = &x->values[o];
+    for (uint32_t i = 0; i < last; i++)
+        if (list[i].name == list[last].name && !same_binding(&list[i], &list[last]))
+            return ask_usage_error(x, "say it once", "--%s: '%.200s' and '%.200s' contradict each other",
+                                   ask_option_name(o), v->data[i], v->data[last]);
+    return true;
+}
+
+static bool read_bindings(const ask *x, ask_option o, const dim_binding **out, uint32_t *n)
+{
+    const ask_strings *v = &x->values[o];
+    dim_binding *list = arena_array(&x->c->mem, dim_binding, v->len + 1u);
+    for (uint32_t i = 0; i < v->len; i++)
+        if (!read_binding(x, v->data[i], ask_option_name(o), &list[i]) || !check_again(x, o, list, i))
+            return false;
+    *out = list;
+    *n = v->len;
+    return true;
+}
+
+/* --bind NAME=NUMBERS */
+static bool read_binds(const ask *x, compile_options *out)
+{
+    const ask_strings *v = &x->values[OPT_BIND];
+    input_binding *list = arena_array(&x->c->mem, input_binding, v->len + 1u);
+    for (uint32_t i = 0; i < v->len; i++) {
+        const char *equals = strrchr(v->data[i], '=');
+        if (!equals || equals == v->data[i] || !equals[1])
+            return ask_usage_error(x, "as in --bind sr=16000", "--bind: '%.200s' has no name and value", v->data[i]);
+        list[i] = (input_binding){intern_n(x->c->names, v->data[i], (size_t)(equals - v->data[i])), equals + 1};
+        for (uint32_t k = 0; k < i; k++)
+            if (list[k].name == list[i].name && strcmp(list[k].numbers, list[i].numbers) != 0)
+                return ask_usage_error(x, "say it once", "--bind: '%.200s' and '%.200s' contradict each other",
+                                       v->data[k], v->data[i]);
+    }
+    out->binds = list;
+    out->n_binds = v->len;
+    return true;
+}
+
+/* --widths 64,32 */
+static bool read_widths(const ask *x, compile_options *out)
+{
+    const char *text = ask_get(x, OPT_WIDTHS, NULL);
+    for (const char *s = text; s && *s; s += *s == ',') {
+        char *end;
+        unsigned long bytes = strtoul(s, &end, 10);
+        if (end == s || (*end && *end != ',') || bytes > 64 || out->n_widths == COMPILE_MAX_WIDTHS)
+            return ask_usage_error(x, "as in --widths 64,32", "--widths: '%.100s' is no list of widths", text);
+        out->widths[out->n_widths++] = (uint32_t)bytes;
+        s = end;
+    }
+    return true;
+}
+
+/* What is written as it is before chains are made. */
+static bool is_before_chains(const char *emit)
+{
+    return strcmp(emit, "graph") == 0 || strcmp(emit, "prog") == 0 || strcmp(emit, "schedule") == 0;
+}
+
+/* --ram and --minimize. */
+static bool read_ram(const ask *x, compile_options *out)
+{
+    const char *text = ask_get(x, OPT_RAM, NULL);
+    const int goal = ask_choice(x, OPT_MINIMIZE, NULL, "time");
+    char *end = NULL;
+    out->least_ram = goal == 1;
+    if (goal >= 0 && (text || goal == 1) && is_before_chains(out->emit))
+        return ask_usage_error(x, "leave it out, or --emit c or tir",
+                               "--%s is for packages, and --emit %s comes before rows are streamed",
+                               text ? "ram" : "minimize ram", out->emit);
+    if (goal < 0 || !text)
+        return goal >= 0;
+    const unsigned long long n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const uint64_t unit = n == 0 ? 0 : *end == 'K' || *end == 'k' ? 1024 : *end == 'M' || *end == 'm' ? 1024 * 1024 : 1;
+    if (n == 0 || end[unit > 1] || n > UINT32_MAX / unit)
+        return ask_usage_error(x, "K is 1024 bytes, M 1024 * 1024", "--ram: '%.100s' is no size, as 4096, 128K or 8M",
+                               text);
+    out->ram = n * unit;
+    return true;
+}
+
+/* --offload and what goes with it. */
+static bool read_offload(const ask *x, const struct offload **out)
+{
+    static const ask_option others[] = {OPT_PATTERNS, OPT_OFFLOAD_LEAST, OPT_BIND_CONSTANTS};
+    const ask_strings *files = &x->values[OPT_PATTERNS];
+    offload_spec s = {.targets = ask_get(x, OPT_OFFLOAD, NULL), .bind_constants = ask_has(x, OPT_BIND_CONSTANTS)};
+    offload_text *texts = arena_array(&x->c->mem, offload_text, files->len + 1u);
+    long least;
+    for (size_t i = 0; i < sizeof others / sizeof *others && !s.targets; i++)
+        if (ask_has(x, others[i]))
+            return ask_usage_error(x, "as in --offload xnnpack", "--%s: no target is named that takes a part",
+                                   ask_option_name(others[i]));
+    if (!s.targets)
+        return true;
+    if (!ask_number(x, OPT_OFFLOAD_LEAST, 0, LONG_MAX, -1, &least))
+        return false;
+    for (uint32_t i = 0; i < files->len; i++) {
+        span bytes;
+        if (!compiler_read_file(x->c, files->data[i], &bytes))
+            return false;
+        texts[i] = (offload_text){files->data[i], (const char *)bytes.data, bytes.len};
+    }
+    s.least_work = least;
+    s.texts = texts;
+    s.n_texts = files->len;
+    return offload_open(x->c, &s, out);
+}
+
+static bool read_memories(const ask *x, compile_options *out)
+{
+    const char *file = ask_get(x, OPT_MEMORY, NULL);
+    placement *p = arena_new(&x->c->mem, placement);
+    span bytes;
+    if (!file)
+        return true;
+    if (strcmp(out->emit, "c") != 0)
+        return ask_usage_error(x, "leave it out", "--memory is for packages, and --emit %s makes none", out->emit);
+    out->memories = p;
+    return compiler_read_file(x->c, file, &bytes) &&
+           placement_parse(x->c, file, (const char *)bytes.data, bytes.len, p);
+}
+
+static bool check_package_options(const ask *x, const compile_options *o)
+{
+    static const ask_option of_packages[] = {OPT_PORT, OPT_CONSTANTS, OPT_SHARE_KERNELS, OPT_NAMES};
+    for (size_t i = 0; i < sizeof of_packages / sizeof *of_packages && strcmp(o->emit, "module") == 0; i++)
+        if (ask_has(x, of_packages[i]))
+            return ask_usage_error(x, "leave it out, or --emit c", "--%s is for packages, and a module is none",
+                                   ask_option_name(of_packages[i]));
+    return true;
+}
+
+/* --target qemu-m4: the machine of an emulator has a target and a port. */
+static bool take_board(const ask *x, const char **target_name, compile_options *out)
+{
+    const board *b = *target_name ? board_find(*target_name) : NULL;
+    if (!b)
+        return true;
+    if (x->verb == VERB_BENCH)
+        return ask_usage_error(x, arena_printf(&x->c->mem, "lathe verify --target %s counts instructions there, where "
+                                               "the machine has a counter", b->name),
+                               "--target: %s is an emulator's machine, and bench takes the time of this one", b->name);
+    if (x->verb != VERB_VERIFY && x->verb != VERB_RUN)
+        return ask_usage_error(x, arena_printf(&x->c->mem, "--target %s --port %s makes a package for it", b->target,
+                                               b->port),
+                               "--target: %s is an emulator's machine, for run and verify", b->name);
+    if (ask_has(x, OPT_EMULATOR) || ask_has(x, OPT_INTERPRET))
+        return ask_usage_error(x, "leave one of them out", "--target %s has an emulator of its own", b->name);
+    if (strcmp(out->emit, "c") != 0)
+        return ask_usage_error(x, "leave --emit out", "--target: %s is an emulator's machine, which runs packages, and "
+                               "--emit %s makes none", b->name, out->emit);
+    out->board = b;
+    out->port = b->port;
+    *target_name = b->target;
+    return true;
+}
+
+bool ask_compile_options(const ask *x, bool native, compile_options *out)
+{
+    long level, workers, effort;
+    compile_options_init(out);
+    out->verb = ask_verb_name(x->verb);
+    out->emit = ask_get(x, OPT_EMIT, "c");
+    out->port = ask_get(x, OPT_PORT, "posix");
+    out->module_name = ask_get(x, OPT_MODULE_NAME, "default");
+    const char *target_name = ask_get(x, OPT_TARGET, NULL);
+    out->vta = target_name && strcmp(target_name, "vta") == 0;
+    target_name = out->vta ? NULL : target_name; /* the host's part is for its usual target */
+    if (!take_board(x, &target_name, out) || !check_package_options(x, out))
+        return false;
+    out->schedule = ask_get(x, OPT_SCHEDULE, NULL);
+    bool small = strcmp(out->port, "posix") != 0;
+    bool module = strcmp(out->emit, "module") == 0;
+    out->target = target_name ? target_lookup(x->c, target_name)
+                  : module && !native ? target_find("my_device")
+                  : small     ? target_find("cortex-m")
+                  : native    ? target_find("native")
+                              : target_default();
+    if (!out->target) {
+        const char *names = target_names(x->c), *parts = target_region_names(x->c);
+        if (x->verb == VERB_VERIFY || x->verb == VERB_RUN)
+            names = arena_printf(&x->c->mem, "%s; in an emulator %s", names, board_names(x->c));
+        const char *all = arena_printf(&x->c->mem, "%s, %s", names, parts);
+        return ask_usage_error(
+            x, arena_printf(&x->c->mem, "%sit takes %s; for computations vta; --offload takes %s",
+                            nearest_in(target_name, all, &x->c->mem), names, parts),
+            "--target: '%.100s' is unknown", target_name);
+    }
+    if (out->target->regions_only)
+        return ask_usage_error(x, arena_printf(&x->c->mem, "--offload %s gives it what it can", out->target->name),
+                               "--target: %s takes parts of a model, not whole ones", out->target->name);
+    if (module && out->target->address_bits == 32)
+        return ask_usage_error(x, "--emit c makes a package for it", "--target: %s is a microcontroller, and "
+                               "modules are for machines with an operating system", out->target->name);
+    if (ask_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, ask_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
+        return false;
+    if (ask_has(x, OPT_HOST) && !module)
+        return ask_usage_error(x, "add --emit module, or leave it out", "--host is for modules");
+    out->host = ask_get(x, OPT_HOST, "x86_64");
+    out->with_interpreter = ask_has(x, OPT_WITH_INTERPRETER);
+    if (ask_choice(x, OPT_EMIT, NULL, "c") < 0 || ask_choice(x, OPT_PORT, NULL, "posix") < 0 ||
+        ask_choice(x, OPT_HOST, NULL, "x86_64") < 0 || ask_choice(x, OPT_REQUANT, NULL, "exact") < 0 ||
+        ask_choice(x, OPT_SHARE_KERNELS, NULL, "exact") < 0 ||
+        ask_choice(x, OPT_NAMES, NULL, "long") < 0 || !read_widths(x, out) || !read_ram(x, out) ||
+        !ask_number(x, OPT_LEVEL, 0, 3, 3, &level) || !ask_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) ||
+        !ask_workers(x, &workers))
+        return false;
+    if (workers > 1 && strcmp(out->port, "baremetal") == 0)
+        return ask_usage_error(x, "leave --workers out, or choose --port freertos or posix",
+                               "--workers %ld: the port baremetal has no threads", workers);
+    const char *form = ask_get(x, OPT_CONSTANTS, NULL);
+    out->constants_form = form ? constants_form_find(form) : CONSTANTS_DEFAULT;
+    if (form && out->constants_form == CONSTANTS_DEFAULT)
+        return ask_usage_error(x, arena_printf(&x->c->mem, "it takes %s", ask_row_of(OPT_CONSTANTS)->value),
+                               "--constants: '%.100s' is unknown", form);
+    out->opt_level = (int)level;
+    out->plan_effort = (uint32_t)effort;
+    out->no_winograd = ask_has(x, OPT_NO_WINOGRAD);
+    out->no_split_data = ask_has(x, OPT_NO_SPLIT_DATA);
+    out->requant = ask_choice(x, OPT_REQUANT, NULL, "exact");
+    out->short_names = ask_choice(x, OPT_NAMES, NULL, "long") == 1;
+    out->shares_kernels = ask_has(x, OPT_SHARE_KERNELS);
+    out->shares_shapes = ask_choice(x, OPT_SHARE_KERNELS, NULL, "exact") == 1;
+    out->input_in_workspace = ask_has(x, OPT_INPUT_IN_WORKSPACE);
+    out->quantised_ends = ask_has(x, OPT_QUANTIZED_IO);
+    out->integers = ask_has(x, OPT_INTEGERS) || ask_has(x, OPT_REQUANT) || out->quantised_ends;
+    bool alone = workers == 0 || (workers < 0 && strcmp(out->port, "baremetal") == 0);
+    out->workers = alone ? 1 : workers < 0 ? 0 : (uint32_t)workers;
+    out->verify = true;
+    out->schedules = x->values[OPT_SCHEDULES].data;
+    out->n_schedules = x->values[OPT_SCHEDULES].len;
+    return read_memories(x, out) && read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
+           read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
+           read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out) &&
+           read_offload(x, &out->offload);
+}

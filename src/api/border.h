@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The border between a program and the compiler: what every function of lathe.h goes through. A call works in a
+ * compiler context of its own or of its object; the border gives its diagnostics to the caller's context, and turns a
+ * lack of memory, of which arenas do not return, into a result. */
+#ifndef LATHE_API_BORDER_H
+#define LATHE_API_BORDER_H
+#include "base/compiler.h"
+#include "lathe/lathe.h"
+
+#include <setjmp.h>
+
+/* Where a lack of memory leads. */
+typedef struct border {
+    jmp_buf *back; /* of the call that is on its way */
+    arena root;    /* parent of all arenas of an object: they share its handler and are one family */
+    struct arena_block *blocks;
+} border;
+
+/* A compiler context of an object, and one more for work whose memory goes when the call ends. */
+typedef struct home {
+    border edge;
+    compiler c, brief;
+    bool ready, has_brief;
+    bool broken;  /* memory was lacking in the middle of something: it can only be freed */
+    bool settled; /* what it does from now on may be left in the middle, and begun again */
+} home;
+
+struct lathe_context {
+    border edge;
+    arena mem; /* of what follows, until the next call */
+    lathe_diagnostic *list;
+    uint32_t n, cap;
+    const char *json; /* NULL: the call has none */
+    bool errors;
+    lathe_diagnostic_fn tell;
+    lathe_progress_fn progress;
+    void *tell_user, *progress_user;
+};
+
+typedef bool (*border_work)(lathe_context *x, home *h, void *args);
+
+/* Does the work in h->c, which is made when it is not there; an enum lathe_outcome. False without a diagnostic is a
+ * fault of ours. */
+int32_t border_call(lathe_context *x, home *h, border_work work, void *args);
+/* The same of an object that has no compiler context. */
+int32_t border_call_briefly(lathe_context *x, border_work work, void *args);
+/* h->brief, made new; border_end_brief gives its diagnostics to x and frees it; so does the end of the call. */
+compiler *border_begin_brief(lathe_context *x, home *h);
+void border_end_brief(lathe_context *x, home *h);
+void border_init_home(home *h);
+void border_free_home(home *h);
+#endif

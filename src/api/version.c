@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The version, which CMakeLists.txt states. */
+#include "lathe/lathe.h"
+
+const char *lathe_version(void)
+{
+    return LATHE_VERSION;
+}

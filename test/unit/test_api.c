@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library as a program uses it, by lathe.h alone: models from bytes and files, runs with tensors of any strides,
+ * errors, progress that cancels, threads side by side, what is left behind. */
+#include "lathe/lathe.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* --- what the tests work with --- */
+
+static const char doubles[] = "func @main(%x: f32[2, 3]) {\n"
+                              "  %y = add(%x, %x) : f32[2, 3]\n"
+                              "  return %y\n"
+                              "}\n";
+static const char opens[] = "func @main(%x: f32[n, 2]) where n <= 5 {\n"
+                            "  %y = add(%x, %x) : f32[n, 2]\n"
+                            "  return %y\n"
+                            "}\n";
+
+static char scratch[200]; /* TMPDIR: what is left in it was left behind */
+
+static int count_left(void)
+{
+    DIR *d = opendir(scratch);
+    int n = -2; /* . and .. */
+    while (d && readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static int begin(void **state)
+{
+    (void)snprintf(scratch, sizeof scratch, "%s/lathe-api-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(scratch) || setenv("TMPDIR", scratch, 1) != 0 || setenv("CFLAGS", "-O0", 1) != 0)
+        return -1;
+    *state = lathe_context_new();
+    return *state ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    lathe_context_free(*state);
+    return rmdir(scratch); /* fails when something is left */
+}
+
+static void expect_done(const lathe_context *x, int32_t outcome)
+{
+    const lathe_diagnostic *d = lathe_diagnostic_at(x, 0);
+    if (outcome != LATHE_DONE)
+        fail_msg("outcome %d: %s", outcome, d ? d->text : "(nothing)");
+}
+
+static void expect_error(const lathe_context *x, int32_t outcome, int32_t want, const char *code, const char *text)
+{
+    const lathe_diagnostic *d = NULL;
+    for (uint32_t i = 0; (d = lathe_diagnostic_at(x, i)) && d->severity != LATHE_ERROR; i++)
+        ;
+    assert_int_equal(outcome, want);
+    assert_non_null(d);
+    assert_int_equal(d->size, sizeof *d);
+    assert_string_equal(d->code, code);
+    if (!strstr(d->text, text))
+        fail_msg("'%s' is not in '%s'", text, d->text);
+}
+
+static lathe_model *read_text(lathe_context *x, const char *text)
+{
+    lathe_model *m;
+    expect_done(x, lathe_read_bytes(x, text, strlen(text), "text", &m));
+    return m;
+}
+
+static lathe_executable *compile_text(lathe_context *x, const char *text, const char *name, const char *value)
+{
+    lathe_model *m = read_text(x, text);
+    lathe_settings *s;
+    lathe_executable *e;
+    expect_done(x, lathe_settings_new(x, "compile", &s));
+    if (name)
+        expect_done(x, lathe_set(x, s, name, value));
+    expect_done(x, lathe_compile(x, m, s, &e));
+    lathe_settings_free(s);
+    lathe_model_free(m);
+    return e;
+}
+
+static lathe_dltensor matrix(float *data, int64_t *shape, int64_t *strides)
+{
+    return (lathe_dltensor){
+        .data = data, .device = {1, 0}, .ndim = 2, .dtype = {2, 32, 1}, .shape = shape, .strides = strides};
+}
+
+/* Runs e on one matrix; the result doubles it. */
+static void run_doubles(lathe_context *x, lathe_executable *e, const lathe_dltensor *t)
+{
+    lathe_managed_tensor *out = NULL;
+    expect_done(x, lathe_run(x, e, &t, 1, &out, 1));
+    assert_non_null(out);
+    const lathe_dltensor *y = &out->dl_tensor;
+    assert_int_equal(y->ndim, 2);
+    const float *got = y->data;
+    const float *base = (const float *)(const void *)((const char *)t->data + t->byte_offset);
+    for (int64_t i = 0; i < t->shape[0]; i++)
+        for (int64_t k = 0; k < t->shape[1]; k++) {
+            const int64_t at = t->strides ? i * t->strides[0] + k * t->strides[1] : i * t->shape[1] + k;
+            assert_true(got[i * y->strides[0] + k * y->strides[1]] == 2 * base[at]);
+        }
+    assert_int_equal(y->shape[0], t->shape[0]);
+    out->deleter(out);
+}
+
+/* --- models --- */
+
+static void test_model(void **state)
+{
+    lathe_context *x = *state;
+    lathe_model *m = read_text(x, opens);
+    const lathe_tensor_info *in = lathe_model_input(m, 0), *out = lathe_model_output(m, 0);
+    assert_string_equal(in->name, "x");
+    assert_int_equal(in->ndim, 2);
+    assert_int_equal(in->shape[0], -1);
+    assert_int_equal(in->most[0], 5);
+    assert_string_equal(in->symbols[0], "n");
+    assert_int_equal(in->shape[1], 2);
+    assert_null(in->symbols[1]);
+    assert_int_equal(in->dtype.code, 2);
+    assert_int_equal(out->shape[1], 2);
+    assert_null(lathe_model_input(m, 1));
+    assert_null(lathe_model_output(m, 1));
+    lathe_model_free(m);
+    lathe_model_free(NULL);
+}
+
+static void test_bad_models(void **state)
+{
+    lathe_context *x = *state;
+    lathe_model *m = (lathe_model *)(uintptr_t)1;
+    expect_error(x, lathe_read(x, "/nonexistent/model.onnx", &m), LATHE_BAD_INPUT, "io", "");
+    assert_null(m);
+    expect_error(x, lathe_read_bytes(x, "nonsense", 8, NULL, &m), LATHE_BAD_INPUT, "format", "nonsense");
+    expect_error(x, lathe_read_bytes(x, NULL, 0, NULL, &m), LATHE_BAD_INPUT, "format", "empty");
+    m = read_text(x, "func @main(%x: f32[2]) {\n  %y = add(%x, %z) : f32[2]\n  return %y\n}\n");
+    lathe_executable *e;
+    expect_error(x, lathe_compile(x, m, NULL, &e), LATHE_BAD_INPUT, "syntax", "z");
+    assert_null(e);
+    assert_string_equal(lathe_diagnostic_at(x, 0)->where, "text:2:16");
+    lathe_model_free(m);
+}
+
+/* --- settings --- */
+
+static void test_settings(void **state)
+{
+    lathe_context *x = *state;
+    lathe_settings *s;
+    lathe_executable *e;
+    expect_error(x, lathe_settings_new(x, "fry", &s), LATHE_BAD_USAGE, "usage", "fry");
+    assert_null(s);
+    expect_done(x, lathe_settings_new(x, "compile", &s));
+    expect_error(x, lathe_set(x, s, "targt", "native"), LATHE_BAD_USAGE, "usage", "targt");
+    assert_non_null(strstr(lathe_diagnostic_at(x, 0)->hint, "--target"));
+    expect_error(x, lathe_set(x, s, "output", "out"), LATHE_BAD_USAGE, "usage", "program alone");
+    expect_error(x, lathe_set(x, s, "target", NULL), LATHE_BAD_USAGE, "usage", "needs a value");
+    expect_error(x, lathe_set(x, s, "no-winograd", "yes"), LATHE_BAD_USAGE, "usage", "switch");
+    expect_done(x, lathe_set(x, s, "no-winograd", NULL));
+    expect_done(x, lathe_set(x, s, "target", "abacus"));
+    lathe_model *m = read_text(x, doubles);
+    expect_error(x, lathe_compile(x, m, s, &e), LATHE_BAD_USAGE, "usage", "abacus");
+    lathe_settings_free(s);
+    expect_done(x, lathe_settings_new(x, "run", &s));
+    expect_error(x, lathe_compile(x, m, s, &e), LATHE_BAD_USAGE, "usage", "are of 'run'");
+    lathe_settings_free(s);
+    lathe_settings_free(NULL);
+    lathe_model_free(m);
+}
+
+/* --- runs --- */
+
+static void test_run(void **state)
+{
+    lathe_context *x = *state;
+    float numbers[40] = {0};
+    int64_t shape[] = {2, 3}, turned[] = {1, 2}, wide[] = {12, 2}, back[] = {-3, -1}, same[] = {0, 1};
+    for (int i = 0; i < 40; i++)
+        numbers[i] = (float)i - 7.5f;
+    lathe_executable *e = compile_text(x, doubles, "workers", "2");
+    assert_string_equal(lathe_executable_kind(e), "package");
+    assert_non_null(strstr(lathe_report(e), "\"operators\""));
+    assert_string_equal(lathe_executable_output(e, 0)->name, "y");
+    const lathe_dltensor ways[] = {matrix(numbers, shape, NULL), matrix(numbers, shape, turned),
+                                   matrix(numbers, shape, wide), matrix(numbers + 10, shape, back),
+                                   matrix(numbers, shape, same)};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        run_doubles(x, e, &ways[i]);
+    lathe_dltensor later = ways[0];
+    later.byte_offset = 4 * sizeof(float);
+    run_doubles(x, e, &later);
+    lathe_executable_free(e);
+    assert_int_equal(count_left(), 0);
+}
+
+static void test_open_extents(void **state)
+{
+    lathe_context *x = *state;
+    static float numbers[2000];
+    lathe_executable *package = compile_text(x, opens, NULL, NULL), *module = compile_text(x, opens, "emit", "module");
+    for (int i = 0; i < 20; i++)
+        numbers[i] = (float)i;
+    for (int64_t n = 0; n <= 5; n++) {
+        int64_t shape[] = {n, 2};
+        const lathe_dltensor t = matrix(numbers, shape, NULL);
+        run_doubles(x, package, &t);
+        run_doubles(x, module, &t);
+    }
+    int64_t shape[] = {6, 2};
+    const lathe_dltensor t = matrix(numbers, shape, NULL), *one = &t;
+    lathe_managed_tensor *out;
+    expect_error(x, lathe_run(x, package, &one, 1, &out, 1), LATHE_BAD_INPUT, "data", "at most 5");
+    assert_null(out);
+    lathe_executable_free(package);
+    lathe_executable_free(module);
+    assert_int_equal(count_left(), 0);
+}
+
+static void test_bad_runs(void **state)
+{
+    lathe_context *x = *state;
+    float numbers[6] = {0};
+    int64_t shape[] = {2, 3}, other[] = {3, 2};
+    lathe_executable *e = compile_text(x, doubles, NULL, NULL);
+    const lathe_dltensor good = matrix(numbers, shape, NULL), wrong = matrix(numbers, other, NULL);
+    lathe_dltensor integers = good, away = good;
+    integers.dtype = (lathe_dtype){0, 32, 1};
+    away.device.type = 2;
+    const lathe_dltensor *list[] = {&good, &good};
+    lathe_managed_tensor *out[2];
+    expect_error(x, lathe_run(x, e, list, 2, out, 1), LATHE_BAD_USAGE, "usage", "takes 1 inputs");
+    expect_error(x, lathe_run(x, e, list, 1, out, 2), LATHE_BAD_USAGE, "usage", "gives 1 outputs");
+    list[0] = &wrong;
+    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "'x' has the shape [3, 2], [2, 3] is");
+    list[0] = &integers;
+    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "'x' is int32, float32");
+    list[0] = &away;
+    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "device 2");
+    list[0] = NULL;
+    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_USAGE, "usage", "'x' is not given");
+    run_doubles(x, e, &good);
+    lathe_executable_free(e);
+    setenv("CC", "/nonexistent/cc", 1);
+    e = compile_text(x, doubles, NULL, NULL);
+    expect_error(x, lathe_build(x, e), LATHE_BAD_ENVIRONMENT, "environment", "/nonexistent/cc");
+    unsetenv("CC");
+    run_doubles(x, e, &good);
+    lathe_executable_free(e);
+    e = compile_text(x, doubles, "target", "cortex-m4");
+    expect_error(x, lathe_build(x, e), LATHE_BAD_ENVIRONMENT, "environment", "cortex-m4");
+    lathe_executable_free(e);
+    assert_int_equal(count_left(), 0);
+}
+
+static void test_save_and_load(void **state)
+{
+    lathe_context *x = *state;
+    float numbers[6] = {1, 2, 3, 4, 5, 6};
+    int64_t shape[] = {2, 3};
+    const lathe_dltensor t = matrix(numbers, shape, NULL);
+    char place[300], command[400];
+    static const char *const kinds[] = {"c", "module"};
+    for (int i = 0; i < 2; i++) {
+        lathe_executable *e = compile_text(x, doubles, "emit", kinds[i]), *loaded;
+        (void)snprintf(place, sizeof place, "%s/%s", scratch, kinds[i]);
+        expect_done(x, lathe_save(x, e, place));
+        lathe_executable_free(e);
+        expect_done(x, lathe_load(x, place, NULL, &loaded));
+        assert_string_equal(lathe_executable_kind(loaded), i ? "module" : "package");
+        assert_string_equal(lathe_executable_input(loaded, 0)->name, "x");
+        run_doubles(x, loaded, &t);
+        lathe_executable_free(loaded);
+        (void)snprintf(command, sizeof command, "rm -r '%s'", place);
+        assert_int_equal(system(command), 0);
+    }
+    lathe_executable *none;
+    expect_error(x, lathe_load(x, "/nonexistent", NULL, &none), LATHE_BAD_INPUT, "io", "/nonexistent");
+    expect_error(x, lathe_load(x, "/etc/passwd", NULL, &none), LATHE_BAD_INPUT, "format", "/etc/passwd");
+    expect_error(x, lathe_load(x, scratch, NULL, &none), LATHE_BAD_INPUT, "format", "folder");
+    assert_int_equal(count_left(), 0);
+}
+
+/* --- callbacks --- */
+
+typedef struct watcher {
+    char stages[2000];
+    const char *last; /* the stage in which it is enough; NULL: none */
+    int calls, told;
+} watcher;
+
+static int watch(void *user, const char *stage, double share)
+{
+    watcher *w = user;
+    assert_true(share < 0 || (share >= 0 && share <= 1));
+    w->calls++;
+    if (*stage && strlen(w->stages) + strlen(stage) + 2 < sizeof w->stages) {
+        strcat(w->stages, stage);
+        strcat(w->stages, ";");
+    }
+    return w->last && strstr(w->stages, w->last) != NULL;
+}
+
+static void tell(void *user, const lathe_diagnostic *d)
+{
+    watcher *w = user;
+    assert_non_null(d->text);
+    w->told++;
+}
+
+static void test_progress(void **state)
+{
+    lathe_context *x = *state;
+    watcher w = {"", NULL, 0, 0};
+    char slow[300];
+    FILE *f;
+    lathe_on_progress(x, watch, &w);
+    lathe_on_diagnostic(x, tell, &w);
+    lathe_executable *e = compile_text(x, doubles, NULL, NULL);
+    assert_non_null(strstr(w.stages, "reading;"));
+    assert_non_null(strstr(w.stages, "planning;"));
+    assert_int_equal(w.told, 0);
+    /* a compiler that never ends is ended, and so is what it started */
+    (void)snprintf(slow, sizeof slow, "%s/slow", scratch);
+    f = fopen(slow, "w");
+    fprintf(f, "#!/bin/sh\nsleep 1000 & echo $! > %s/pid; wait\n", scratch);
+    fclose(f);
+    chmod(slow, 0700);
+    setenv("CC", slow, 1);
+    w.last = "building";
+    w.stages[0] = '\0';
+    expect_error(x, lathe_build(x, e), LATHE_CANCELLED, "cancelled", "cancelled");
+    assert_int_equal(w.told, 1);
+    unsetenv("CC");
+    unlink(slow);
+    (void)snprintf(slow, sizeof slow, "%s/pid", scratch);
+    unlink(slow);
+    assert_int_equal(count_left(), 0);
+    w.last = NULL;
+    expect_done(x, lathe_build(x, e));
+    lathe_executable_free(e);
+    /* in every stage of a compile */
+    lathe_model *m = read_text(x, doubles);
+    static const char *const stages[] = {"reading", "pass ", "kernels", "planning", "writing C"};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        w.last = stages[i];
+        w.stages[0] = '\0';
+        expect_error(x, lathe_compile(x, m, NULL, &e), LATHE_CANCELLED, "cancelled", "cancelled");
+        assert_null(e);
+    }
+    lathe_model_free(m);
+    lathe_on_progress(x, NULL, NULL);
+    lathe_on_diagnostic(x, NULL, NULL);
+}
+
+/* --- side by side --- */
+
+typedef struct worker {
+    pthread_t thread;
+    const lathe_model *model;
+    lathe_executable *shared;
+    const char *emit;
+} worker;
+
+static void *work(void *arg)
+{
+    const worker *w = arg;
+    float numbers[6] = {6, 5, 4, 3, 2, 1};
+    int64_t shape[] = {2, 3};
+    const lathe_dltensor t = matrix(numbers, shape, NULL);
+    lathe_context *x = lathe_context_new();
+    lathe_settings *s;
+    lathe_executable *e;
+    for (int i = 0; i < 2; i++) {
+        expect_done(x, lathe_settings_new(x, "compile", &s));
+        expect_done(x, lathe_set(x, s, "emit", w->emit));
+        expect_done(x, lathe_set(x, s, "target", "generic"));
+        expect_done(x, lathe_compile(x, w->model, s, &e));
+        run_doubles(x, e, &t);
+        run_doubles(x, w->shared, &t);
+        lathe_executable_free(e);
+        lathe_settings_free(s);
+    }
+    lathe_context_free(x);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    lathe_context *x = *state;
+    lathe_model *m = read_text(x, doubles);
+    lathe_executable *shared = compile_text(x, doubles, NULL, NULL);
+    worker list[3];
+    for (int i = 0; i < 3; i++) {
+        list[i] = (worker){.model = m, .shared = shared, .emit = i == 0 ? "module" : "c"};
+        assert_int_equal(pthread_create(&list[i].thread, NULL, work, &list[i]), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(list[i].thread, NULL);
+    lathe_executable_free(shared);
+    lathe_model_free(m);
+    assert_int_equal(count_left(), 0);
+}
+
+/* --- without memory: every block that an arena asks for is refused once --- */
+
+static long allowed = -1; /* blocks that are still given; below 0: all */
+
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+    if (allowed == 0)
+        return NULL;
+    allowed -= allowed > 0;
+    return __real_aligned_alloc(align, size);
+}
+
+typedef int32_t (*attempt)(lathe_context *x, void *arg);
+
+/* Until nothing is lacking any more. */
+static void refuse_each(lathe_context *x, attempt try, void *arg)
+{
+    int32_t outcome = LATHE_BAD_ENVIRONMENT;
+    for (long n = 0; outcome != LATHE_DONE; n++) {
+        allowed = n;
+        outcome = try(x, arg);
+        const bool lacked = allowed == 0;
+        allowed = -1;
+        if (outcome != LATHE_DONE)
+            expect_error(x, outcome, LATHE_BAD_ENVIRONMENT, "environment", "memory");
+        assert_true(lacked || outcome == LATHE_DONE);
+        assert_int_equal(count_left(), 0);
+    }
+}
+
+static int32_t try_read(lathe_context *x, void *arg)
+{
+    lathe_model *m;
+    const int32_t outcome = lathe_read_bytes(x, arg, strlen(arg), "text", &m);
+    lathe_model_free(m);
+    return outcome;
+}
+
+static int32_t try_compile(lathe_context *x, void *arg)
+{
+    lathe_executable *e;
+    const int32_t outcome = lathe_compile(x, arg, NULL, &e);
+    lathe_executable_free(e);
+    return outcome;
+}
+
+static int32_t try_run(lathe_context *x, void *arg)
+{
+    float numbers[6] = {0};
+    int64_t shape[] = {2, 3};
+    const lathe_dltensor t = matrix(numbers, shape, NULL), *one = &t;
+    lathe_managed_tensor *out;
+    const int32_t outcome = lathe_run(x, arg, &one, 1, &out, 1);
+    if (out)
+        out->deleter(out);
+    return outcome;
+}
+
+static void test_memory(void **state)
+{
+    lathe_context *x = *state;
+    refuse_each(x, try_read, (void *)(uintptr_t)doubles);
+    lathe_model *m = read_text(x, doubles);
+    refuse_each(x, try_compile, m);
+    lathe_model_free(m);
+    lathe_executable *e = compile_text(x, doubles, NULL, NULL);
+    expect_done(x, lathe_build(x, e));
+    refuse_each(x, try_run, e);
+    lathe_executable_free(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model),    cmocka_unit_test(test_bad_models),    cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_run),      cmocka_unit_test(test_open_extents),  cmocka_unit_test(test_bad_runs),
+        cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_progress), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_memory)};
+    return cmocka_run_group_tests(tests, begin, end);
+}
