@@ -1,700 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe verify: outputs against stored ones, onnxruntime's or the interpreter's, with the greatest errors of each; or
- * what every operator makes, up to the first that is wrong. */
+/* lathe verify: what a comparison has found, as text. */
+#include "api/verify.h"
 #include "shown.h"
 
-#include <math.h>
-#include <string.h>
+static void tell_way(const verify_judge *j)
+{
+    w_fmt(&j->s->x->out, "onnxruntime with %s\n", j->options);
+}
 
-#include "base/file.h"
-#include "base/json_out.h"
-#include "graph/pass.h"
-
-/* What is compared with, and how closely. */
-typedef struct judge {
-    session *s;
-    double rtol, atol;
-    const char *options; /* the reference's; NULL: it has none */
-    run_model oracle;    /* interpreted, or plain C */
-    bool has_oracle;     /* that one, no files */
-    int64_t ties;        /* elements of the output at hand that are right as the second of two steps */
-    compare_result own;  /* of the output at hand: how far onnxruntime is from itself in another session, whose */
-    const char *other;   /* options these are; NULL: it is not known to be */
-    uint32_t *ways;      /* of many samples: how many count with each way to run onnxruntime; NULL: it is not run */
-} judge;
-
-/* op: what makes it, of a comparison node by node; else NULL */
-static void show(const judge *j, const run_tensor *got, const compare_result *r, const char *op)
+static void tell_output(const verify_judge *j, const run_tensor *got, const compare_result *r, const char *op)
 {
     ask *x = j->s->x;
-    if (!ask_has(x, OPT_JSON)) {
-        if (!op)
-            w_fmt(&x->out, "%s: max abs %.3g, max rel %.3g, max ulp %.3g: %s\n", cli_shown(x, got->name), r->max_abs,
-                  r->max_rel, r->max_ulp, r->wrong ? "WRONG" : "ok");
-        if (!op && j->ties)
-            w_fmt(&x->out,
-                  "%s: %lld of %lld elements one step away, where onnxruntime's float is half-way between two\n",
-                  cli_shown(x, got->name), (long long)j->ties, (long long)got->count);
-        if (!op && j->other)
-            w_fmt(&x->out, "%s: onnxruntime with %s differs from that in %lld of %lld elements, max abs %.3g\n",
-                  cli_shown(x, got->name), j->other, (long long)j->own.wrong, (long long)got->count, j->own.max_abs);
+    const char *name = cli_shown(x, got->name);
+    if (op) /* the tally and the first error say what there is to say */
         return;
-    }
-    json_out out = json_out_begin(&x->out, JSON_OUT_LINE);
-    json_out_object(&out, NULL);
-    json_out_text(&out, "output", got->name);
-    if (op)
-        json_out_text(&out, "operator", op);
-    json_out_real(&out, "max_abs", fmin(r->max_abs, 1e300));
-    json_out_real(&out, "max_rel", fmin(r->max_rel, 1e300));
-    json_out_real(&out, "max_ulp", fmin(r->max_ulp, 1e300));
-    json_out_real(&out, "rms", fmin(r->rms, 1e300));
-    json_out_int(&out, "wrong", r->wrong);
-    json_out_int(&out, "count", got->count);
-    if (!op && j->ties)
-        json_out_int(&out, "ties", j->ties);
-    if (j->options)
-        json_out_text(&out, "onnxruntime", j->options);
-    if (j->other) {
-        json_out_text(&out, "other_session", j->other);
-        json_out_int(&out, "other_session_wrong", j->own.wrong);
-        json_out_real(&out, "other_session_max_abs", fmin(j->own.max_abs, 1e300));
-    }
-    json_out_end(&out);
-    w_str(&x->out, "\n");
+    w_fmt(&x->out, "%s: max abs %.3g, max rel %.3g, max ulp %.3g: %s\n", name, r->max_abs, r->max_rel, r->max_ulp,
+          r->wrong ? "WRONG" : "ok");
+    if (j->ties)
+        w_fmt(&x->out, "%s: %lld of %lld elements one step away, where onnxruntime's float is half-way between two\n",
+              name, (long long)j->ties, (long long)got->count);
+    if (j->other)
+        w_fmt(&x->out, "%s: onnxruntime with %s differs from that in %lld of %lld elements, max abs %.3g\n", name,
+              j->other, (long long)j->own.wrong, (long long)got->count, j->own.max_abs);
 }
 
-static bool same_shape(const run_tensor *a, uint32_t rank, const int64_t *dims)
+static void tell_tally(const verify_judge *j, const verify_tally *t)
 {
-    return a->rank == rank && (rank == 0 || memcmp(a->dims, dims, rank * sizeof *dims) == 0);
-}
-
-/* The bytes that output i is to be; NULL after a diagnostic, which begins with `what`. */
-static const uint8_t *expected(judge *j, uint32_t i, const char *file, const char *what)
-{
-    compiler *c = j->s->x->c;
-    const run_tensor *got = &j->s->model.outputs[i];
-    run_tensor want = *got;
-    if (j->has_oracle) {
-        const run_tensor *from = &j->oracle.outputs[i];
-        if (same_shape(got, from->rank, from->dims))
-            return from->data;
-        (void)diag_error(&c->diags, DIAG_MISMATCH, src_loc_none(), "%s '%s': its shape is %s, %s is expected", what,
-                         got->name, tensor_file_dims(&c->mem, got->rank, got->dims),
-                         tensor_file_dims(&c->mem, from->rank, from->dims));
-        return NULL;
-    }
-    want.data = arena_try_alloc(&c->mem, want.bytes + 1, 64);
-    if (!want.data)
-        (void)diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for output '%s'", got->name);
-    return want.data && tensor_file_read(c, file, &want) ? want.data : NULL;
-}
-
-static bool mismatch(const judge *j, const run_tensor *got, const compare_result *r, const char *what)
-{
-    diags *d = &j->s->x->c->diags;
-    diag_error(d, DIAG_MISMATCH, src_loc_none(),
-               "%s '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected",
-               what, got->name, (long long)r->wrong, (long long)got->count, (long long)r->first, r->got, r->want);
-    if (j->s->result.half_up && reference_is(j->s->x, "onnxruntime"))
-        diag_hint(d, "the model rounds halves up, onnxruntime to even numbers: steps may differ by one; "
-                     "--against interpreter rounds as the model says");
-    else if (reference_is(j->s->x, "onnxruntime") && reference_has_ties(j->s))
-        diag_hint(d, "onnxruntime computes in floats what becomes integers, and rounds on the way: near the middle of "
-                     "two steps its result may be the other one, and so on from layer to layer; --against interpreter "
-                     "compares with what the operators mean");
-    if (j->s->result.integers && j->s->options.requant != REQUANT_EXACT && reference_is(j->s->x, "onnxruntime"))
-        diag_hint(d, "--requant %s does not round as onnxruntime does (%s): steps may differ by one, and so on from "
-                     "layer to layer; --against interpreter rounds so, too",
-                  ask_get(j->s->x, OPT_REQUANT, ""),
-                  j->s->options.requant == REQUANT_TFLITE ? "twice, as TensorFlow Lite Micro" : "once, in integers");
-    if (j->s->result.dynamic && !j->has_oracle)
-        diag_hint(d, "the model computes scales as it runs: there the last bit of a float decides how numbers are "
-                     "rounded, and so on from layer to layer; --per-node says where values part");
-    const bool as_asked = j->s->result.half_up || j->s->options.requant != REQUANT_EXACT;
-    if (j->other && !as_asked && j->own.max_abs >= r->max_abs)
-        diag_hint(d, "onnxruntime's own sessions are as far from each other: the model's numbers are no more certain "
-                     "than that; --against interpreter compares with what the operators mean");
-    return false;
-}
-
-/* --- outputs --- */
-
-/* What is half-way between two steps of a quantised output, as nearly as onnxruntime's sums in floats can tell, may be
- * either: what is expected there, and differs from `want`, is what was got. Counts such elements. */
-static bool allow_ties(judge *j, uint32_t i, const uint8_t **want)
-{
-    compiler *c = j->s->x->c;
-    const run_tensor *got = &j->s->model.outputs[i];
-    const char *file = j->has_oracle ? NULL : reference_other(j->s, i);
-    const size_t size = dtype_bytes(got->dt);
-    j->ties = 0;
-    if (!file)
-        return true;
-    const uint8_t *other = expected(j, i, file, "output");
-    uint8_t *either = other ? arena_try_alloc(&c->mem, got->bytes + 1, 64) : NULL;
-    if (!either)
-        return other && diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for output '%s'", got->name);
-    memcpy(either, *want, got->bytes);
-    for (size_t at = 0; at < got->bytes; at += size) {
-        if (memcmp(got->data + at, *want + at, size) == 0 || memcmp(got->data + at, other + at, size) != 0)
-            continue;
-        memcpy(either + at, other + at, size);
-        j->ties++;
-    }
-    *want = either;
-    return true;
-}
-
-/* Output i against that file; false after a diagnostic where the two cannot be compared. */
-static bool compare_output(judge *j, uint32_t i, const char *file, bool from_data, compare_result *out)
-{
-    const uint8_t *want = expected(j, i, file, "output");
-    if (!want || (!from_data && !allow_ties(j, i, &want)))
-        return false;
-    *out = compare_tensors(&j->s->model.outputs[i], want, j->rtol, j->atol);
-    return true;
-}
-
-/* Where a quantised model is wrong: how far onnxruntime's sessions are from each other, the two that differ most. */
-static bool compare_sessions(judge *j, uint32_t i)
-{
-    session *s = j->s;
-    run_tensor now = s->model.outputs[i];
-    const char *path, *options;
-    j->other = NULL;
-    if (j->has_oracle || s->options.show_values || !(s->result.integers || s->result.quantised || s->result.dynamic))
-        return true;
-    now.data = (uint8_t *)expected(j, i, reference_output(s, i), "output");
-    for (uint32_t k = 0; now.data && (path = reference_own(s, k, i, &options)); k++) {
-        const uint8_t *own = *path ? expected(j, i, path, "output") : NULL;
-        if (!own && *path)
-            return false;
-        const compare_result r = own ? compare_tensors(&now, own, j->rtol, j->atol) : (compare_result){0};
-        if (r.wrong > 0 && (!j->other || r.max_abs > j->own.max_abs)) {
-            j->own = r;
-            j->other = options;
-        }
-    }
-    return now.data != NULL;
-}
-
-static bool judge_output(judge *j, uint32_t i, const char *file, bool from_data)
-{
-    const run_tensor *got = &j->s->model.outputs[i];
-    compare_result r;
-    j->other = NULL;
-    if (!compare_output(j, i, file, from_data, &r) || (r.wrong && !from_data && !compare_sessions(j, i)))
-        return false;
-    show(j, got, &r, NULL);
-    return r.wrong == 0 || mismatch(j, got, &r, "output");
-}
-
-static bool judge_outputs(judge *j, bool from_data)
-{
-    session *s = j->s;
-    bool ok = true;
-    if (j->options && !ask_has(s->x, OPT_JSON))
-        w_fmt(&s->x->out, "onnxruntime with %s\n", j->options);
-    for (uint32_t i = 0; i < s->model.n_outputs; i++) {
-        const char *file = from_data ? session_data_file(s, "output", i) : reference_output(s, i);
-        if (!file)
-            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
-        ok &= judge_output(j, i, file, from_data);
-    }
-    return ok;
-}
-
-/* --- node by node --- */
-
-/* Whether the reference has the value: of the same type, and, from the interpreter, always. Passes may keep a name for
- * a value of another shape; without them, a run's extents that differ are a fault. */
-static bool has_value(const judge *j, uint32_t i, bool *out_other_shape)
-{
-    const run_tensor *got = &j->s->model.outputs[i];
-    int64_t dims[TYPE_MAX_RANK];
-    uint32_t rank;
-    dtype dt;
-    const char *file = reference_output(j->s, i);
-    *out_other_shape = false;
-    if (j->has_oracle)
-        return true;
-    if (!file_exists(file) || !tensor_file_peek(j->s->x->c, file, &dt, &rank, dims) || dt != got->dt)
-        return false;
-    *out_other_shape = !same_shape(got, rank, dims);
-    return !*out_other_shape || (j->s->options.opt_level == 0 && got->open && rank == got->rank);
-}
-
-/* The output that is value v of the program, whole; PROG_NONE: none is. */
-static uint32_t output_of(const prog_func *f, uint32_t v)
-{
-    uint64_t start;
-    const prog_value *root = &f->values.data[prog_root(f, v, &start)];
-    bool whole = start == 0 && prog_bytes(root) == prog_bytes(&f->values.data[v]);
-    return root->space == SPACE_OUTPUT && whole ? root->index : PROG_NONE;
-}
-
-/* "operator fused_nn_relu (node relu1): its result" */
-static const char *name_step(compiler *c, const prog_step *s)
-{
-    const char *name = s->kernel ? s->kernel->name : prog_step_text(s->kind);
-    const char *nodes = strchr(s->source, ',') ? "nodes" : "node";
-    return *s->source ? arena_printf(&c->mem, "%s (%s %s)", name, nodes, s->source) : name;
-}
-
-/* What was compared, and what was not. */
-typedef struct tally {
-    uint32_t agree, unknown; /* unknown: the reference has no such value */
-    uint32_t inside;         /* results that branches and loops make inside, and carry */
-    uint32_t extents;        /* that kernels of their own compute */
-} tally;
-
-static void count_inside(const prog_block *b, tally *t)
-{
-    for (uint32_t i = 0; i < b->len; i++) {
-        const prog_step *s = &b->data[i];
-        t->inside += s->kernel ? s->n_args - s->n_in : 0;
-        for (uint32_t k = 0; k < s->n_blocks; k++)
-            count_inside(&s->blocks[k], t);
-    }
-}
-
-static void show_tally(const judge *j, const tally *t)
-{
-    ask *x = j->s->x;
+    writer *w = &j->s->x->out;
     const struct {
-        const char *key, *text;
+        const char *text;
         uint32_t n;
-    } left[] = {{"not_the_models", " are not the model's own", t->unknown},
-                {"inside_blocks", " are made and carried by branches and loops", t->inside},
-                {"extents", " are extents", t->extents}};
-    if (ask_has(x, OPT_JSON)) {
-        json_out out = json_out_begin(&x->out, JSON_OUT_LINE);
-        json_out_object(&out, NULL);
-        json_out_uint(&out, "agree", t->agree);
-        for (size_t i = 0; i < sizeof left / sizeof *left; i++)
-            json_out_uint(&out, left[i].key, left[i].n);
-        json_out_end(&out);
-        w_str(&x->out, "\n");
-        return;
-    }
+    } left[] = {{" are not the model's own", t->unknown},
+                {" are made and carried by branches and loops", t->inside},
+                {" are extents", t->extents}};
     const char *sign = "; not compared: ";
-    w_fmt(&x->out, "%u results of operators agree at -O%d", t->agree, j->s->options.opt_level);
+    w_fmt(w, "%u results of operators agree at -O%d", t->agree, j->s->options.opt_level);
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         if (left[i].n == 0)
             continue;
-        w_fmt(&x->out, "%s%u%s", sign, left[i].n, left[i].text);
+        w_fmt(w, "%s%u%s", sign, left[i].n, left[i].text);
         sign = ", ";
     }
-    w_str(&x->out, "\n");
+    w_str(w, "\n");
 }
 
-/* Result `at`, which that step makes; false after a diagnostic. */
-static bool judge_result(judge *j, const prog_step *step, uint32_t at, tally *t)
+static void tell_ways(const verify_judge *j)
 {
-    session *s = j->s;
-    const run_tensor *got = &s->model.outputs[at];
-    const char *op = name_step(s->x->c, step);
-    const char *first = arena_printf(&s->x->c->mem, "operator %s is the first that is wrong, behind %u results that "
-                                                    "agree: result",
-                                     op, t->agree);
-    bool other_shape;
-    if (!has_value(j, at, &other_shape)) {
-        t->unknown++;
-        return true;
-    }
-    if (other_shape)
-        return diag_error(&s->x->c->diags, DIAG_MISMATCH, src_loc_none(), "%s '%s': its shape, %s, is not the expected",
-                          first, got->name, tensor_file_dims(&s->x->c->mem, got->rank, got->dims));
-    const uint8_t *want = expected(j, at, reference_output(s, at), first);
-    if (!want)
-        return false;
-    compare_result r = compare_tensors(got, want, j->rtol, j->atol);
-    show(j, got, &r, op);
-    t->agree += r.wrong == 0;
-    return r.wrong == 0 || mismatch(j, got, &r, first);
+    uint32_t at = 0, n;
+    const char *way;
+    while (verify_next_way(j, &at, &way, &n))
+        w_fmt(&j->s->x->out, "onnxruntime with %s: %u samples\n", way, n);
 }
 
-static bool judge_step(judge *j, const prog_func *f, const prog_step *step, tally *t)
-{
-    bool makes = step->kind != STEP_VIEW && step->kind != STEP_JOIN;
-    for (uint32_t k = step->n_in; makes && k < step->n_args; k++) {
-        uint32_t at = output_of(f, step->args[k]);
-        if (at == PROG_NONE && f->values.data[step->args[k]].extent)
-            t->extents++;
-        else if (at == PROG_NONE)
-            t->inside++;
-        else if (at < j->s->model.n_outputs && !judge_result(j, step, at, t))
-            return false;
-    }
-    for (uint32_t k = 0; k < step->n_blocks; k++)
-        count_inside(&step->blocks[k], t);
-    return true;
-}
-
-static bool judge_nodes(judge *j)
-{
-    session *s = j->s;
-    const prog_func *f = prog_find(s->result.prog, "main");
-    tally t = {0};
-    for (uint32_t i = 0; i < f->steps.len; i++)
-        if (!judge_step(j, f, &f->steps.data[i], &t))
-            return false;
-    show_tally(j, &t);
-    return t.agree > 0 ||
-           diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "no result of an operator can be compared");
-}
-
-/* --- the verb --- */
-
-static bool run_oracle(judge *j, uint32_t which)
-{
-    process p;
-    j->s->oracle = which;
-    j->options = NULL;
-    if (!reference_start(j->s, j->s->options.show_values ? "nodes" : "once", 1, &p))
-        return false;
-    process_end(&p);
-    j->options = reference_options(j->s);
-    return true;
-}
-
-/* Elements of all outputs: how many are not what the reference says, and how many are as the second of two steps. */
-typedef struct agreement {
-    int64_t wrong, ties; /* wrong -1: there is no way to compare */
-    bool far;            /* some is farther off than the last digits of a float, within the tolerance as it is */
-} agreement;
-
-#define LAST_DIGITS 256 /* ULPs: a float softmax of equal numbers */
-
-static const agreement incomparable = {.wrong = -1};
-
-/* Nothing is said about it. */
-static agreement count_wrong(judge *j)
-{
-    diags *d = &j->s->x->c->diags;
-    diags_mark mark = diags_get_mark(d);
-    agreement a = {0};
-    for (uint32_t i = 0; i < j->s->model.n_outputs && a.wrong >= 0; i++) {
-        compare_result r;
-        a.wrong = compare_output(j, i, reference_output(j->s, i), false, &r) ? a.wrong + r.wrong : -1;
-        a.ties += j->ties;
-        a.far |= a.wrong >= 0 && r.max_ulp > LAST_DIGITS;
-    }
-    diags_reset(d, mark);
-    return a;
-}
-
-static bool is_nearer(agreement a, agreement b)
-{
-    if (a.wrong < 0 || b.wrong < 0)
-        return a.wrong >= 0;
-    return a.wrong != b.wrong ? a.wrong < b.wrong : a.ties != b.ties ? a.ties < b.ties : a.far < b.far;
-}
-
-static bool agrees(agreement a)
-{
-    return a.wrong == 0 && a.ties == 0 && !a.far;
-}
-
-/* A model in integers is right when it agrees with one of onnxruntime's ways to run it, best without ties; where it
- * agrees with none, that one counts that is nearest. Not every model runs in all of them: the error of the first is
- * told where none does. */
-static bool run_reference(judge *j)
-{
-    diags *d = &j->s->x->c->diags;
-    const diags_mark before = diags_get_mark(d);
-    bool found = run_oracle(j, 0);
-    if (!found && !j->s->refused)
-        return false; /* there is no onnxruntime */
-    const uint32_t count = reference_oracles(j->s);
-    agreement least = found && count > 1 ? count_wrong(j) : incomparable;
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < count && !agrees(least); i++) {
-        const diags_mark mark = diags_get_mark(d);
-        const bool runs = run_oracle(j, i);
-        const agreement now = runs ? count_wrong(j) : incomparable;
-        diags_reset(d, mark);
-        if (!runs || (found && !is_nearer(now, least)))
-            continue;
-        found = true;
-        least = now;
-        best = i;
-    }
-    if (!found)
-        return false;
-    diags_reset(d, before);
-    return (best == j->s->oracle && j->options) || run_oracle(j, best);
-}
-
-/* --- many samples --- */
-
-/* An output over all of them. */
-typedef struct total {
-    compare_result worst;
-    uint32_t at;    /* which sample that is */
-    uint32_t wrong; /* samples with elements outside of the tolerance */
-    int64_t ties;
-} total;
-
-typedef struct sample {
-    const char *dir;
-    run_tensor *outputs;
-    agreement least;
-    uint32_t oracle; /* the one it agrees with best */
-} sample;
-
-static const char *name_sample(const session *s, uint32_t at)
-{
-    long seed = 0;
-    (void)ask_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed);
-    return s->data_sets ? arena_printf(&s->x->c->mem, "test_data_set_%u", at)
-                        : arena_printf(&s->x->c->mem, "seed %ld", seed + (long)at);
-}
-
-static bool count_sample(judge *j, uint32_t at, total *totals)
-{
-    session *s = j->s;
-    for (uint32_t i = 0; i < s->model.n_outputs; i++) {
-        const char *file = j->has_oracle ? NULL
-                           : j->options ? reference_output(s, i)
-                                        : session_data_file(s, "output", i);
-        total *t = &totals[i];
-        compare_result r;
-        if (!j->has_oracle && !file)
-            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
-        if (!compare_output(j, i, file, !j->has_oracle && !j->options, &r))
-            return false;
-        t->wrong += r.wrong > 0;
-        t->ties += j->ties;
-        const bool more = (r.wrong > 0) != (t->worst.wrong > 0) ? r.wrong > 0 : r.max_abs > t->worst.max_abs;
-        if (at > 0 && !more)
-            continue;
-        t->worst = r;
-        t->at = at;
-    }
-    return true;
-}
-
-/* How many samples count with which way to run onnxruntime; out: in JSON, else as lines of their own. */
-static void show_ways(const judge *j, json_out *out)
-{
-    session *s = j->s;
-    const uint32_t count = j->ways ? reference_oracles(s) : 0, now = s->oracle;
-    for (s->oracle = 0; s->oracle < count; s->oracle++) {
-        const uint32_t n = j->ways[s->oracle];
-        if (n && out)
-            json_out_uint(out, reference_options(s), n);
-        else if (n)
-            w_fmt(&s->x->out, "onnxruntime with %s: %u samples\n", reference_options(s), n);
-    }
-    s->oracle = now;
-}
-
-static void show_total(const judge *j, const run_tensor *got, const total *t)
+static void tell_total(const verify_judge *j, const run_tensor *got, const verify_total *t)
 {
     const session *s = j->s;
-    ask *x = s->x;
-    if (ask_has(x, OPT_JSON)) {
-        json_out out = json_out_begin(&x->out, JSON_OUT_LINE);
-        json_out_object(&out, NULL);
-        json_out_text(&out, "output", got->name);
-        json_out_uint(&out, "samples", s->samples);
-        json_out_uint(&out, "wrong_samples", t->wrong);
-        json_out_text(&out, "worst", name_sample(s, t->at));
-        json_out_real(&out, "max_abs", fmin(t->worst.max_abs, 1e300));
-        json_out_real(&out, "max_rel", fmin(t->worst.max_rel, 1e300));
-        json_out_real(&out, "max_ulp", fmin(t->worst.max_ulp, 1e300));
-        json_out_int(&out, "wrong", t->worst.wrong);
-        json_out_int(&out, "count", got->count);
-        json_out_int(&out, "ties", t->ties);
-        if (j->ways) {
-            json_out_object(&out, "onnxruntime");
-            show_ways(j, &out);
-            json_out_end(&out);
-        }
-        json_out_end(&out);
-        w_str(&x->out, "\n");
-        return;
-    }
-    w_fmt(&x->out, "%s: %u samples, max abs %.3g, max rel %.3g, max ulp %.3g", cli_shown(x, got->name), s->samples,
+    writer *w = &s->x->out;
+    w_fmt(w, "%s: %u samples, max abs %.3g, max rel %.3g, max ulp %.3g", cli_shown(s->x, got->name), s->samples,
           t->worst.max_abs, t->worst.max_rel, t->worst.max_ulp);
     if (t->worst.max_abs > 0)
-        w_fmt(&x->out, " (%s)", name_sample(s, t->at));
-    w_fmt(&x->out, t->wrong ? ": %u WRONG\n" : ": ok\n", t->wrong);
+        w_fmt(w, " (%s)", verify_sample_name(s, t->at));
+    w_fmt(w, t->wrong ? ": %u WRONG\n" : ": ok\n", t->wrong);
     if (t->ties)
-        w_fmt(&x->out, "%s: %lld of %lld elements one step away, where onnxruntime's float is half-way between two\n",
-              cli_shown(x, got->name), (long long)t->ties, (long long)got->count * s->samples);
+        w_fmt(w, "%s: %lld of %lld elements one step away, where onnxruntime's float is half-way between two\n",
+              cli_shown(s->x, got->name), (long long)t->ties, (long long)got->count * s->samples);
 }
 
-/* One of onnxruntime's ways, for all samples that agree with none before. */
-static bool run_oracle_on(judge *j, uint32_t which, sample *samples, bool first)
-{
-    session *s = j->s;
-    compiler *c = s->x->c;
-    const char *list = "";
-    for (uint32_t k = 0; k < s->samples; k++)
-        if (first || !agrees(samples[k].least))
-            list = arena_printf(&c->mem, "%s%s\n", list, samples[k].dir);
-    if (!*list)
-        return true;
-    s->sample_list = list;
-    const bool runs = run_oracle(j, which);
-    s->sample_list = NULL;
-    for (uint32_t k = 0; runs && k < s->samples; k++) {
-        sample *x = &samples[k];
-        if (!strstr(list, arena_printf(&c->mem, "%s\n", x->dir)))
-            continue;
-        s->sample_dir = x->dir;
-        s->model.outputs = x->outputs;
-        const agreement now = count_wrong(j);
-        if (!is_nearer(now, x->least))
-            continue;
-        x->least = now;
-        x->oracle = which;
-    }
-    return runs;
-}
-
-static bool run_references(judge *j, sample *samples, total *totals)
-{
-    session *s = j->s;
-    diags *d = &s->x->c->diags;
-    const diags_mark before = diags_get_mark(d);
-    bool found = run_oracle_on(j, 0, samples, true);
-    if (!found && !s->refused)
-        return false;
-    const uint32_t count = reference_oracles(s);
-    for (uint32_t i = 1; i < count; i++) {
-        const diags_mark mark = diags_get_mark(d);
-        found |= run_oracle_on(j, i, samples, false);
-        diags_reset(d, mark);
-    }
-    if (!found)
-        return false;
-    diags_reset(d, before);
-    j->ways = arena_array(&s->x->c->mem, uint32_t, count);
-    memset(j->ways, 0, count * sizeof *j->ways);
-    for (uint32_t k = 0; k < s->samples; k++) {
-        s->oracle = samples[k].oracle;
-        j->ways[s->oracle]++;
-        j->options = reference_options(s);
-        s->sample_dir = samples[k].dir;
-        s->model.outputs = samples[k].outputs;
-        if (!count_sample(j, k, totals))
-            return false;
-    }
-    return true;
-}
-
-/* What the sample's run gave, and a folder with its inputs for onnxruntime. */
-static bool keep_sample(session *s, uint32_t at, sample *out)
-{
-    compiler *c = s->x->c;
-    *out = (sample){.least = incomparable};
-    out->dir = arena_printf(&c->mem, "%s/sample_%u", s->scratch, at);
-    out->outputs = arena_array(&c->mem, run_tensor, s->model.n_outputs + 1u);
-    for (uint32_t i = 0; i < s->model.n_outputs; i++) {
-        run_tensor *t = &out->outputs[i];
-        *t = s->model.outputs[i];
-        t->data = arena_try_alloc(&c->mem, t->bytes + 1, 64);
-        if (!t->data)
-            return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for output '%s'", t->name);
-        memcpy(t->data, s->model.outputs[i].data, t->bytes);
-    }
-    s->sample_dir = out->dir;
-    return file_make_dirs(&c->diags, out->dir) && reference_keep_inputs(s);
-}
-
-static bool run_oracle_model(judge *j, bool first)
-{
-    session *s = j->s;
-    if (first)
-        return reference_is(s->x, "c") ? session_run_as_c(s, &j->oracle) : session_interpret(s, &j->oracle);
-    for (uint32_t i = 0; i < s->model.n_inputs; i++)
-        j->oracle.in[i] = s->model.inputs[i].data;
-    for (uint32_t i = 0; i < s->model.n_extents; i++)
-        j->oracle.extents[i].value = s->model.extents[i].value;
-    return run_call(s->x->c, &j->oracle);
-}
-
-/* The model is built; it runs on one sample after the other, and so does what it is compared with. */
-static bool judge_samples(judge *j, bool against)
-{
-    session *s = j->s;
-    compiler *c = s->x->c;
-    total *totals = arena_array(&c->mem, total, s->model.n_outputs + 1u);
-    sample *samples = arena_array(&c->mem, sample, s->samples);
-    memset(totals, 0, s->model.n_outputs * sizeof *totals);
-    for (uint32_t k = 0; k < s->samples; k++) {
-        s->data = s->data_sets ? session_data_set(s, k) : s->data;
-        if ((k > 0 && !session_fill(s, k)) || !session_call(s))
-            return false;
-        if (against && !j->has_oracle ? !keep_sample(s, k, &samples[k])
-                                      : (j->has_oracle && !run_oracle_model(j, k == 0)) || !count_sample(j, k, totals))
-            return false;
-    }
-    if (against && !j->has_oracle && !run_references(j, samples, totals))
-        return false;
-    bool ok = true;
-    if (!ask_has(s->x, OPT_JSON))
-        show_ways(j, NULL);
-    for (uint32_t i = 0; i < s->model.n_outputs; i++) {
-        const total *t = &totals[i];
-        show_total(j, &s->model.outputs[i], t);
-        const char *what = arena_printf(&c->mem, "%u of %u samples are wrong; %s, output", t->wrong, s->samples,
-                                        name_sample(s, t->at));
-        ok &= t->wrong == 0 || mismatch(j, &s->model.outputs[i], &t->worst, what);
-    }
-    return ok;
-}
-
-static bool check_options(const ask *x)
-{
-    bool against = ask_has(x, OPT_AGAINST);
-    if (!against && !ask_has(x, OPT_DATA))
-        return ask_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c (a computation: not the "
-                                  "first)", "nothing to compare with");
-    if ((!against || reference_is(x, "c")) && ask_has(x, OPT_PER_NODE))
-        return ask_usage_error(x, "give --against onnxruntime or interpreter",
-                               "--per-node: %s has no results of single operators", against ? "C" : "--data");
-    if (ask_has(x, OPT_SEEDS) && ask_has(x, OPT_PER_NODE))
-        return ask_usage_error(x, "say --seed N, with the seed that is wrong",
-                               "--per-node runs one sample, --seeds many");
-    if (ask_has(x, OPT_SEEDS) && !against)
-        return ask_usage_error(x, "give --against onnxruntime, interpreter or c",
-                               "--seeds has nothing to compare with");
-    if (reference_is(x, "c") && ask_has(x, OPT_EMULATOR))
-        return ask_usage_error(x, "give --against onnxruntime or interpreter",
-                               "--against c builds for this machine, and $CC is for another one");
-    return !(reference_is(x, "interpreter") && ask_has(x, OPT_INTERPRET)) ||
-           ask_usage_error(x, "leave --interpret out", "the interpreter would be compared with itself");
-}
+static const verify_teller text = {tell_way, tell_output, tell_tally, tell_ways, tell_total, shown_vta, shown_board};
 
 bool cmd_verify(ask *x)
 {
-    session s = {.x = x};
-    judge j = {.s = &s};
-    bool against = ask_has(x, OPT_AGAINST);
-    if (!reference_check(x, "onnxruntime|interpreter|c") || !ask_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
-        !ask_real(x, OPT_ATOL, -1, &j.atol) || !check_options(x))
-        return false;
-    j.has_oracle = against && !reference_is(x, "onnxruntime");
-    bool ok = session_open(x, &s);
-    if (ok && s.samples > 1) {
-        ok = judge_samples(&j, against) && shown_board(&s);
-        run_close(&j.oracle);
-        session_close(&s);
-        return ok;
-    }
-    ok = ok && session_call(&s);
-    if (ok && against)
-        ok = !j.has_oracle            ? run_reference(&j)
-             : reference_is(x, "c") ? session_run_as_c(&s, &j.oracle)
-                                    : session_interpret(&s, &j.oracle);
-    ok = ok && shown_vta(&s) && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
-    ok = ok && shown_board(&s);
-    run_close(&j.oracle);
-    session_close(&s);
-    return ok;
+    verify_teller json = verify_json;
+    json.device = shown_vta; /* which prints nothing then, and draws the timeline */
+    return verify(x, ask_has(x, OPT_JSON) ? &json : &text);
 }

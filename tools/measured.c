@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/json_out.h"
 #include "table.h"
 
 static void show_operators(const session *s, const board_measure *m)
@@ -49,27 +48,6 @@ static void show_text(const session *s, const board_measure *m)
         show_operators(s, m);
 }
 
-static void show_json(const session *s, const board_measure *m)
-{
-    json_out j = json_out_begin(&s->x->out, JSON_OUT_LINE);
-    json_out_object(&j, NULL);
-    json_out_text(&j, "board", s->model.board->name);
-    json_out_uint(&j, "text", m->text);
-    json_out_uint(&j, "rodata", m->rodata);
-    json_out_uint(&j, "data", m->data);
-    json_out_uint(&j, "bss", m->bss);
-    json_out_uint(&j, "stack", m->stack);
-    if (m->operators) {
-        json_out_int(&j, "instructions", m->instructions);
-        json_out_array(&j, "operators");
-        for (uint32_t i = 0; i < m->n_operators; i++)
-            json_out_int(&j, NULL, m->operators[i]);
-        json_out_end(&j);
-    }
-    json_out_end(&j);
-    w_str(&s->x->out, "\n");
-}
-
 bool shown_board(const session *s)
 {
     board_measure m;
@@ -77,10 +55,7 @@ bool shown_board(const session *s)
         return true;
     if (!board_measured(s->x->c, &s->model, &m))
         return false;
-    if (ask_has(s->x, OPT_JSON))
-        show_json(s, &m);
-    else
-        show_text(s, &m);
+    show_text(s, &m);
     return true;
 }
 

@@ -14,8 +14,8 @@
  * and nothing is left behind: no temporary file, no half-written output, no child process.
  *
  * Threads. There is no global state. Use contexts, settings and executables in one thread at a time, and as many of
- * them side by side as you like. A model does not change after lathe_read, so threads may share it. Two threads that run
- * the same executable, each with its own context, take turns.
+ * them side by side as you like. A model does not change after lathe_read, so threads may share it. Two threads that
+ * run the same executable, each with its own context, take turns.
  *
  * ABI. Types are opaque, or they are structs that begin with their size: a new version adds members at the end, and a
  * caller that knows fewer sees a larger size than its own. Functions are only added, and numbers keep their meaning.

@@ -448,7 +448,7 @@ bool session_interpret(session *s, run_model *out)
 
 void session_close(session *s)
 {
-    run_close(&s->model);
+    run_unload(&s->model);
     if (s->scratch)
         compiler_remove_temp_dir(s->x->c, s->scratch);
 }

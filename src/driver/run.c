@@ -456,7 +456,8 @@ void run_unload(run_model *m)
         return;
     void *symbol = dlsym(m->library, "tvmrt_engine_shutdown_sized");
     memcpy(&shut_down, &symbol, sizeof symbol);
-    if (shut_down && shut_down(NULL, 0) == 0) /* the package's own engine: with threads in it, it stays */
+    /* With threads of the package's own engine in it, it stays; so it does with another's code, which may have some. */
+    if (shut_down && shut_down(NULL, 0) == 0 && m->report->n_sources == 0)
         (void)dlclose(m->library);
     m->library = NULL;
 }
