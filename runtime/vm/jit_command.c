@@ -118,15 +118,23 @@ static void find_target(const jit_command *c, char out[32])
             (void)snprintf(out, 32, "riscv64");
 }
 
-/* clang lays vectors of fixed size out for the width that it is told; gcc takes none as given, and has no vector code
- * for this machine before its version 14. Where clang also knows that the machine is no wider (from version 17 on), a
- * register that it keeps in memory takes one instruction more, not six. */
+/* gcc has no vector code for RISC-V before its version 14: the kernels are right, and slow. */
+static void warn_of_scalars(const lathe_options *options, const jit_command *c)
+{
+    const char *gcc = strstr(c->version, "gcc version ");
+    if (gcc && atoi(gcc + strlen("gcc version ")) < 14)
+        jit_warn(options, "warning: this gcc makes no vector code for RISC-V: gcc 14 or clang would");
+}
+
+/* clang lays vectors of fixed size out for the width that it is told; gcc takes none as given. Where clang also knows
+ * that the machine is no wider (from version 17 on), a register that it keeps in memory takes one instruction more, not
+ * six. */
 static void add_riscv(const lathe_options *options, jit_command *c)
 {
-    const char *gcc = strstr(c->version, "gcc version "), *clang = strstr(c->version, "clang version ");
+    const char *clang = strstr(c->version, "clang version ");
     uint32_t vlen = jit_machine_vlen();
-    if (vlen && gcc && atoi(gcc + strlen("gcc version ")) < 14)
-        jit_warn(options, "warning: this gcc makes no vector code for RISC-V: gcc 14 or clang would");
+    if (vlen)
+        warn_of_scalars(options, c);
     if (vlen && clang && atoi(clang + strlen("clang version ")) >= 17)
         jit_words_copy(&c->flags, "-mrvv-vector-bits=zvl");
     if (vlen && clang)
@@ -170,6 +178,8 @@ static void add_flags(const lathe_options *options, jit_command *c)
                 m = (jit_machine){others[i].vector_bytes, others[i].vector_regs};
                 jit_words_split(&c->flags, others[i].flags);
             }
+        if (strcmp(target, "riscv64") == 0)
+            warn_of_scalars(options, c);
         c->width = 8 * m.vector_bytes;
     }
     jit_words_copy(&c->flags, "-fno-math-errno");

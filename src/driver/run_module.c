@@ -225,11 +225,16 @@ static void close_module(run_model *m)
     v->loops = NULL;
 }
 
-/* Without a trace there is one thing to say: that the kernels are interpreted. */
+/* Without a trace there are two things to say: that the kernels are interpreted, and what the run-time compiler warns
+ * of. */
 static void note(void *user, const char *line)
 {
+    static const char warning[] = "warning: ";
     compiler *c = user;
-    (void)diag_note(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s", line);
+    if (strncmp(line, warning, sizeof warning - 1) == 0)
+        (void)diag_warning(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s", line + sizeof warning - 1);
+    else
+        (void)diag_note(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s", line);
 }
 
 /* What the run-time compiler has in $TMPDIR, and its compilers, go when a signal ends the program. */

@@ -41,6 +41,10 @@ expect 2 'constants is for packages' compile "\$digits" --emit module --constant
 expect 0 '"generator": "lathe"' inspect m.so --json
 expect 0 '^lathe        median' bench m.so --repeat 1
 
+if command -v riscv64-linux-gnu-gcc > /dev/null && [ "$(riscv64-linux-gnu-gcc -dumpversion)" -lt 14 ]; then
+    TVM_RVV_COMPILER=riscv64-linux-gnu-gcc expect 3 '^warning: this gcc makes no vector code for RISC-V' run m.so
+fi
+
 # --- what the module is checked against, and what is left to look at
 cat > meta.json << 'END'
 {"inputs": [{"name": "image", "shape": [1, 1, 8, 8], "dtype": "float32", "device": "my_device"}]}
