@@ -7,7 +7,7 @@
  * those of the steps, by less than that of the operands, their sum and the quotient. Where y is nearer to the middle of
  * two integers than both, the float formula decides, in one of some thousand cases; the kernel's is made of sums of 64
  * bits that are rounded to f32, so that no double is needed. 1.4e8 sums, all codes by 2176 random scales and zero
- * points, powers of two among them, and 1e8 in steps: no difference. */
+ * points, powers of two among them, and 5e7 in steps: no difference. */
 #include "te/op/qnn_round.h"
 
 #include <math.h>
