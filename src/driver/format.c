@@ -3,6 +3,8 @@
 #include "driver/format.h"
 
 #include "base/nearest.h"
+#include "frontend/onnx/onnx.h"
+#include "frontend/tflite/tflite.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -29,6 +31,15 @@ static const struct format_row {
     [FORMAT_NONE] = {"", "", 0, "", 0, "", "", 0, "", ""},
 #define FORMAT(id, name, suffix, offset, magic, words, inside, verbs, way) \
     [id] = {name, suffix, offset, magic, sizeof magic - 1, words, inside, sizeof inside - 1, verbs, way},
+#include "driver/format.def"
+};
+
+static bool format_may_be_onnx(span s);
+
+static const frontend frontends[FORMAT_COUNT] = {
+#define FORMAT(id, name, suffix, offset, magic, words, inside, verbs, way)
+#define FRONTEND(id, name, offset, magic, recogniser, importer, reference, verbs, way) \
+    [id] = {name, recogniser, importer, reference},
 #include "driver/format.def"
 };
 
@@ -92,7 +103,7 @@ static bool has_suffix(const char *path, const char *suffix)
 
 /* The first byte is a field of a ModelProto, with the wire type that it has: all that its writers, who may order fields
  * as they like, have in common. */
-static bool may_be_onnx(span s)
+static bool format_may_be_onnx(span s)
 {
     static const uint8_t first[] = {0x08, 0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72, 0xa2, 0xca};
     return s.len > 0 && memchr(first, s.data[0], sizeof first) && !is_text(s);
@@ -113,8 +124,8 @@ static bool matches(file_format f, const char *path, span s)
     size_t at = first_word(s);
     while (at < s.len && memchr("<!?", s.data[at], 3))
         at++;
-    if (f == FORMAT_ONNX)
-        return may_be_onnx(s);
+    if (frontends[f].recognise)
+        return frontends[f].recognise(s);
     if (!*r->suffix && r->magic_len == 0 && !*r->words)
         return false; /* not known by its bytes */
     return has_suffix(path, r->suffix) && s.len >= r->offset + r->magic_len &&
@@ -129,6 +140,22 @@ file_format format_of(const char *path, span bytes)
         if (matches((file_format)f, path, bytes))
             return (file_format)f;
     return FORMAT_NONE;
+}
+
+const frontend *format_frontend(file_format f)
+{
+    return frontends[f].import ? &frontends[f] : NULL;
+}
+
+const frontend *format_frontend_of(compiler *c, const char *path)
+{
+    span bytes;
+    const diags_mark mark = diags_get_mark(&c->diags);
+    if (file_is_dir(path) || !compiler_read_file(c, path, &bytes)) {
+        diags_reset(&c->diags, mark);
+        return NULL;
+    }
+    return format_frontend(format_of(path, bytes));
 }
 
 /* --- refusals ----------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * format.def. */
 #ifndef LATHE_DRIVER_FORMAT_H
 #define LATHE_DRIVER_FORMAT_H
-#include "base/compiler.h"
+#include "frontend/frontend.h"
 
 typedef enum file_format {
     FORMAT_NONE, /* nothing known */
@@ -13,6 +13,17 @@ typedef enum file_format {
 } file_format;
 
 file_format format_of(const char *path, span bytes);
+
+/* What the driver knows of a front end. */
+typedef struct frontend {
+    const char *name;          /* of its models: "an ONNX model" */
+    bool (*recognise)(span);   /* NULL: by the magic alone */
+    frontend_import_fn import; /* NULL: the format is of no front end */
+    const char *reference;     /* "onnxruntime": the runtime whose numbers the models stand for */
+} frontend;
+const frontend *format_frontend(file_format f); /* NULL: files of that kind go another way */
+/* The same of a file that is there; NULL, and nothing is said: it is none, or cannot be read. */
+const frontend *format_frontend_of(compiler *c, const char *path);
 
 /* The bytes of a file that a verb ("compile", "vta run") takes, and what it is; a package is a folder and has no bytes.
  * Else an error that says what the file is, what to do with it, and what the verb takes. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The story of a compile:
  *
- *   model.onnx --onnx_import--> graph --graph_run_passes--> graph' --prog_from_graph--> program --prog_run_passes--+
+ *   model ------import-------> graph --graph_run_passes--> graph' --prog_from_graph--> program --prog_run_passes--+
  *              (frontend)              (graph)                      (prog)                                        |
  *   +---------------------------------------------------------------------------------------------------- program'+
  *   |
@@ -30,7 +30,6 @@
 #include "driver/offload_report.h"
 #include "driver/problem.h"
 #include "driver/stream.h"
-#include "frontend/onnx/onnx.h"
 #include "graph/pass/offload.h"
 #include "plan/stream.h"
 
@@ -46,10 +45,10 @@ void compile_options_init(compile_options *o)
 /* --- reading
  * ---------------------------------------------------------------------------------------------------------- */
 
-static void add_fixes(const dim_binding *from, uint32_t n, bool is_input, onnx_dim_fix *to)
+static void add_fixes(const dim_binding *from, uint32_t n, bool is_input, frontend_dim_fix *to)
 {
     for (uint32_t i = 0; i < n; i++) {
-        to[i] = (onnx_dim_fix){
+        to[i] = (frontend_dim_fix){
             .name = from[i].name, .is_input = is_input, .is_bound = from[i].is_bound, .rank = from[i].rank};
         memcpy(to[i].dims, from[i].dims, sizeof to[i].dims);
     }
@@ -72,30 +71,32 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
 {
     span bytes;
     file_format format;
+    const frontend *front;
     if (!compiler_progress(c, "reading", 0, 0) || !format_read(c, o->verb, path, &bytes, &format))
         return false;
     if (out_hash)
         *out_hash = hash_model(c, bytes);
-    if (format == FORMAT_GRAPH && o->n_dims + o->n_shapes + o->n_binds > 0)
+    front = format_frontend(format);
+    if (!front && o->n_dims + o->n_shapes + o->n_binds > 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is graph text, which says all itself: --shape, --dim and --bind are for ONNX", path);
-    if (format == FORMAT_GRAPH)
+                          "'%s' is graph text, which says all itself: --shape, --dim and --bind are for models", path);
+    if (!front)
         return graph_parse(c, path, (const char *)bytes.data, bytes.len, out) && graph_infer(c, *out) &&
                graph_verify(c, *out);
-    onnx_dim_fix *fixes = arena_array(&c->mem, onnx_dim_fix, o->n_dims + o->n_shapes + 1u);
+    frontend_dim_fix *fixes = arena_array(&c->mem, frontend_dim_fix, o->n_dims + o->n_shapes + 1u);
     add_fixes(o->dims, o->n_dims, false, fixes);
     add_fixes(o->shapes, o->n_shapes, true, fixes + o->n_dims);
-    onnx_options options = {.fixes = fixes,
+    frontend_options options = {.fixes = fixes,
                             .n_fixes = o->n_dims + o->n_shapes,
                             .keeps_floats = o->opt_level == 0,
                             .inputs_only = inputs_only};
-    onnx_bind *binds = arena_array(&c->mem, onnx_bind, o->n_binds + 1u);
+    frontend_bind *binds = arena_array(&c->mem, frontend_bind, o->n_binds + 1u);
     for (uint32_t i = 0; i < o->n_binds; i++)
-        binds[i] = (onnx_bind){o->binds[i].name, o->binds[i].numbers};
+        binds[i] = (frontend_bind){o->binds[i].name, o->binds[i].numbers};
     options.binds = binds;
     options.n_binds = o->n_binds;
     options.fixed_shapes = strcmp(o->emit, "graph") != 0 && !compile_is_for_module(o);
-    return onnx_import(c, bytes, path, &options, out);
+    return front->import(c, bytes, path, &options, out);
 }
 
 static bool no_such_extent(compiler *c, const graph_module *m, const char *name)

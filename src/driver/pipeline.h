@@ -93,7 +93,7 @@ void compile_options_init(compile_options *o);
 void compiler_setup_under(compiler *c, const arena *parent);
 void compiler_setup(compiler *c);
 
-/* Model (ONNX or graph text, see driver/format.h) to graph. frontend/onnx/onnx.h does the reading. */
+/* Model (of a front end, or graph text: driver/format.h) to graph. */
 bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out);
 /* The same, but all that counts is the parameters of @main: what the model's inputs are. */
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out);

@@ -119,7 +119,7 @@ typedef struct result {
     char *messages, *text;
 } result;
 
-static result import_bytes(const uint8_t *data, size_t len, const onnx_options *o)
+static result import_bytes(const uint8_t *data, size_t len, const frontend_options *o)
 {
     result r = {0};
     writer w;
@@ -153,7 +153,7 @@ static void refuse_model(const bytes *graph, const char *message)
     refuse(m.data, m.len, message);
 }
 
-static void accept(const bytes *m, const onnx_options *o, const char *fragment)
+static void accept(const bytes *m, const frontend_options *o, const char *fragment)
 {
     result r = import_bytes(m->data, m->len, o);
     if (!r.ok)
@@ -424,7 +424,7 @@ static void test_fixes(void **state)
     (void)state;
     bytes m = symbolic_model();
     static const struct {
-        onnx_dim_fix fix[2];
+        frontend_dim_fix fix[2];
         uint32_t n;
         const char *text;
         bool ok;
@@ -442,7 +442,7 @@ static void test_fixes(void **state)
     };
     accept(&m, NULL, "%x: f32[n, 3]");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        onnx_options o = {.fixes = cases[i].fix, .n_fixes = cases[i].n};
+        frontend_options o = {.fixes = cases[i].fix, .n_fixes = cases[i].n};
         result r = import_bytes(m.data, m.len, &o);
         assert_int_equal(r.ok, cases[i].ok);
         if (!strstr(r.ok ? r.text : r.messages, cases[i].text))

@@ -80,7 +80,7 @@ typedef struct onnx_file {
 
 typedef struct onnx_importer {
     compiler *c;
-    const onnx_options *o;
+    const frontend_options *o;
     const char *path;
     span bytes; /* the whole file */
     const pb_model *model;

@@ -269,7 +269,7 @@ static void make_poison(onnx_importer *im)
     im->poison = (graph_value){.name = "", .type = {.kind = TYPE_TENSOR, .dt = DT_F32, .shape = {.dims = ones}}};
 }
 
-bool onnx_import(compiler *c, span bytes, const char *path, const onnx_options *o, graph_module **out)
+bool onnx_import(compiler *c, span bytes, const char *path, const frontend_options *o, graph_module **out)
 {
     onnx_importer im = {.c = c, .o = o, .path = path, .bytes = bytes, .find_op = onnx_ops_find};
     uint32_t errors = c->diags.errors;

@@ -66,7 +66,7 @@ static dim read_dim(onnx_importer *im, const pb_dimension *d, owner o, uint32_t 
     return dim_symbol(im->c, name, computed ? dim_bound(computed) : -1);
 }
 
-static const onnx_dim_fix *input_fix(const onnx_importer *im, const char *input)
+static const frontend_dim_fix *input_fix(const onnx_importer *im, const char *input)
 {
     for (uint32_t i = 0; im->o && i < im->o->n_fixes; i++)
         if (im->o->fixes[i].is_input && strcmp(im->o->fixes[i].name, input) == 0)
@@ -99,7 +99,7 @@ static bool read_tensor_type(onnx_importer *im, const pb_tensor_type *t, owner o
                           t->elem_type);
     if (!read_shape(im, t->shape, o, &s))
         return false;
-    const onnx_dim_fix *f = input_fix(im, o.name);
+    const frontend_dim_fix *f = input_fix(im, o.name);
     if (f && im->o && !t->shape)
         s = shape_const(im->c, f->rank, f->dims);
     *out = type_tensor(dt, s);
@@ -163,7 +163,7 @@ static const pb_value_info *find_input(onnx_importer *im, const pb_graph *g, con
     return NULL;
 }
 
-static bool fix_input(onnx_importer *im, const onnx_dim_fix *f, const pb_value_info *v)
+static bool fix_input(onnx_importer *im, const frontend_dim_fix *f, const pb_value_info *v)
 {
     const pb_tensor_shape *s = v->type && v->type->tensor_type ? v->type->tensor_type->shape : NULL;
     if (!s)
@@ -229,7 +229,7 @@ static bool symbol_exists(onnx_importer *im, const pb_graph *g, const char *symb
            has_symbol(im, g->value_info.len, g->value_info.data, symbol);
 }
 
-static bool fix_one(onnx_importer *im, const pb_graph *g, const onnx_dim_fix *f)
+static bool fix_one(onnx_importer *im, const pb_graph *g, const frontend_dim_fix *f)
 {
     for (uint32_t i = 0; i < f->rank; i++)
         if (f->dims[i] < 0)

@@ -47,7 +47,8 @@ static bool rounding_fits(compiler *c, const graph_node *n)
 {
     static const char *const methods[] = {"float", "integer", "tflite", "fast"};
     const char *r = graph_attr(n, "rounding") ? graph_attr_string(n, "rounding") : "nearest_even", *m = "float";
-    if (strcmp(r, "nearest_even") != 0 && strcmp(r, "half_up") != 0)
+    const bool away = strcmp(n->op->name, "qnn.quantize") == 0 && strcmp(r, "half_away") == 0;
+    if (strcmp(r, "nearest_even") != 0 && strcmp(r, "half_up") != 0 && !away)
         return infer_error(c, n, "rounding \"%s\" is neither \"nearest_even\" nor \"half_up\"", r);
     if (graph_attr(n, "method"))
         m = graph_attr_string(n, "method");
@@ -201,6 +202,9 @@ bool nn_sum_fits(dtype dt, uint32_t n, const int64_t *extents)
 
 bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
 {
+    const char *method = graph_attr_string(n, "method");
+    if (graph_attr_int(n, "minus") && strcmp(method, "tflite") != 0 && strcmp(method, "fast") != 0)
+        return infer_error(c, n, "a difference is not rounded by the method \"%s\"", method);
     if (!infer_pair(c, n, out) || !scales_fit(c, n, 3, (const uint32_t[]){1, 3, 4}))
         return false;
     const tensor_data *a = graph_constant(n->inputs[1]), *b = graph_constant(n->inputs[3]);
@@ -226,6 +230,11 @@ bool infer_qnn_softmax(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "the table has not 256 entries");
     out[0] = *x;
     return infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis);
+}
+
+bool infer_qnn_softmax_fixed(compiler *c, const graph_node *n, type *out)
+{
+    return infer_qnn_softmax(c, n, out);
 }
 
 const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent)

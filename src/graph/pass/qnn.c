@@ -671,6 +671,8 @@ static bool read_clips(tail *t)
 static graph_value *convert_quantize(converter *v, graph_node *n)
 {
     tail t = {.q = n, .x = n->inputs[0], .half_up = strcmp(graph_attr_string(n, "rounding"), "half_up") == 0};
+    if (strcmp(graph_attr_string(n, "rounding"), "half_away") == 0)
+        return NULL; /* of TensorFlow Lite, whose models say themselves what is in integers */
     if (!v->always || !qnn_read_params(n, false, &t.y) || !qnn_is_single(&t.y))
         return NULL;
     t.lo = dtype_min_int(t.y.dt);

@@ -98,6 +98,17 @@ static bool scales_are_known(const graph_node *n)
     return true;
 }
 
+/* A row of a model of TensorFlow Lite rounds twice, unless one rounding is asked for. False: n is none. */
+static bool keep_own_method(compiler *c, graph_func *f, graph_node *n, bool once)
+{
+    const bool rescales = strcmp(n->op->name, "qnn.rescale") == 0;
+    if (!rescales && !(graph_attr(n, "method") && strcmp(graph_attr_string(n, "method"), "tflite") == 0))
+        return false;
+    if (once)
+        graph_set_attr(f, n, rescales ? attr_int(c, "twice", 0) : attr_string(c, "method", "fast"));
+    return true;
+}
+
 /* Numbers of 16 bits have one rounding, that of f64, with or without floats. */
 static bool is_wide(const graph_node *n)
 {
@@ -131,7 +142,9 @@ bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o)
         graph_node *n = f->nodes.data[i];
         rewrite_operands(n);
         bool requantizes = strcmp(n->op->name, "qnn.requantize") == 0;
-        if (rounds_to_even(n) && is_wide(n)) {
+        if (keep_own_method(c, f, n, o->requant == REQUANT_FAST)) {
+            /* as it is */
+        } else if (rounds_to_even(n) && is_wide(n)) {
             bool floats = !o->target || o->target->vector_bytes > 0;
             graph_set_attr(f, n, attr_string(c, "method", floats ? "float" : "integer"));
             graph_value *y = floats ? NULL : with_quotients(&r, n);

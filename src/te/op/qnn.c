@@ -194,6 +194,111 @@ bool compute_qnn_softmax(te_graph *g, const graph_node *n, te_tensor *const *in,
     return true;
 }
 
+/* --- softmax of TensorFlow Lite Micro --- */
+
+/* All in fixed point. A row's exponentials are summed in Q12.19; the reciprocal of the sum is the Q0.31 number of three
+ * steps of Newton's method and a shift, so that results are whole steps of 1/256. */
+typedef struct fixed_softmax {
+    softmax_ctx rows; /* table, most, sum */
+    const te_tensor *room, *inverse; /* leading zeros of the sum; the reciprocal of the sum without them */
+    int64_t bits, least;             /* of the result's type */
+} fixed_softmax;
+
+static tir_expr_ref i32(te_graph *g, int64_t v)
+{
+    return tir_int(g->c, DT_I32, v);
+}
+
+/* x * 2^-n, x not below 0, n above 0. */
+static tir_expr_ref divided(te_graph *g, tir_expr_ref x, tir_expr_ref n)
+{
+    compiler *c = g->c;
+    tir_expr_ref half = tir_binary(c, TIR_SHL, i32(g, 1), tir_sub(c, n, i32(g, 1)));
+    return tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, tir_add(c, tir_cast(c, DT_I64, x), tir_cast(c, DT_I64, half)),
+                                          tir_cast(c, DT_I64, n)));
+}
+
+/* The high half of 2 a b, halves up. */
+static tir_expr_ref high_product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
+{
+    compiler *c = g->c;
+    tir_expr_ref p = tir_mul(c, tir_cast(c, DT_I64, a), tir_cast(c, DT_I64, b));
+    p = tir_add(c, p, tir_int(c, DT_I64, (int64_t)1 << 30));
+    return tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, p, tir_int(c, DT_I64, 31)));
+}
+
+static tir_expr_ref fixed_term(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const fixed_softmax *v = ctx;
+    return divided(g, softmax_entry(g, &v->rows, idx, te_var(g, v->rows.along)), i32(g, 12));
+}
+
+/* Leading zeros of the sum, which is above 0: the largest number of a row has the exponential 1. */
+static tir_expr_ref fixed_room(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const fixed_softmax *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref x = te_read(g, v->rows.sum, idx), room = i32(g, 1);
+    for (int64_t step = 30; step > 0; step--) /* one for each power of two that the sum is below */
+        room = tir_add(c, room, tir_cast(c, DT_I32, tir_binary(c, TIR_LT, x, i32(g, (int64_t)1 << step))));
+    return room;
+}
+
+/* 1 / (1 + a), a the sum without its leading zeros and without its first bit; Q2.29 but for the last step. */
+static tir_expr_ref fixed_inverse(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const fixed_softmax *v = ctx;
+    compiler *c = g->c;
+    const int64_t limit = ((int64_t)1 << 31) - 1;
+    tir_expr_ref sum = tir_cast(c, DT_I64, te_read(g, v->rows.sum, idx));
+    tir_expr_ref a = tir_binary(c, TIR_SHL, sum, tir_cast(c, DT_I64, te_read(g, v->room, idx)));
+    a = tir_sub(c, a, tir_int(c, DT_I64, (int64_t)1 << 31));
+    tir_expr_ref h = tir_add(c, a, tir_int(c, DT_I64, limit + 1)); /* the middle of a and 1, halves up */
+    h = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, h, tir_int(c, DT_I64, 1)));
+    tir_expr_ref x = tir_add(c, i32(g, 1515870810), high_product(g, h, i32(g, -1010580540)));
+    for (int i = 0; i < 3; i++) {
+        tir_expr_ref error = tir_sub(c, i32(g, 1 << 29), high_product(g, h, x));
+        x = tir_add(c, x, tir_binary(c, TIR_SHL, high_product(g, x, error), i32(g, 2)));
+    }
+    tir_expr_ref twice = tir_mul(c, tir_cast(c, DT_I64, x), tir_int(c, DT_I64, 2));
+    return tir_cast(c, DT_I32, tir_min(c, twice, tir_int(c, DT_I64, limit)));
+}
+
+static tir_expr_ref fixed_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const fixed_softmax *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref first[TYPE_MAX_RANK];
+    memcpy(first, idx, v->rows.x->rank * sizeof *first);
+    first[v->rows.axis] = te_i64(g, 0);
+    tir_expr_ref e = softmax_entry(g, &v->rows, idx, idx[v->rows.axis]);
+    tir_expr_ref shift = tir_sub(c, i32(g, 12 + 31 - v->bits), te_read(g, v->room, first));
+    tir_expr_ref y = divided(g, high_product(g, te_read(g, v->inverse, first), e), shift);
+    return qnn_saturated(g, tir_add(c, y, i32(g, v->least)), DT_I32, v->rows.x->dt);
+}
+
+bool compute_qnn_softmax_fixed(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const uint32_t rank = in[0]->rank;
+    const int64_t axis = graph_attr_int(n, "axis");
+    fixed_softmax v = {.rows = {.x = in[0], .table = in[1]}, .bits = dtype_bits(in[0]->dt)};
+    v.least = dtype_min_int(in[0]->dt);
+    v.rows.axis = (uint32_t)(axis < 0 ? axis + rank : axis);
+    tir_expr_ref rows[TYPE_MAX_RANK];
+    memcpy(rows, in[0]->shape, rank * sizeof *rows);
+    rows[v.rows.axis] = te_i64(g, 1);
+    te_axis *of_most = te_reduce_axis(g, "km", in[0]->shape[v.rows.axis]);
+    v.rows.along = of_most;
+    v.rows.most = te_reduce(g, "most", DT_I32, rank, rows, 1, &of_most, TE_MAX, softmax_most, &v.rows);
+    te_axis *of_sum = te_reduce_axis(g, "ks", in[0]->shape[v.rows.axis]);
+    v.rows.along = of_sum;
+    v.rows.sum = te_reduce(g, "sum", DT_I32, rank, rows, 1, &of_sum, TE_SUM, fixed_term, &v);
+    v.room = te_compute(g, "room", DT_I32, rank, rows, fixed_room, &v);
+    v.inverse = te_compute(g, "inverse", DT_I32, rank, rows, fixed_inverse, &v);
+    out[0] = te_compute(g, "fixed_softmax", in[0]->dt, rank, in[0]->shape, fixed_body, &v);
+    return true;
+}
+
 /* --- rescale --- */
 
 typedef struct rescale_ctx {

@@ -233,7 +233,8 @@ static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, 
     b = tir_mul(c, te_centred(g, DT_I32, b, v->b_zero), i32(g, 1 << 20));
     a = qnn_scaled_fixed(g, twice, false, a, m[0], s[0]); /* by 1/2 at most: below 2^27 */
     b = qnn_scaled_fixed(g, twice, false, b, m[1], s[1]);
-    tir_expr_ref y = qnn_scaled_fixed(g, twice, shifts[2] > 2, tir_add(c, a, b), m[2], s[2]);
+    tir_expr_ref sum = graph_attr_int(v->n, "minus") ? tir_sub(c, a, b) : tir_add(c, a, b);
+    tir_expr_ref y = qnn_scaled_fixed(g, twice, shifts[2] > 2, sum, m[2], s[2]);
     return qnn_saturated(g, qnn_moved(g, DT_I32, y, v->y_zero), DT_I32, v->a->dt);
 }
 

@@ -12,7 +12,7 @@ typedef struct quant_ctx {
     uint32_t axis;
     int64_t block;
     dtype out;
-    bool half_up;
+    bool half_up, half_away;
 } quant_ctx;
 
 /* scale or zero point for element idx */
@@ -54,6 +54,16 @@ static tir_expr_ref half_up(compiler *c, tir_expr_ref q)
     return tir_add(c, below, tir_select(c, up, tir_float(c, DT_F32, 1.0), tir_float(c, DT_F32, 0.0)));
 }
 
+/* q rounded to an integer, halves away from 0. */
+static tir_expr_ref half_away(compiler *c, tir_expr_ref q)
+{
+    tir_expr_ref whole = tir_call1(c, TIR_TRUNC, q), rest = tir_sub(c, q, whole), zero = tir_float(c, DT_F32, 0);
+    tir_expr_ref up = tir_binary(c, TIR_GE, rest, tir_float(c, DT_F32, 0.5));
+    tir_expr_ref down = tir_binary(c, TIR_LE, rest, tir_float(c, DT_F32, -0.5));
+    tir_expr_ref step = tir_select(c, down, tir_float(c, DT_F32, -1), zero);
+    return tir_add(c, whole, tir_select(c, up, tir_float(c, DT_F32, 1), step));
+}
+
 static tir_expr_ref quantize_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const quant_ctx *v = ctx;
@@ -61,7 +71,7 @@ static tir_expr_ref quantize_body(te_graph *g, void *ctx, tir_expr_ref const *id
     tir_expr_ref x = tir_cast(c, DT_F32, te_read(g, v->x, idx));
     tir_expr_ref s = tir_cast(c, DT_F32, param_at(g, v, v->scale, idx));
     tir_expr_ref q = tir_binary(c, TIR_DIV, x, s);
-    q = v->half_up ? half_up(c, q) : tir_call1(c, TIR_RINT, q);
+    q = v->half_up ? half_up(c, q) : v->half_away ? half_away(c, q) : tir_call1(c, TIR_RINT, q);
     if (v->zero)
         q = tir_add(c, q, tir_cast(c, DT_F32, param_at(g, v, v->zero, idx)));
     if (dtype_is_float(v->out))
@@ -77,6 +87,7 @@ bool compute_quantize(te_graph *g, const graph_node *n, te_tensor *const *in, te
     if (!quant_setup(g, n, in, &v))
         return false;
     v.half_up = strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
+    v.half_away = strcmp(graph_attr_string(n, "rounding"), "half_away") == 0;
     out[0] = te_compute(g, "quantize", v.out, in[0]->rank, in[0]->shape, quantize_body, &v);
     return true;
 }

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The importer's insides: tensors and the values that stand for them, the operator being imported, and what importers
+ * of operators build with. After the first failure of an operator every building function returns a value that nothing
+ * reads (never NULL), so importers compose without checks and report by `return !n->failed`.
+ *
+ * TensorFlow Lite's images have their channels last; convolutions and pools of the graph IR have them behind the batch.
+ * So a tensor of four dimensions may have two values, `plain` as the model has it and `image` with its channels second.
+ * Each is made from the other when somebody asks for it: between convolutions nothing is ever turned around. */
+#ifndef LATHE_FRONTEND_TFLITE_TFLITE_IMPORT_H
+#define LATHE_FRONTEND_TFLITE_TFLITE_IMPORT_H
+#include "frontend/tflite/tflite.h"
+#include "frontend/tflite/tflite_schema.h"
+#include "graph/op.h"
+
+#define TFLITE_MAX_OPERATORS 200000u
+
+/* What a tensor is read as, and what stands for it so far. */
+typedef struct tflite_tensor {
+    const tfl_tensor *t;
+    const char *name; /* interned; made up where the model has none */
+    type type;        /* as the model has it */
+    const tensor_data *data; /* of a constant, which may also be one that an operator computed */
+    graph_value *plain, *image;
+    bool poison; /* made by an operator that failed: who reads it says nothing */
+    bool is_made, is_result;
+} tflite_tensor;
+
+typedef struct tflite_missing {
+    const char *text; /* "CONV_2D-9", "CUSTOM Foo-1", "ADD-2 of i16" */
+    uint32_t count;
+    const char *nodes; /* the first few */
+} tflite_missing;
+
+typedef struct tflite_importer {
+    compiler *c;
+    const frontend_options *o;
+    const char *path;
+    span bytes;
+    const tfl_model *model;
+    const tfl_subgraph *graph;
+    graph_module *module;
+    graph_func *f;
+    tflite_tensor *tensors;
+    uint32_t n_tensors;
+    VEC(tflite_missing) missing;
+    graph_value nothing; /* what building functions return once an operator has failed */
+} tflite_importer;
+
+struct tflite_op;
+typedef struct tflite_node {
+    tflite_importer *im;
+    compiler *c;
+    graph_func *f;
+    const tfl_operator *op;
+    const struct tflite_op *row;
+    const void *options; /* the table of its row, with defaults where the model has none; NULL: the row has none */
+    uint32_t n_in, n_out; /* operands without those that are left out at the end */
+    uint32_t first;       /* nodes of f before this operator's */
+    src_loc loc;
+    bool failed;
+} tflite_node;
+
+typedef bool (*tflite_op_fn)(tflite_node *n);
+
+/* A row of tflite_ops.def. */
+typedef struct tflite_op {
+    int64_t code, version; /* version: the highest that is read */
+    const char *name, *operands, *types;
+    uint32_t options; /* number in the union of builtin options; 0: none */
+    tflite_op_fn import;
+    const char *target; /* what importers of several operators make of it: see their comments */
+} tflite_op;
+
+const tflite_op *tflite_ops_find(int64_t code);     /* NULL: not read */
+const char *tflite_ops_name(int64_t code);          /* of every builtin operator; NULL: there is none with that code */
+/* Whether the node has the operands that its row asks for; else it fails. */
+bool tflite_check_operands(tflite_node *n);
+
+/* --- the model (tflite_model.c), its tensors (tflite_tensor.c) --- */
+
+src_loc tflite_loc(const tflite_importer *im); /* the file alone */
+bool tflite_dtype(int64_t code, dtype *out);
+/* Types, names and constants of all tensors; false after diagnostics. */
+bool tflite_read_tensors(tflite_importer *im);
+/* Extents that the user gives for inputs. */
+bool tflite_fix_shapes(tflite_importer *im);
+
+/* --- quantisation (tflite_tensor.c): fails the node where there is none --- */
+
+/* The scale and zero point of operand i, or (TFLITE_RESULT + i) of result i, of one number each. */
+#define TFLITE_RESULT 0x10000u
+typedef struct tflite_scale {
+    float scale;
+    int64_t zero;
+    dtype dt;
+} tflite_scale;
+bool tflite_read_scale(tflite_node *n, uint32_t i, tflite_scale *out);
+/* The same where only the end of a model asks: false and silent. */
+bool tflite_find_scale(const tflite_tensor *t, tflite_scale *out);
+/* Scales of operand i on `axis`, as many as `count` or one; zero points must be 0. */
+bool tflite_read_scales(tflite_node *n, uint32_t i, int64_t axis, int64_t count, flat_numbers *out);
+bool tflite_same_scale(const tflite_scale *a, const tflite_scale *b);
+
+/* --- operands and results (tflite_build.c) --- */
+
+tflite_tensor *tflite_operand(const tflite_node *n, uint32_t i); /* NULL: left out; i may be TFLITE_RESULT + k */
+graph_value *tflite_in(tflite_node *n, uint32_t i);    /* as the model has it */
+graph_value *tflite_image(tflite_node *n, uint32_t i); /* of four dimensions, its channels second */
+bool tflite_is_image(tflite_node *n, uint32_t i);      /* it is there in that form, and not in the other */
+const tensor_data *tflite_constant(tflite_node *n, uint32_t i); /* NULL: no constant */
+bool tflite_is_int(tflite_node *n, uint32_t i);        /* of 8 or 16 bits: quantised */
+/* Constant integers of an operand, TYPE_MAX_RANK at most; fails the node. */
+bool tflite_ints(tflite_node *n, uint32_t i, const char *what, int64_t *out, uint32_t *out_n);
+bool tflite_axis(tflite_node *n, int64_t axis, int32_t rank, int64_t *out); /* negative ones count from the end */
+int64_t tflite_image_axis(int64_t axis); /* the place of a plain axis in the other form */
+bool tflite_extent(tflite_node *n, const graph_value *v, uint32_t axis, int64_t *out); /* fails the node when open */
+
+bool tflite_result(tflite_node *n, uint32_t i, graph_value *v);
+bool tflite_result_image(tflite_node *n, uint32_t i, graph_value *v);
+/* The same in whichever form. */
+bool tflite_result_as(tflite_node *n, uint32_t i, graph_value *v, bool is_image);
+/* All operands below `count` in one form: *image says which. Constants and numbers follow the others. */
+bool tflite_in_one_form(tflite_node *n, uint32_t count, graph_value **out, bool *image);
+graph_value *tflite_plain(tflite_importer *im, tflite_tensor *t, src_loc loc);
+
+/* --- building --- */
+
+bool tflite_fail(tflite_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+graph_value *tflite_emit(tflite_node *n, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,
+                         const attr *attrs);
+graph_value *tflite_unary(tflite_node *n, const char *op, graph_value *x);
+graph_value *tflite_binary(tflite_node *n, const char *op, graph_value *a, graph_value *b);
+graph_value *tflite_const(tflite_node *n, const tensor_data *t, const char *name);
+graph_value *tflite_number(tflite_node *n, dtype dt, double v); /* a constant of rank 0 */
+graph_value *tflite_zero(tflite_node *n, const tflite_scale *s); /* a zero point, NULL for 0 */
+graph_value *tflite_reshape(tflite_node *n, graph_value *x, uint32_t rank, const int64_t *dims);
+graph_value *tflite_transpose(tflite_node *n, graph_value *x, uint32_t rank, const int64_t *perm);
+graph_value *tflite_cast(tflite_node *n, graph_value *x, dtype dt);
+/* The constant with its axes in another order. */
+const tensor_data *tflite_permuted(compiler *c, const tensor_data *t, const int64_t *perm);
+
+/* --- activations (tflite_op_activation.c), requantisation (tflite_requant.c) --- */
+
+/* v, in the result's numbers, behind a fused activation. */
+graph_value *tflite_activated(tflite_node *n, graph_value *v, int64_t activation);
+/* Sums in i32 times real[i], of which there is one or one for each index of `axis`, as numbers of the result. most: no
+ * sum is farther from 0. */
+graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t count, const double *real, int64_t axis,
+                                double most);
+
+/* Importers, one each for a row of tflite_ops.def. */
+#define TFLITE_OP(code, name, version, operands, types, options, import, target) bool import(tflite_node *n);
+#define TFLITE_NAME(code, name)
+#include "frontend/tflite/tflite_ops.def"
+#undef TFLITE_OP
+#undef TFLITE_NAME
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From sums to the result's numbers, and fused activations. A scale becomes a multiplier of 31 bits and a shift, as
+ * TensorFlow Lite Micro prepares it; the graph operator qnn.rescale rounds behind the product and behind the shift. */
+#include "frontend/tflite/tflite_fixed.h"
+#include "frontend/tflite/tflite_import.h"
+
+#include <math.h>
+
+graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t count, const double *real, int64_t axis,
+                                double most)
+{
+    compiler *c = n->c;
+    const int64_t dims = count;
+    const uint32_t rank = count == 1 ? 0 : 1;
+    int32_t *m = arena_array(&c->mem, int32_t, count), *s = arena_array(&c->mem, int32_t, count), top = INT32_MIN;
+    tflite_scale y;
+    if (!tflite_read_scale(n, TFLITE_RESULT, &y))
+        return &n->im->nothing;
+    for (uint32_t i = 0; i < count; i++) {
+        const fixed_scale f = fixed_of(real[i]);
+        m[i] = f.multiplier;
+        s[i] = f.shift;
+        top = s[i] > top ? s[i] : top;
+    }
+    graph_value *in[4] = {sums, tflite_const(n, tensor_dense(c, DT_I32, rank, &dims, m), "multiplier"),
+                          tflite_const(n, tensor_dense(c, DT_I32, rank, &dims, s), "shift"), tflite_zero(n, &y)};
+    const attr attrs[3] = {attr_int(c, "axis", axis), attr_dtype(c, "out_dtype", y.dt),
+                           attr_int(c, "up", ldexp(most, top) > 0x1p30)};
+    return tflite_emit(n, "qnn.rescale", 4, in, 3, attrs);
+}
+
+/* --- fused activations --- */
+
+enum { ACT_NONE, ACT_RELU, ACT_RELU_N1_TO_1, ACT_RELU6, ACT_TANH, ACT_SIGN_BIT };
+
+/* A bound in the result's numbers. */
+static int64_t quantised(const tflite_scale *s, float bound)
+{
+    return s->zero + (int64_t)roundf(bound / s->scale);
+}
+
+static graph_value *clipped_numbers(tflite_node *n, graph_value *v, int64_t activation)
+{
+    tflite_scale y;
+    const dtype dt = v->type.dt;
+    if (!tflite_read_scale(n, TFLITE_RESULT, &y))
+        return v;
+    const int64_t least = dtype_min_int(dt), greatest = dtype_max_int(dt);
+    int64_t low = quantised(&y, activation == ACT_RELU_N1_TO_1 ? -1.0f : 0.0f);
+    int64_t high = activation == ACT_RELU ? greatest : quantised(&y, activation == ACT_RELU6 ? 6.0f : 1.0f);
+    low = low < least ? least : low > greatest ? greatest : low;
+    high = high > greatest ? greatest : high < least ? least : high;
+    if (low == least && high == greatest)
+        return v;
+    graph_value *in[3] = {v, low > least ? tflite_number(n, dt, (double)low) : NULL,
+                          high < greatest ? tflite_number(n, dt, (double)high) : NULL};
+    return tflite_emit(n, "clip", 3, in, 0, NULL);
+}
+
+graph_value *tflite_activated(tflite_node *n, graph_value *v, int64_t activation)
+{
+    const bool is_float = dtype_is_float(v->type.dt);
+    const bool is_narrow = dtype_is_int(v->type.dt) && dtype_bits(v->type.dt) <= 16;
+    if (n->failed || activation == ACT_NONE)
+        return v;
+    if (activation < 0 || activation > ACT_SIGN_BIT)
+        (void)tflite_fail(n, DIAG_FORMAT, "no fused activation has the code %lld", (long long)activation);
+    else if (activation == ACT_SIGN_BIT || (activation == ACT_TANH && !is_float))
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "this fused activation is not supported yet");
+    else if (activation == ACT_TANH)
+        return tflite_unary(n, "tanh", v);
+    else if (is_narrow)
+        return clipped_numbers(n, v, activation);
+    if (activation == ACT_RELU)
+        return tflite_unary(n, "nn.relu", v);
+    const double low = activation == ACT_RELU_N1_TO_1 ? -1 : 0, high = activation == ACT_RELU6 ? 6 : 1;
+    graph_value *in[3] = {v, tflite_number(n, v->type.dt, low), tflite_number(n, v->type.dt, high)};
+    return tflite_emit(n, "clip", 3, in, 0, NULL);
+}

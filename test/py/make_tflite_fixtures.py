@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Regenerates the small TensorFlow Lite models that tests keep: test/golden/tflite, test/golden/error/tflite and the
+seeds of the fuzzer (test/fuzz/corpus/tflite). Run it with the Python of the test environment."""
+import os
+import shutil
+
+import numpy as np
+
+from tflite_models import KINDS, TOP, Chance, Net, options
+
+
+def numbers():
+    """A small network of quantised numbers: images stay with their channels second between its operators."""
+    net = Net()
+    x = net.input("int8", [1, 4, 5, 2], 0.5, -3)
+    w = net.tensor("int8", [4, 2, 2, 2], [0.25, 0.5, 0.125, 1.0], 0, np.arange(32) - 16)
+    b = net.tensor("int32", [4], [0.125, 0.25, 0.0625, 0.5], 0, [10, -20, 30, -40])
+    c = net.tensor("int8", [1, 2, 3, 4], 2.0, 5)
+    net.operator("CONV_2D", 3, [x, w, b], [c], options("Conv2D", padding=0, strideH=2, strideW=2,
+                                                       fusedActivationFunction=1))
+    s = net.tensor("int8", [1, 2, 3, 4], 4.0, 0)
+    net.operator("ADD", 2, [c, c], [s], options("Add", fusedActivationFunction=0))
+    f = net.tensor("int8", [1, 24], 4.0, 0)
+    net.operator("RESHAPE", 1, [s, net.tensor("int32", [2], data=[1, -1])], [f], options("Reshape", newShape=[1, -1]))
+    k = net.tensor("int8", [2, 24], 0.125, 0, np.arange(48) - 24)
+    l = net.tensor("int8", [1, 2], 0.25, 1)
+    net.operator("FULLY_CONNECTED", 4, [f, k], [l], options("FullyConnected"))
+    y = net.tensor("int8", [1, 2], 1 / 256, -128)
+    net.operator("SOFTMAX", 2, [l], [y], options("Softmax", beta=1.0))
+    net.graph.outputs = [y]
+    return net
+
+
+def floats():
+    """Floats at the border, numbers inside; a mean over rows and columns, a pad, a concatenation."""
+    net = Net()
+    x = net.input("float32", [1, 3, 3, 2])
+    q = net.tensor("int8", [1, 3, 3, 2], 0.5, 4)
+    net.operator("QUANTIZE", 1, [x], [q])
+    p = net.tensor("int8", [1, 5, 3, 2], 0.5, 4)
+    net.operator("PAD", 2, [q, net.tensor("int32", [4, 2], data=[0, 0, 1, 1, 0, 0, 0, 0])], [p], options("Pad"))
+    m = net.tensor("int8", [1, 2], 0.25, 0)
+    net.operator("MEAN", 2, [p, net.tensor("int32", [2], data=[1, 2])], [m], options("Reducer", keepDims=False))
+    c = net.tensor("int8", [1, 4], 0.25, 0)
+    net.operator("CONCATENATION", 2, [m, m], [c], options("Concatenation", axis=-1))
+    t = net.tensor("int8", [1, 4], 1 / 128, 0)
+    net.operator("TANH", 2, [c], [t])
+    y = net.tensor("float32", [1, 4])
+    net.operator("DEQUANTIZE", 2, [t], [y])
+    net.graph.outputs = [y]
+    return net
+
+
+def ends():
+    """An input that is a result too, a result twice, a constant as a result, tensors that nobody uses, equal names."""
+    net = Net()
+    x = net.input("float32", [2])
+    y = net.tensor("float32", [2])
+    k = net.tensor("float32", [2], data=[1.0, 2.0])
+    net.tensor("float32", [3])
+    net.operator("RELU", 1, [x], [y])
+    net.graph.tensors[y].name = net.graph.tensors[x].name
+    net.graph.outputs = [x, y, y, k]
+    return net
+
+
+def one(change):
+    """RELU, and a change of it."""
+    net = Net()
+    x = net.input("float32", [2])
+    y = net.tensor("float32", [2])
+    net.operator("RELU", 1, [x], [y])
+    change(net)
+    return net
+
+
+def missing(net):
+    y = net.graph.outputs[0]
+    for name, version in (("ATAN2", 1), ("RELU", 9), ("ATAN2", 1)):
+        z = net.tensor("float32", [2])
+        net.operator(name, version, [y, y] if name == "ATAN2" else [y], [z])
+    z = net.tensor("int16", [2], 0.5, 0)
+    net.operator("RELU", 1, [z], [net.tensor("int16", [2], 0.5, 0)])
+    net.operator("CUSTOM", 1, [y], [net.tensor("float32", [2])])
+    net.model.operatorCodes[-1].customCode = b"Mfcc"
+
+
+def out_of_range(net):
+    net.graph.operators[0].inputs = [77]
+
+
+def no_code(net):
+    net.graph.operators[0].opcodeIndex = 5
+
+
+def unordered(net):
+    z = net.tensor("float32", [2])
+    net.graph.operators[0].inputs = [z]
+
+
+def made_twice(net):
+    net.operator("RELU", 1, [0], [1])
+    net.graph.outputs = [1]
+
+
+def short_buffer(net):
+    k = net.tensor("float32", [2], data=[1.0])
+    net.graph.operators[0].inputs = [k]
+
+
+def no_scale(net):
+    for t in net.graph.tensors:
+        t.type = 9
+
+
+REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code, "unordered": unordered,
+           "made_twice": made_twice, "short_buffer": short_buffer, "no_scale": no_scale}
+
+
+class Same:
+    """A table that is written once, however often it is asked for."""
+
+    def __init__(self, table):
+        self.table, self.at = table, None
+
+    def Pack(self, builder):
+        self.at = self.at or self.table.Pack(builder)
+        return self.at
+
+
+def aliased():
+    """A vector of graphs that are all the same one: a small file, and many tables."""
+    net = numbers()
+    net.model.subgraphs = [Same(net.graph)] * 200
+    return net.bytes()
+
+
+def write(path, content):
+    with open(path, "wb") as f:
+        f.write(content)
+
+
+def main():
+    golden, refused = os.path.join(TOP, "test/golden/tflite"), os.path.join(TOP, "test/golden/error/tflite")
+    corpus = os.path.join(TOP, "test/fuzz/corpus/tflite")
+    shutil.rmtree(corpus, ignore_errors=True)
+    for folder in (golden, refused, corpus):
+        os.makedirs(folder, exist_ok=True)
+    for make in (numbers, floats, ends):
+        write(f"{golden}/{make.__name__}.tflite", make().bytes())
+        write(f"{corpus}/{make.__name__}.tflite", make().bytes())
+    for name, change in REFUSED.items():
+        write(f"{refused}/{name}.tflite", one(change).bytes())
+        write(f"{corpus}/{name}.tflite", one(change).bytes())
+    write(f"{refused}/aliased.tflite", aliased())
+    write(f"{refused}/cut.tflite", numbers().bytes()[:700])
+    for name, make in KINDS.items():
+        net = Net()
+        make(net, Chance(np.random.default_rng(1)), True)
+        content = net.bytes()
+        if len(content) < 4096:
+            write(f"{corpus}/{name}.tflite", content)
+
+
+if __name__ == "__main__":
+    main()
