@@ -61,8 +61,8 @@
     X(tile_w, 0, "output columns of a tile")                                    \
     X(tile_ci, 0, "input channel blocks of a tile")                             \
     X(tile_co, 0, "output channel blocks of a tile")                            \
-    X(oc_threads, 0, "virtual threads over output channels, 1 or 2")            \
-    X(h_threads, 0, "virtual threads over output rows, 1 or 2")
+    X(oc_threads, 0, "virtual threads over output channels, at most 7")            \
+    X(h_threads, 0, "virtual threads over output rows, at most 7")
 
 typedef enum te_vta_kind {
 #define X(id, name, help) id,
@@ -85,7 +85,7 @@ const char *te_vta_kind_name(te_vta_kind kind);
 /* Reads "key=value,key=value" over the defaults. false after DIAG_USAGE. */
 bool te_vta_layer_parse(compiler *c, te_vta_kind kind, const char *text, te_vta_layer *out);
 /* Fills in what is open (sizes that follow from others, and among tiles and threads what is 0): of all blockings that
- * fit c's device, two virtual threads first, one that moves the fewest bytes. NULL, or the reason why there is none:
+ * fit c's device, several virtual threads first, one that moves the fewest bytes. NULL, or the reason why none does:
  * the first rule that the layer breaks, or the scratchpad that is too small, with its bytes. Reports nothing. */
 const char *te_vta_layer_plan(compiler *c, te_vta_layer *layer);
 /* The same with a diagnostic; one for a blocking that does not fit names one that does. */

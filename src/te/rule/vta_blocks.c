@@ -11,7 +11,9 @@
 
 enum {
     LEAST_DISTANCE = 3, /* micro-ops between two of one accumulator, see vta.h of the run-time */
-    MOST_UNROLLED = 2048
+    MOST_UNROLLED = 2048,
+    LONG = 64, /* outputs of a kernel, beside which its start is nothing */
+    MOST_THREADS = 7 /* tokens of so many fit the queues of every device */
 };
 
 /* What one virtual thread keeps on the chip, and what the layer moves. */
@@ -19,6 +21,7 @@ typedef struct blocking {
     int64_t threads;
     int64_t inp, wgt, acc; /* elements on the chip, one thread */
     int64_t bytes;         /* moved from and to memory in all */
+    int64_t steps;         /* in which it is moved */
     vta_loops loops;
 } blocking;
 
@@ -164,7 +167,8 @@ static blocking measure(const vta_shape *s, const te_vta_layer *l)
         b.inp = channels * high * wide;
         b.wgt = l->tile_co * l->tile_ci * s->rows.kernel * s->columns.kernel;
         b.acc = area;
-        b.bytes = tiles * (s->in / l->tile_ci) * (b.inp * size[VTA_MEM_INP] + b.wgt * size[VTA_MEM_WGT]);
+        b.steps = tiles * (s->in / l->tile_ci);
+        b.bytes = b.steps * (b.inp * size[VTA_MEM_INP] + b.wgt * size[VTA_MEM_WGT]);
     } else {
         int64_t data = l->tile_co * high * wide;
         b.acc = data + (l->kind == TE_VTA_MAX_POOL || l->kind == TE_VTA_SUM_POOL ? area : 0);
@@ -219,22 +223,27 @@ static int64_t next(int64_t given, int64_t now, int64_t all)
 typedef struct search {
     const vta_shape *s;
     const te_vta_layer *given;
+    int64_t threads; /* the most that are tried */
     te_vta_layer best;
-    int64_t cost[4]; /* of the best, the first that differs decides */
+    blocking what; /* of the best */
+    int64_t cost[4]; /* the first that differs decides */
     bool found;
 } search;
 
 /* One thread waits for every transfer, and a pipeline for sums that lie too close: taken only where nothing else fits.
- * Then fewer bytes, then larger tiles. */
+ * Then fewer bytes, then larger tiles; pools have a kernel for each tap, which is
+ * better a long one. */
 static void offer(search *k, const te_vta_layer *t)
 {
     blocking b = measure(k->s, t);
     int64_t need;
-    if (!is_even(k->s, t) || b.threads > 2 || !vta_loops_of(k->s, t, &b.loops) ||
+    if (!is_even(k->s, t) || b.threads > k->threads || !vta_loops_of(k->s, t, &b.loops) ||
         overflow(&k->s->g, &b, &need) != VTA_MEM_COUNT)
         return;
     int64_t inside = b.loops.order == VTA_COLUMNS_INSIDE || b.loops.order == VTA_CHANNELS_INSIDE;
-    const int64_t cost[4] = {b.loops.close * 4 + (b.threads == 1) * 2 + inside, b.bytes, -t->tile_h * t->tile_w, 0};
+    int64_t outputs = vta_has_window(t->kind) && !k->s->sums ? t->tile_co * t->tile_h * t->tile_w : LONG;
+    const int64_t cost[4] = {b.loops.close * 4 + (b.threads == 1) * 2 + inside, b.bytes, -t->tile_h * t->tile_w,
+                             outputs < LONG ? -outputs : -LONG};
     int i = 0;
     while (k->found && i < 3 && cost[i] == k->cost[i])
         i++;
@@ -242,7 +251,19 @@ static void offer(search *k, const te_vta_layer *t)
         return;
     memcpy(k->cost, cost, sizeof cost);
     k->best = *t;
+    k->what = b;
     k->found = true;
+}
+
+/* Threads over blocks of output channels, or over rows; 1: none. */
+static void try_threads(search *k, te_vta_layer *t, int64_t n)
+{
+    const te_vta_layer *l = k->given;
+    for (int rows = 0; rows < 2; rows++) {
+        t->oc_threads = l->oc_threads ? l->oc_threads : rows ? 1 : n;
+        t->h_threads = l->h_threads ? l->h_threads : rows ? n : 1;
+        offer(k, t);
+    }
 }
 
 static void try_channels(search *k, te_vta_layer *t)
@@ -251,18 +272,14 @@ static void try_channels(search *k, te_vta_layer *t)
     int64_t in = k->s->sums ? k->s->in : 1;
     for (t->tile_ci = 0; (t->tile_ci = next(l->tile_ci, t->tile_ci, in));)
         for (t->tile_co = 0; (t->tile_co = next(l->tile_co, t->tile_co, k->s->out));)
-            for (int threads = 0; threads < 3; threads++) {
-                t->oc_threads = l->oc_threads ? l->oc_threads : threads == 0 ? 2 : 1;
-                t->h_threads = l->h_threads ? l->h_threads : threads == 1 ? 2 : 1;
-                if (threads == 0 || !l->oc_threads || !l->h_threads)
-                    offer(k, t);
-            }
+            for (int64_t n = k->threads; n >= 1; n--)
+                try_threads(k, t, n);
 }
 
-/* Tries every blocking that agrees with what is given in *l. */
-static bool choose(const vta_shape *s, const te_vta_layer *l, te_vta_layer *best)
+/* Tries every blocking that agrees with what is given in *l, with so many threads. */
+static search search_all(const vta_shape *s, const te_vta_layer *l, int64_t threads)
 {
-    search k = {.s = s, .given = l};
+    search k = {.s = s, .given = l, .threads = threads};
     te_vta_layer t = *l;
     for (t.tile_h = 0; (t.tile_h = next(l->tile_h, t.tile_h, s->rows.outputs));) {
         if (!is_transferable(s, l, &s->rows, t.tile_h))
@@ -271,9 +288,32 @@ static bool choose(const vta_shape *s, const te_vta_layer *l, te_vta_layer *best
             if (is_transferable(s, l, &s->columns, t.tile_w))
                 try_channels(&k, &t);
     }
-    if (k.found)
-        *best = k.best;
-    return k.found;
+    return k;
+}
+
+/* Whether several threads, which transfer beside the sums, are done before the one that waits. They have smaller parts
+ * of the scratchpads, so that they transfer shorter rows: a fourth more for each byte. */
+static bool pays(const vta_shape *s, const blocking *one, const blocking *several)
+{
+    enum { BYTES = 8, BEHIND = 6, STEP = 128 }; /* a cycle; cycles: behind the sums of an output, beside a step */
+    const int64_t outputs = s->batches * s->out * s->rows.outputs * s->columns.outputs;
+    const int64_t work = outputs * (s->in * s->rows.kernel * s->columns.kernel + BEHIND);
+    const int64_t loads = several->bytes * 5 / 4 / BYTES, together = loads > work ? loads : work;
+    return together + several->steps * STEP < one->bytes / BYTES + work + one->steps * STEP;
+}
+
+/* Two threads; more, where an odd number of blocks over an odd number of rows gives two nothing to share. */
+static bool choose(const vta_shape *s, const te_vta_layer *l, te_vta_layer *best)
+{
+    const bool given = l->oc_threads || l->h_threads;
+    const search two = search_all(s, l, l->oc_threads > 2 || l->h_threads > 2 ? MOST_THREADS : 2);
+    if (two.found && two.what.threads == 1 && s->sums && !given) {
+        const search more = search_all(s, l, MOST_THREADS);
+        *best = more.cost[0] < two.cost[0] && pays(s, &two.what, &more.what) ? more.best : two.best;
+    } else if (two.found) {
+        *best = two.best;
+    }
+    return two.found;
 }
 
 /* --- reasons --- */
@@ -345,8 +385,8 @@ static const char *reason(compiler *c, const vta_shape *s, const te_vta_layer *l
     t.tile_co = l->tile_co ? l->tile_co : 1;
     t.oc_threads = l->oc_threads ? l->oc_threads : 1;
     t.h_threads = l->h_threads ? l->h_threads : 1;
-    if (t.oc_threads * t.h_threads > 2)
-        return "two virtual threads are the most that run side by side: oc_threads=2 or h_threads=2";
+    if (t.oc_threads * t.h_threads > MOST_THREADS)
+        return arena_printf(&c->mem, "%d virtual threads are the most that run side by side", MOST_THREADS);
     why = overflow_reason(c, s, &t, given ? "the blocking" : "the smallest blocking");
     return why ? why : "no blocking that agrees with what is given fits the device";
 }
