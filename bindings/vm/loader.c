@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loader of source modules for tvm-ffi: see the header. */
+#define _GNU_SOURCE /* dladdr */
 #include "loader.h"
 
 #include "abi/sha256.h"
@@ -8,7 +9,9 @@
 #include "module_kinds.h"
 #include "values.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +21,22 @@ typedef struct loaded {
     struct loaded *next;
     uint8_t hash[SHA256_BYTES];
     lathe_value bytes, module; /* the module reads from the bytes as long as it lives */
-    const char *path;
+    const char *path, *source;
 } loaded;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static loaded *all;
+
+/* Said before the loader of the system says that a symbol is missing. */
+static int32_t check_devices(const lathe_runtime *rt, const vm_module *module, lathe_error *error)
+{
+    int32_t types[VM_DEVICES_MAX], status = LATHE_OK;
+    lathe_device_api api;
+    const uint32_t n = vm_source_devices(module, types);
+    for (uint32_t i = 0; i < n && status == LATHE_OK; i++)
+        status = vm_devices_get(&rt->devices, types[i], &api, error);
+    return status;
+}
 
 static int32_t compile(lathe_runtime *rt, const char *bytes, size_t size, loaded *l, lathe_error *error)
 {
@@ -31,9 +45,12 @@ static int32_t compile(lathe_runtime *rt, const char *bytes, size_t size, loaded
     if (status == LATHE_OK)
         status = vm_source_module(rt, NULL, vm_value_text(&l->bytes), &module, error);
     if (status == LATHE_OK)
+        status = check_devices(rt, module, error);
+    if (status == LATHE_OK)
         status = vm_source_path(module, &l->path, error);
     if (status == LATHE_OK) {
         l->module = vm_value_of(module);
+        l->source = vm_source_text(module);
         return LATHE_OK;
     }
     if (module)
@@ -50,8 +67,8 @@ static const loaded *find(const uint8_t *hash)
     return l;
 }
 
-/* The library's path; NULL: the error says why. */
-static const char *path_of(lathe_runtime *rt, const char *bytes, size_t size, lathe_error *error)
+/* NULL: the error says why. */
+static const loaded *load(lathe_runtime *rt, const char *bytes, size_t size, lathe_error *error)
 {
     uint8_t hash[SHA256_BYTES];
     sha256 sum;
@@ -60,7 +77,7 @@ static const char *path_of(lathe_runtime *rt, const char *bytes, size_t size, la
     sha256_end(&sum, hash);
     const loaded *there = find(hash);
     if (there)
-        return there->path;
+        return there;
     loaded *l = calloc(1, sizeof *l);
     if (!l) {
         (void)vm_fail(error, LATHE_E_MEMORY, "no memory");
@@ -73,7 +90,45 @@ static const char *path_of(lathe_runtime *rt, const char *bytes, size_t size, la
     memcpy(l->hash, hash, sizeof hash);
     l->next = all;
     all = l;
-    return l->path;
+    return l;
+}
+
+/* --- the module that a host sees (module.cc) --- */
+
+typedef int (*wrap_function)(TVMFFIAny *compiled, const char *bytes, size_t n_bytes, const char *source);
+
+/* Its library, beside this one; NULL: there is none, or it was compiled for classes of another version of tvm-ffi. */
+static wrap_function find_wrap(void)
+{
+    wrap_function wrap = NULL;
+    Dl_info self;
+    char path[4096];
+    const char *slash = dladdr(&all, &self) != 0 ? strrchr(self.dli_fname, '/') : NULL;
+    const int n = slash ? snprintf(path, sizeof path, "%.*s/liblathe_ffi_module.so", (int)(slash - self.dli_fname),
+                                   self.dli_fname) : 0;
+    void *library = n > 0 && (size_t)n < sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const int32_t *made_for = library ? dlsym(library, "lathe_ffi_module_version") : NULL;
+    TVMFFIVersion here;
+    tvm_ffi()->TVMFFIGetVersion(&here);
+    if (made_for && made_for[0] == (int32_t)here.major && made_for[1] == (int32_t)here.minor &&
+        made_for[2] == (int32_t)here.patch)
+        *(void **)&wrap = dlsym(library, "lathe_ffi_module_wrap");
+    else if (library)
+        (void)dlclose(library);
+    return wrap;
+}
+
+static int wrap(const loaded *l, TVMFFIAny *module)
+{
+    static bool looked;
+    static wrap_function f;
+    pthread_mutex_lock(&lock);
+    if (!looked)
+        f = find_wrap();
+    looked = true;
+    pthread_mutex_unlock(&lock);
+    const vm_bytes bytes = vm_value_text(&l->bytes);
+    return f && l->source ? f(module, (const char *)bytes.data, bytes.size, l->source) : 0;
 }
 
 int loader_load(lathe_runtime *rt, const char *bytes, size_t size, TVMFFIAny *result)
@@ -83,9 +138,9 @@ int loader_load(lathe_runtime *rt, const char *bytes, size_t size, TVMFFIAny *re
     TVMFFIObjectHandle f = NULL;
     lathe_error error;
     pthread_mutex_lock(&lock);
-    const char *path = path_of(rt, bytes, size, &error);
+    const loaded *l = load(rt, bytes, size, &error);
     pthread_mutex_unlock(&lock);
-    if (!path)
+    if (!l)
         return values_raise(&error);
     if (tvm_ffi()->TVMFFIFunctionGetGlobal(&name, &f) != 0)
         return -1;
@@ -93,9 +148,9 @@ int loader_load(lathe_runtime *rt, const char *bytes, size_t size, TVMFFIAny *re
         error = (lathe_error){LATHE_E_UNSUPPORTED, "this libtvm_ffi has no loader of shared objects"};
         return values_raise(&error);
     }
-    args[0].v_c_str = path;
+    args[0].v_c_str = l->path;
     args[1].v_c_str = "so";
     int rc = tvm_ffi()->TVMFFIFunctionCall(f, args, 2, result);
     tvm_ffi()->TVMFFIObjectDecRef(f);
-    return rc;
+    return rc == 0 ? wrap(l, result) : rc;
 }

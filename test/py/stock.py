@@ -236,7 +236,15 @@ def our_models():
         yield name, model, flags, runs
 
 
-def test_ours(options, model, flags, runs, folder):
+def check_source(loaded, path):
+    """What the module imports keeps its kind and its source."""
+    kind, source = loaded.imports[0].kind, loaded.imports[0].inspect_source()
+    with open(path, "rb") as f:
+        if kind != "my_device" or "_packed(void *const *a" not in source or source.encode() not in f.read():
+            raise Failure(f"the import is of the kind {kind}, with a source of {len(source)} characters")
+
+
+def test_ours(options, name, model, flags, runs, folder):
     import onnx
     import onnxruntime
     import tvm
@@ -248,7 +256,13 @@ def test_ours(options, model, flags, runs, folder):
         raise Failure(done.stderr.strip())
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
-    stock = tvm.relax.VirtualMachine(tvm.runtime.load_module(module), tvm.cpu())
+    loaded = tvm.runtime.load_module(module)
+    check_source(loaded, module)
+    if name == "digits": # saved by TVM once more
+        loaded.export_library(module)
+        loaded = tvm.runtime.load_module(module)
+        check_source(loaded, module)
+    stock = tvm.relax.VirtualMachine(loaded, tvm.cpu())
     ours = ByFfi(options.ffi, module, 101)
     for run in runs:
         want = session.run(None, run)
@@ -485,9 +499,10 @@ def test_missing(options, folder):
 
 def test_offload(options, folder):
     """Layers of a quantised model on the VTA, in this process: the module's symbols VTA* are those of libvta, which is
-    opened for all."""
+    opened for all. Without it both say so."""
     import ctypes
 
+    import tvm
     import tvm_ffi
     model, path = os.path.join(TOP, "demo", "residual_vta.onnx"), os.path.join(folder, "residual.so")
     image = np.random.default_rng(4).integers(0, 17, (1, 1, 8, 8)).astype("float32")
@@ -495,6 +510,12 @@ def test_offload(options, folder):
     for words in (["compile", model, "--offload", "vta", "--emit", "module", "--target", "native", "-o", path],
                   ["run", model, "--input", f"image={folder}/image.npy", "--output-dir", folder]):
         subprocess.run([options.lathe, *words], check=True, timeout=TIME_LIMIT, capture_output=True)
+    try:
+        tvm.runtime.load_module(path)
+        raise Failure("TVM loads the module without libvta")
+    except RuntimeError as e:
+        if "ext_dev is the VTA of libvta, which is not in this process" not in str(e):
+            raise
     ctypes.CDLL(os.path.join(os.path.dirname(options.vm), "..", "vta", "libvta.so"), ctypes.RTLD_GLOBAL)
     got = ByFfi(options.ffi, path).call("main", [tvm_ffi.from_dlpack(image)])
     if len(got) != 1 or (got[0] != np.load(os.path.join(folder, "logits.npy"))).any():
@@ -512,7 +533,7 @@ def alone(options, name):
 def all_tests(options):
     """(name, function of a folder)"""
     for name, model, flags, runs in our_models():
-        test = lambda folder, a=(model, flags, runs): test_ours(options, *a, folder)
+        test = lambda folder, a=(name, model, flags, runs): test_ours(options, *a, folder)
         if options.filter != f"ours/{name}":
             test = lambda folder, n=f"ours/{name}": alone(options, n)
         yield f"ours/{name}", test

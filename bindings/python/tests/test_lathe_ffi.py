@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Portable modules as a tvm-ffi client runs them, made by the assembler of test/py/vm_asm.py, against NumPy."""
 
+import ctypes
 import gc
 import os
 import pathlib
@@ -267,6 +268,13 @@ def test_loader():
     load = tvm_ffi.get_global_func("ffi.Module.load_from_bytes.my_device")
     first = load(SOURCE)
     assert isinstance(first, tvm_ffi.Module)
+    module = ctypes.CDLL(lathe_ffi.library_path().replace("ffi.so", "ffi_module.so"))
+    here = (ctypes.c_uint32 * 3)()
+    ctypes.CDLL(None).TVMFFIGetVersion(here)
+    if list((ctypes.c_int32 * 3).in_dll(module, "lathe_ffi_module_version")) == list(here):
+        assert (first.kind, first.inspect_source()) == ("my_device", CODE)
+    else: # its classes are those of another version
+        assert first.kind == "library"
     assert first["add"](7, 8) == 2007
     second = load(SOURCE)
     del first
