@@ -258,6 +258,26 @@ def transposed_windows(g, rng, dtype):
                strides=[stride] * 2, auto_pad=pad, **more)
 
 
+def unpooled(g, rng, dtype):
+    """MaxUnpool with an output_shape that is larger than the default one. Indices of a pool over it count in it, as do
+    those beyond the default size; else they count in the default shape, as the official case has it."""
+    for h, w, kernel, stride in ((5, 5, 2, 2), (7, 10, 2, 3), (6, 9, 3, 2), (4, 4, 2, 2)):
+        x = rng.standard_normal((2, 3, h, w)).astype(dtype)
+        places = pool_places(x, (kernel, kernel), stride)
+        most = wide(x).reshape(-1)[places].astype(dtype)
+        want = np.zeros(x.size, dtype)
+        want[places] = most
+        g.node("MaxUnpool", [most, places, (np.array(x.shape, np.int64),)], [want.reshape(x.shape)],
+               kernel_shape=[kernel] * 2, strides=[stride] * 2)
+    x, shape = np.array([5, 6, 7, 8], dtype).reshape(1, 1, 2, 2), (np.array([1, 1, 5, 5], np.int64),)
+    for places, size in (([5, 7, 13, 15], 4), ([0, 2, 20, 24], 5), ([0, 7, 20, 2], 5), ([15, 7, 13, 5], 4)):
+        want = np.zeros((1, 1, 5, 5), dtype)
+        for at, value in zip(places, x.reshape(-1)):
+            want[0, 0, at // size, at % size] = value
+        g.node("MaxUnpool", [x, np.array(places, np.int64).reshape(1, 1, 2, 2), shape], [want], kernel_shape=[2, 2],
+               strides=[2, 2])
+
+
 def masks(g, rng, dtype):
     """Attention with rows of a mask that hide every key: their result is 0."""
     near = (1e-5, 1e-5) if dtype == np.float32 else (4e-3, 4e-3)
@@ -284,6 +304,7 @@ for kind in (np.float32, np.float16, np.float64, ml_dtypes.bfloat16):
 for kind in (np.float32, np.float16):
     GROUPS[f"masks/{np.dtype(kind).name}"] = (23, lambda g, rng, k=kind: masks(g, rng, k))
     GROUPS[f"transposed/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: transposed_windows(g, rng, k))
+    GROUPS[f"unpooled/{np.dtype(kind).name}"] = (11, lambda g, rng, k=kind: unpooled(g, rng, k))
     GROUPS[f"norms/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: normalisations(g, rng, k))
 
 

@@ -348,38 +348,113 @@ static void pooled_extents(compiler *c, const graph_node *n, const te_tensor *x,
     }
 }
 
-/* Indices number the elements of the tensor that was pooled; a larger output_shape keeps its positions (ONNX
- * MaxUnpool). */
+/* Where indices count: in the result, which is the tensor that was pooled, as the text of ONNX and onnxruntime have it.
+ * With an output_shape that is larger than the default one, ONNX's reference counts in the default one, and keeps the
+ * positions. So does this where indices cannot be those of a pool over the result, and all are below the default
+ * size. */
+typedef struct unpool_ctx {
+    const graph_node *n;
+    const te_tensor *x, *indices;
+    nn_window w;
+    tir_expr_ref given[TYPE_MAX_RANK], plain[TYPE_MAX_RANK]; /* extents of the result, and by default */
+    te_axis *axes[TYPE_MAX_RANK];
+    te_tensor *most; /* of how_far, over all indices; NULL: one way alone */
+    bool is_plain;   /* without `most`: the default shape */
+} unpool_ctx;
+
+enum { IN_WINDOW, OUTSIDE, BEYOND }; /* of its window in the result; of the default shape */
+
+static tir_expr_ref how_far(te_graph *g, void *ctx, tir_expr_ref const *unused)
+{
+    const unpool_ctx *v = ctx;
+    compiler *c = g->c;
+    const uint32_t rank = v->x->rank;
+    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK], inside = NULL, size = tir_i64(c, 1);
+    (void)unused;
+    for (uint32_t i = 0; i < rank; i++)
+        idx[i] = te_var(g, v->axes[i]);
+    tir_expr_ref index = te_read(g, v->indices, idx);
+    te_unflatten(g, index, rank, v->given, at);
+    for (uint32_t i = 0; i < rank; i++) {
+        size = tir_mul(c, size, v->plain[i]);
+        if (i < 2) {
+            inside = tir_and(c, inside, tir_binary(c, TIR_EQ, at[i], idx[i]));
+            continue;
+        }
+        const int64_t kernel = v->w.kernel[i - 2]; /* pads are those of the pool, which output_shape may stand for */
+        tir_expr_ref from = tir_sub(c, at[i], tir_mul(c, idx[i], tir_i64(c, v->w.stride[i - 2])));
+        inside = tir_and(c, inside, te_in_bounds(g, tir_add(c, from, tir_i64(c, kernel - 1)),
+                                                 tir_i64(c, 2 * kernel - 1)));
+    }
+    tir_expr_ref outside = tir_select(c, tir_binary(c, TIR_LT, index, size), tir_int(c, DT_I32, OUTSIDE),
+                                      tir_int(c, DT_I32, BEYOND));
+    return tir_select(c, inside, tir_int(c, DT_I32, IN_WINDOW), outside);
+}
+
+/* Extents that do not fit into the result are not the reference's, which puts one tensor into the other. */
+static void read_unpool(te_graph *g, const graph_node *n, te_tensor *const *in, unpool_ctx *v)
+{
+    const uint32_t rank = in[0]->rank;
+    bool same = true, fits = true;
+    v->n = n;
+    v->x = in[0];
+    v->indices = in[1];
+    pooled_extents(g->c, n, in[0], v->plain);
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t given, plain;
+        v->given[i] = te_dim(g, te_out_type(n, 0)->shape.dims[i]);
+        const bool known = tir_is_int(v->given[i], &given) && tir_is_int(v->plain[i], &plain);
+        same &= known && given == plain;
+        fits &= !known || plain <= given;
+    }
+    v->is_plain = same || !te_has_operand(n, 2);
+    if (v->is_plain || !fits)
+        return;
+    for (uint32_t i = 0; i < rank; i++)
+        v->axes[i] = te_numbered_axis(g, "k", i, in[1]->shape[i]);
+    v->most = te_reduce(g, "how_far", DT_I32, 0, NULL, rank, v->axes, TE_MAX, how_far, v);
+}
+
+/* The position that an index names. */
+static void unpool_position(te_graph *g, const unpool_ctx *v, tir_expr_ref most, tir_expr_ref index, tir_expr_ref *at)
+{
+    compiler *c = g->c;
+    tir_expr_ref extents[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < v->x->rank; i++)
+        extents[i] = v->is_plain ? v->plain[i] : v->given[i];
+    for (uint32_t i = 0; most && i < v->x->rank; i++)
+        extents[i] = tir_select(c, tir_binary(c, TIR_EQ, most, tir_int(c, DT_I32, OUTSIDE)), v->plain[i], v->given[i]);
+    te_unflatten(g, index, v->x->rank, extents, at);
+}
+
 static tir_stmt *build_max_unpool(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
-    const loops_ctx *v = ctx;
+    const unpool_ctx *v = ((loops_ctx *)ctx)->more;
     compiler *c = g->c;
     const tir_var *vars[TYPE_MAX_RANK];
-    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK], pooled[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK];
     uint32_t rank = in[0]->rank;
-    pooled_extents(c, v->n, v->in[0], pooled);
     loops_vars(c, "i", rank, vars, idx);
-    te_unflatten(g, tir_load(c, in[1], rank, idx), rank, pooled, at);
+    unpool_position(g, v, v->most ? tir_load(c, in[2], 0, NULL) : NULL, tir_load(c, in[1], rank, idx), at);
     tir_stmt *put = tir_store(c, out[0], rank, at, tir_load(c, in[0], rank, idx));
     put = loops_nest(c, rank, vars, in[0]->shape, put);
     tir_stmt *both[2] = {fill(g, out[0], tir_const(c, out[0]->dt, 0), NULL), put};
     return tir_seq(c, 2, both);
 }
 
-/* Each index numbers an element of the pooled tensor that the result has too. */
-static void check_unpool(te_graph *g, const graph_node *n, te_tensor *const *in)
+/* Each index names an element of the result. */
+static void check_unpool(te_graph *g, const unpool_ctx *v)
 {
     compiler *c = g->c;
-    uint32_t rank = in[0]->rank;
-    te_axis *const *axes = te_data_axes(g, rank, in[0]->shape);
-    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK], pooled[TYPE_MAX_RANK], holds = NULL;
-    pooled_extents(c, n, in[0], pooled);
+    uint32_t rank = v->x->rank;
+    te_axis *const *axes = te_data_axes(g, rank, v->x->shape);
+    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK], holds = NULL;
     for (uint32_t i = 0; i < rank; i++)
         idx[i] = te_var(g, axes[i]);
-    te_unflatten(g, te_read(g, in[1], idx), rank, pooled, at);
+    unpool_position(g, v, v->most ? te_read(g, v->most, NULL) : NULL, te_read(g, v->indices, idx), at);
     for (uint32_t i = 0; i < rank; i++)
-        holds = tir_and(c, holds, te_in_bounds(g, at[i], te_dim(g, te_out_type(n, 0)->shape.dims[i])));
-    te_check_range(g, n, rank, axes, holds, "an index");
+        holds = tir_and(c, holds, te_in_bounds(g, at[i], v->given[i]));
+    te_check_range(g, v->n, rank, axes, holds, "an index");
 }
 
 /* Operand i gives the result's extents from axis `first` on. */
@@ -396,13 +471,19 @@ static void check_extents(te_graph *g, const graph_node *n, te_tensor *const *in
 
 bool compute_max_unpool(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    nn_window w;
-    if (in[1]->rank != in[0]->rank || !nn_window_read(g->c, n, in[0]->rank - 2, &w))
+    unpool_ctx *v = arena_new(&g->c->mem, unpool_ctx);
+    *v = (unpool_ctx){0};
+    if (in[1]->rank != in[0]->rank || !nn_window_read(g->c, n, in[0]->rank - 2, &v->w))
         return infer_error(g->c, n, "indices must have the data's shape");
+    const int64_t *kernel = NULL;
+    (void)graph_attr_ints(n, "pool_size", &kernel);
+    memcpy(v->w.kernel, kernel, (in[0]->rank - 2) * sizeof *kernel);
     if (te_has_operand(n, 2))
         check_extents(g, n, in, 2, 0, "output_shape");
-    check_unpool(g, n, in);
-    return loops_extern(g, n, in, 2, build_max_unpool, &(loops_ctx){0}, out);
+    read_unpool(g, n, in, v);
+    check_unpool(g, v);
+    te_tensor *const operands[] = {in[0], in[1], v->most};
+    return loops_extern(g, n, operands, v->most ? 3 : 2, build_max_unpool, &(loops_ctx){.more = v}, out);
 }
 
 /* Element i of col2im's block_shape: a literal when it is constant. */

@@ -8,6 +8,7 @@ typedef struct loops_ctx {
     const graph_node *n;
     te_tensor *const *in;
     int32_t axis;
+    const void *more; /* what one operator has beside these */
 } loops_ctx;
 
 /* Fresh loop variables and their references for a nest over `rank` extents; the nest itself. */
