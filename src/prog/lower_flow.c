@@ -552,7 +552,8 @@ static bool end_carried(lowering *l, const loop *p, uint32_t i)
     return true;
 }
 
-/* Rows are as many as there were rounds, which the first carried value says. */
+/* Rows are as many as there were rounds, which the first carried value says. A number that the model declares is
+ * compared with it, unless it follows from the loop. */
 static bool end_rows(lowering *l, const loop *p)
 {
     bool counted = graph_attr_int(p->n, "closed") == 1;
@@ -561,7 +562,7 @@ static bool end_rows(lowering *l, const loop *p)
         dim d = p->n->outputs[i]->type.shape.dims[0];
         const char *symbol = dim_symbol_name(d);
         bool open = symbol && !lower_is_told(l, symbol);
-        if (dim_is_const(d, &(int64_t){0}) || (!open && counted) || d == last)
+        if ((!open && counted) || d == last)
             continue;
         last = d;
         if (!settle_extent(l, p, p->n->outputs[0], d))

@@ -82,6 +82,14 @@ for branch in yes no; do
     both "branches and loops, $branch" flow.so --input n=n.npy --input b=$branch.npy
 done
 
+# rows of a loop that are declared, and are not as many as its rounds
+sed 's/carried = 1}/& : f32[2, 3], f32[7, 2, 3]/' flow.txt > declared.txt
+expect 0 '' compile declared.txt --emit module --widths 16 --with-interpreter -o declared.so
+for how in --workers=1 --no-jit; do
+    expect 1 'loop_extent.* status -10' run declared.so --input n=n.npy --input b=no.npy $how
+done
+expect 1 'loop_extent.* status -10' run declared.txt --input n=n.npy --input b=no.npy
+
 # --- open extents, with bounds and without; a bound that the data exceeds is said as the compiled kernel says it
 cat > open.txt << 'END'
 func @main(%x: f32[n, 3]) where n <= 9, found <= 5 {

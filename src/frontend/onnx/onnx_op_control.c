@@ -209,7 +209,7 @@ graph_node *onnx_emit_loop(onnx_node *n, graph_func *f, const onnx_loop *l, cons
     attr at[2] = {attr_func(n->c, "body", r->f), attr_int(n->c, "carried", l->n_carried)};
     graph_node *g = graph_add_node(f, graph_find_op(n->c, "loop"), in.len, in.data, 2, at, n_out, names, n->loc);
     for (uint32_t i = 0; i < n_out; i++)
-        if (l->declared && i < n->n_out) {
+        if (l->declared && i < n->n_out && l->names[i]) {
             onnx_set_declared(n, i, g->outputs[i]);
             if (g->outputs[i]->declared.dt == DT_NONE) /* a hint: a shape alone */
                 g->outputs[i]->declared.dt = r->f->results.data[1 + i]->type.dt;

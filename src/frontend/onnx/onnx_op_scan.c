@@ -83,7 +83,7 @@ static graph_node *loop_over_slices(scan *s, graph_func *f, graph_value *const *
         if (!type_equal(&r.f->params.data[1 + i]->type, &r.f->results.data[1 + i]->type))
             return onnx_fail(n, DIAG_TYPE, "state %u comes out of the body with another type", i), NULL;
     onnx_loop l = {.trips = e.trips, .carried = in, .n_carried = s->n_states, .names = names,
-                   .n_names = names ? n->n_out : 0};
+                   .n_names = names ? n->n_out : 0, .declared = names != NULL};
     return onnx_emit_loop(n, f, &l, &r);
 }
 
