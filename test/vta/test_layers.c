@@ -186,13 +186,14 @@ static void check_definition(compiler *c, const te_vta_layer *l, const tir_func 
 }
 
 /* Inputs and weights of few bits: sums are not all beyond the limits. */
-static void narrow(const tir_func *f, void *const *params)
+static void narrow(const te_vta_layer *l, const tir_func *f, void *const *params)
 {
     for (uint32_t i = 0; i < f->n_inputs; i++)
         for (int64_t k = 0; k < tir_buffer_count(f->params[i]); k++) {
             size_t at = (size_t)k * dtype_bytes(f->params[i]->dt);
             dtype dt = f->params[i]->dt;
             int64_t v = dtype_load_i64(dt, (uint8_t *)params[i] + at);
+            v = l->positive && i == 0 && v < 0 ? -1 - v : v;
             dtype_store_i64(dt, (uint8_t *)params[i] + at, v >> (dt == DT_I8 ? i + 1 : dtype_bits(dt) - 10));
         }
 }
@@ -208,8 +209,8 @@ static void compare(compiler *c, te_vta_layer *l, const tir_func *lowered, const
     vec_push(&c->mem, &m.funcs, plain);
     assert_true(tir_run_passes(c, &m, tir_plain_passes, false, NULL));
     void **want = lowered_params(c, plain), **got = lowered_params(c, lowered);
-    narrow(plain, want);
-    narrow(plain, got);
+    narrow(l, plain, want);
+    narrow(l, plain, got);
     assert_true(tir_interpret(c, plain, want, &status));
     lowered_run(c, lowered, got, NULL);
     uint32_t out = plain->n_inputs;
@@ -279,6 +280,10 @@ static te_vta_layer random_layer(uint32_t *r, int64_t lanes, int64_t rows)
     l.out_channels = sums ? lanes * l.groups * pick(r, 1, 3) : l.in_channels;
     if (sums || kind == TE_VTA_MAX_POOL || kind == TE_VTA_SUM_POOL)
         random_window(r, &l);
+    if (kind == TE_VTA_MAX_POOL)
+        l.positive = pick(r, 0, 1);
+    if (kind == TE_VTA_MAX_POOL || kind == TE_VTA_SUM_POOL)
+        l.rows_first = pick(r, 0, 2) ? 0 : 2;
     if (kind == TE_VTA_UPSAMPLING)
         l.stride = pick(r, 1, 3);
     l.bias = pick(r, 0, 1);
@@ -428,7 +433,7 @@ static uint64_t run_network_layer(const char *device, const network_layer *from,
         fail_msg("%s: %s", words, diags_print(&c.diags, &c.mem));
     if (!reason) {
         void **params = lowered_params(&c, f);
-        narrow(f, params);
+        narrow(&l, f, params);
         lowered_run(&c, f, params, cycles ? &r : NULL);
         int64_t outputs = l.batch * te_vta_layer_rows(&l) * te_vta_layer_columns(&l) * l.out_channels;
         check_definition(&c, &l, f, params, outputs / 300 + 1, words);

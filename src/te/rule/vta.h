@@ -45,6 +45,7 @@
     X(pad_right, -1, "zeros on the right; -1: as on the left")                  \
     X(output_pad, 0, "conv2d_transpose: rows more at the bottom")               \
     X(output_pad_w, 0, "columns more on the right")                             \
+    X(positive, 0, "max_pool2d: 1: no input is below 0, so zeros may pad it")   \
     X(bias, 1, "1: a bias is added")                                            \
     X(mul, 0, "factor of 16 bits; 0: none")                                     \
     X(shift, 8, "bits dropped, rounded half up; 0: none; below 0: to the left") \
@@ -61,6 +62,7 @@
     X(tile_w, 0, "output columns of a tile")                                    \
     X(tile_ci, 0, "input channel blocks of a tile")                             \
     X(tile_co, 0, "output channel blocks of a tile")                            \
+    X(rows_first, 0, "pools: 1: rows of each column, then columns; 2: all taps") \
     X(oc_threads, 0, "virtual threads over output channels, at most 7")            \
     X(h_threads, 0, "virtual threads over output rows, at most 7")
 

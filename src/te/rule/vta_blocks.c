@@ -61,6 +61,28 @@ static bool is_transferable(const vta_shape *s, const te_vta_layer *l, const vta
     return true;
 }
 
+/* The same of the rows of a pool that takes them first: those of a phase arrive together. */
+static bool rows_are_transferable(const vta_dim *r, int64_t t, int64_t phase, int64_t first, int64_t last)
+{
+    for (int64_t i = 0; i < r->outputs; i += t) {
+        const int64_t from = (i + first) * r->stride + phase - r->before, rows = t + last - first;
+        const int64_t lacks = from < 0 ? (r->stride - 1 - from) / r->stride : 0;
+        const int64_t fits = from < r->size ? (r->size - 1 - from) / r->stride + 1 : 0;
+        if (lacks > (int64_t)VTA_MAX_PAD || rows - fits > (int64_t)VTA_MAX_PAD || lacks >= (fits < rows ? fits : rows))
+            return false;
+    }
+    return true;
+}
+
+static bool phases_are_transferable(const vta_dim *r, int64_t t)
+{
+    int64_t first, last;
+    bool all = rows_are_transferable(r, t, vta_pool_home(r), 0, 0);
+    for (int64_t p = 0; p < r->stride && p < r->kernel; p++)
+        all &= !vta_pool_phase(r, p, &first, &last) || rows_are_transferable(r, t, p, first, last);
+    return all;
+}
+
 /* --- loops of sums --- */
 
 /* Micro-ops of a kernel whose loops have these extents, outermost first: two of several iterations are the hardware's.
@@ -151,6 +173,18 @@ bool vta_loops_of(const vta_shape *s, const te_vta_layer *l, vta_loops *out)
 
 /* --- costs --- */
 
+/* Rows of a tile that a pool keeps on the chip. */
+static int64_t pool_rows(const vta_shape *s, const te_vta_layer *l)
+{
+    int64_t first, last, all = l->tile_h;
+    if (l->rows_first != 1)
+        return vta_dim_reads(s, l, &s->rows, l->tile_h);
+    for (int64_t p = 0; p < s->rows.stride && p < s->rows.kernel; p++)
+        if (vta_pool_phase(&s->rows, p, &first, &last))
+            all += l->tile_h + last - first;
+    return all;
+}
+
 static blocking measure(const vta_shape *s, const te_vta_layer *l)
 {
     const uint32_t *size = s->g.elem_bytes;
@@ -170,8 +204,9 @@ static blocking measure(const vta_shape *s, const te_vta_layer *l)
         b.steps = tiles * (s->in / l->tile_ci);
         b.bytes = b.steps * (b.inp * size[VTA_MEM_INP] + b.wgt * size[VTA_MEM_WGT]);
     } else {
-        int64_t data = l->tile_co * high * wide;
-        b.acc = data + (l->kind == TE_VTA_MAX_POOL || l->kind == TE_VTA_SUM_POOL ? area : 0);
+        const bool pool = l->kind == TE_VTA_MAX_POOL || l->kind == TE_VTA_SUM_POOL;
+        int64_t data = l->tile_co * (pool ? pool_rows(s, l) : high) * wide;
+        b.acc = data + (pool ? area : 0);
         b.bytes = tiles * data * size[VTA_MEM_ACC_8BIT];
     }
     b.acc += bias + other;
@@ -282,7 +317,8 @@ static search search_all(const vta_shape *s, const te_vta_layer *l, int64_t thre
     search k = {.s = s, .given = l, .threads = threads};
     te_vta_layer t = *l;
     for (t.tile_h = 0; (t.tile_h = next(l->tile_h, t.tile_h, s->rows.outputs));) {
-        if (!is_transferable(s, l, &s->rows, t.tile_h))
+        if (l->rows_first == 1 ? !phases_are_transferable(&s->rows, t.tile_h)
+                               : !is_transferable(s, l, &s->rows, t.tile_h))
             continue;
         for (t.tile_w = 0; (t.tile_w = next(l->tile_w, t.tile_w, s->columns.outputs));)
             if (is_transferable(s, l, &s->columns, t.tile_w))
@@ -303,7 +339,7 @@ static bool pays(const vta_shape *s, const blocking *one, const blocking *severa
 }
 
 /* Two threads; more, where an odd number of blocks over an odd number of rows gives two nothing to share. */
-static bool choose(const vta_shape *s, const te_vta_layer *l, te_vta_layer *best)
+static bool choose_threads(const vta_shape *s, const te_vta_layer *l, te_vta_layer *best)
 {
     const bool given = l->oc_threads || l->h_threads;
     const search two = search_all(s, l, l->oc_threads > 2 || l->h_threads > 2 ? MOST_THREADS : 2);
@@ -314,6 +350,16 @@ static bool choose(const vta_shape *s, const te_vta_layer *l, te_vta_layer *best
         *best = two.best;
     }
     return two.found;
+}
+
+/* Pools take rows first where that can be and a blocking fits. */
+static bool choose(const vta_shape *s, const te_vta_layer *l, te_vta_layer *best)
+{
+    te_vta_layer rows = *l, taps = *l;
+    rows.rows_first = 1;
+    taps.rows_first = l->kind == TE_VTA_MAX_POOL || l->kind == TE_VTA_SUM_POOL ? 2 : 0;
+    return (vta_pool_splits(s, l) && l->rows_first != 2 && choose_threads(s, &rows, best)) ||
+           (l->rows_first != 1 && choose_threads(s, &taps, best));
 }
 
 /* --- reasons --- */

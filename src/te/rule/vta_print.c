@@ -15,6 +15,12 @@ typedef struct step {
     const char *name, *prefix, *suffix;
 } step;
 
+/* A stage of a pool that takes rows first: rows of the image, or an operation. */
+typedef struct pool_stage {
+    const char *name, *line;
+    bool loads;
+} pool_stage;
+
 typedef struct text {
     compiler *c;
     const te_vta_layer *l;
@@ -24,6 +30,7 @@ typedef struct text {
     bool other;
     step steps[MOST_STEPS];
     uint32_t n;
+    VEC(pool_stage) pool; /* instead of one stage for all taps */
 } text;
 
 /* Values of less than a byte stand in one each, in memory several. */
@@ -135,6 +142,82 @@ static void print_data(const text *t, writer *w)
         w_line(w, "%s", value);
 }
 
+/* --- pools: rows of each column, then columns --- */
+
+static void add_pool_stage(text *t, bool loads, const char *name, const char *line)
+{
+    const pool_stage s = {name, line, loads};
+    vec_push(&t->c->mem, &t->pool, s);
+}
+
+/* Rows phase, phase + stride, ... of the padded image, n of them. */
+static void add_rows(text *t, const char *name, int64_t phase, int64_t n)
+{
+    const vta_dim *r = &t->s.rows, *c = &t->s.columns;
+    arena *a = &t->c->mem;
+    const int64_t wide = c->size + c->before + c->after, least = (r->before - phase + r->stride - 1) / r->stride;
+    const int64_t most = (r->before + r->size - phase + r->stride - 1) / r->stride; /* the first behind the image */
+    const int64_t at = phase - r->before;
+    const char *y = r->stride > 1 ? arena_printf(a, "(y*%" PRId64 ")", r->stride) : "y";
+    const char *x = c->before ? arena_printf(a, "(x - %" PRId64 ")", c->before) : "x";
+    if (at)
+        y = arena_printf(a, "(%s %c %" PRId64 ")", y, at < 0 ? '-' : '+', at < 0 ? -at : at);
+    const char *value = arena_printf(a, "cast(%s, (%s*)data[n, c, %s, %s, b, l])", t->acc, t->inp, y, x);
+    if (phase < r->before || n > most || wide > c->size)
+        value = arena_printf(a,
+                             "select((((y >= %" PRId64 ") && (y < %" PRId64 ")) && ((x >= %" PRId64 ") && (x < %" PRId64
+                             "))), %s, 0)",
+                             phase < r->before ? least : 0, most, c->before, c->before + c->size, value);
+    add_pool_stage(t, true, name,
+                   arena_printf(a, "%s[n: %" PRId64 ", c: %" PRId64 ", y: %" PRId64 ", x: %" PRId64
+                                   ", b: %u, l: %u] = %s",
+                                t->acc, t->s.batches, t->s.in, n, wide, t->s.g.batch, t->s.g.block_in, value));
+}
+
+/* The stage `before` at its own element, and `from` at another one. */
+static const char *add_tap(text *t, const char *name, int64_t number, const char *all, const char *before,
+                           const char *from, const char *y, const char *x)
+{
+    arena *a = &t->c->mem;
+    const bool max = t->l->kind == TE_VTA_MAX_POOL;
+    name = number ? arena_printf(a, "%s_%" PRId64, name, number + 1) : name;
+    add_pool_stage(t, false, name,
+                   arena_printf(a, "%s%s = %s(%s*)%s[i0, i1, i2, i3, i4, i5]%s (%s*)%s[i0, i1, %s, %s, i4, i5])",
+                                t->acc, all, max ? "max(" : "(", t->acc, before, max ? "," : " +", t->acc, from, y, x));
+    return name;
+}
+
+static const char *add_rows_first(text *t)
+{
+    const vta_dim *r = &t->s.rows, *c = &t->s.columns;
+    const int64_t home = vta_pool_home(r), least = t->l->kind == TE_VTA_MAX_POOL && !t->l->positive ? -128 : 0;
+    const char *last = "home", *all = axes(t, t->s.out, r->outputs, c->size + c->before + c->after);
+    int64_t n = 0, first, end;
+    arena *a = &t->c->mem;
+    add_rows(t, last, home, r->outputs);
+    for (int64_t p = 0; p < r->stride && p < r->kernel; p++) {
+        if (!vta_pool_phase(r, p, &first, &end))
+            continue;
+        const char *rows = arena_printf(a, "rows_%" PRId64, p);
+        add_rows(t, rows, p, r->outputs + end);
+        for (int64_t i = p; i < r->kernel; i += r->stride)
+            if (i != home)
+                last = add_tap(t, "tall", n++, all, last, rows,
+                               i == p ? "i2" : arena_printf(a, "(i2 + %" PRId64 ")", i / r->stride), "i3");
+    }
+    if (c->kernel == 1 && c->stride == 1)
+        return last;
+    const char *tall = last;
+    all = axes(t, t->s.out, r->outputs, c->outputs);
+    add_pool_stage(t, false, last = "start", arena_printf(a, "%s%s = %" PRId64, t->acc, all, least));
+    for (int64_t i = 0; i < c->kernel; i++) {
+        const char *x = c->stride > 1 ? arena_printf(a, "(i3*%" PRId64 ")", c->stride) : "i3";
+        x = i ? arena_printf(a, "(%s + %" PRId64 ")", x, i) : x;
+        last = add_tap(t, "wide", i, all, last, tall, "i2", x);
+    }
+    return last;
+}
+
 /* The inputs of a transposed convolution with zeros between them; never stored. */
 static void print_spread(const text *t, writer *w)
 {
@@ -220,7 +303,8 @@ static void print_loads(const text *t, writer *w)
 {
     const vta_geometry *g = &t->s.g;
     const vta_dim *r = &t->s.rows, *c = &t->s.columns;
-    print_data(t, w);
+    if (t->pool.len == 0)
+        print_data(t, w);
     if (t->l->kind == TE_VTA_CONV_TRANSPOSE)
         print_spread(t, w);
     if (t->s.sums)
@@ -313,6 +397,12 @@ static void print_source(const text *t, writer *w)
         print_sum_loops(t, w);
         return;
     }
+    for (uint32_t i = 0; i < t->pool.len; i++) {
+        const char *name = t->pool.data[i].name;
+        w_fmt(w, "compute_at %s at res.w0\nset_scope %s local.acc_buffer\n", name, name);
+    }
+    if (t->pool.len > 0)
+        return;
     if (t->source[0] == 'p')
         w_str(w, "reorder pool: i0 di dj i1 i2 i3 i4 i5\n"
                  "set_scope pool local.acc_buffer\n");
@@ -324,7 +414,7 @@ static void print_schedule(const text *t, writer *w)
 {
     bool raised = t->other && t->l->shift_b;
     print_tiles(t, w);
-    if (t->source[0] != 'd')
+    if (t->source[0] != 'd' && t->pool.len == 0)
         w_line(w, "compute_at %s at res.w0", t->source);
     for (uint32_t i = 0; i < t->n; i++)
         w_line(w, "compute_at %s at res.w0", t->steps[i].name);
@@ -339,14 +429,17 @@ static void print_schedule(const text *t, writer *w)
         w_fmt(w, "set_scope other_buf local.acc_buffer\n%s", raised ? "set_scope other_raised local.acc_buffer\n" : "");
     for (uint32_t i = 0; i < t->n; i++)
         w_line(w, "set_scope %s local.acc_buffer", t->steps[i].name);
-    w_str(w, "pragma data_buf.n \"dma_copy\" 1\n");
+    for (uint32_t i = 0; i < t->pool.len; i++)
+        w_fmt(w, "pragma %s.%s 1\n", t->pool.data[i].name, t->pool.data[i].loads ? "n \"dma_copy\"" : "i0 \"alu\"");
+    if (t->pool.len == 0)
+        w_str(w, "pragma data_buf.n \"dma_copy\" 1\n");
     if (t->s.sums)
         w_str(w, "pragma kernel_buf.o \"dma_copy\" 1\n");
     if (t->l->bias)
         w_str(w, "pragma bias_buf.o \"dma_copy\" 1\n");
     if (t->other)
         w_fmt(w, "pragma other_buf.i0 \"dma_copy\" 1\n%s", raised ? "pragma other_raised.i0 \"alu\" 1\n" : "");
-    if (t->source[0] == 'p')
+    if (t->source[0] == 'p' && t->pool.len == 0)
         w_str(w, "pragma pool.i1 \"alu\" 1\n");
     for (uint32_t i = 0; i < t->n; i++)
         w_line(w, "pragma %s.i0 \"alu\" 1", t->steps[i].name);
@@ -366,13 +459,17 @@ void te_vta_layer_print(compiler *c, const te_vta_layer *layer, writer *computat
     t.acc = type_of(c, t.s.g.width[VTA_MEM_ACC]);
     t.other = layer->residual || layer->kind == TE_VTA_ADD;
     t.source = t.s.sums ? "conv" : pool ? "pool" : "data_buf";
+    if (pool && layer->rows_first == 1)
+        t.source = add_rows_first(&t);
     find_steps(&t);
     print_inputs(&t, computation);
     print_loads(&t, computation);
     if (t.s.sums)
         print_sums(&t, computation);
-    if (pool)
+    if (pool && t.pool.len == 0)
         print_pool(&t, computation);
+    for (uint32_t i = 0; i < t.pool.len; i++)
+        w_line(computation, "compute %s: %s", t.pool.data[i].name, t.pool.data[i].line);
     print_steps(&t, computation);
     print_schedule(&t, schedule);
 }

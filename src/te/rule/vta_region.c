@@ -20,6 +20,7 @@ typedef struct place {
     int64_t bytes;
     uint32_t last;        /* the layer that reads it last, or else writes it */
     bool negative;        /* a layer makes it, and some of its numbers may be below 0 */
+    bool positive;        /* a layer makes it, and none of them is */
     uint32_t maker;       /* the layer, or NOWHERE; set for fuse_sums, as is: */
     uint32_t readers;     /* how often it is an operand or a result of the region */
     uint32_t whole;       /* the place that it is a part of, and 1; 0: none */
@@ -33,6 +34,7 @@ typedef struct step {
     vta_layer sum;     /* with `has_sum`: the VTA_LAYER_ADD that follows; operand `own` of it is this layer's result */
     bool has_sum;
     uint32_t own;
+    bool positive;  /* no number of its data is below 0 */
     int64_t copied; /* bytes that are copied, and there is no layer; else 0 */
     int64_t from, blocks; /* the blocks of output channels that the step makes; `blocks` 0: all of them */
     const char *name;
@@ -110,6 +112,7 @@ static const char *describe(compiler *c, const vta_layer *l, te_vta_layer *out)
     out->out_channels = whole(y[1], g.block_out);
     out->groups = vta_layer_groups(&g, x[1], y[1], l->groups);
     set_window(l, out);
+    out->positive = l->wants_positive;
     out->bias = l->bias != NULL;
     out->half = vta_layer_half(l) == 0;
     out->mul = l->factor == 1 ? 0 : l->factor;
@@ -131,6 +134,7 @@ const char *te_vta_region_plan(compiler *c, const vta_layer *l, te_vta_layer *ou
 static const char *plan_step(compiler *c, const step *s, te_vta_layer *out)
 {
     const char *why = describe(c, &s->layer, out);
+    out->positive |= s->positive && s->layer.kind == VTA_LAYER_MAX_POOL;
     if (s->blocks)
         out->out_channels = s->blocks * (int64_t)vta_layer_device(c).block_out;
     if (s->has_sum) {
@@ -225,6 +229,7 @@ static bool add_concat(lowering *l, const graph_node *n, const vta_layer *layer)
     int64_t image[4], before = 0;
     const uint32_t whole = add_place(l, n->outputs[0], NULL);
     l->places.data[whole].bytes = tiled_bytes(l, layer->result);
+    l->places.data[whole].positive = true;
     for (uint32_t i = 0; i < VTA_LAYER_DATA && layer->data[i]; i++) {
         uint32_t at = layer->data[i]->def ? NOWHERE : place_of(l, n->inputs[layer->data[i]->index]);
         if (at == NOWHERE)
@@ -235,6 +240,7 @@ static bool add_concat(lowering *l, const graph_node *n, const vta_layer *layer)
         l->places.data[at].whole = whole + 1;
         l->places.data[at].at = before;
         l->places.data[whole].negative |= l->places.data[at].negative;
+        l->places.data[whole].positive &= l->places.data[at].positive;
         before += image[1] / (int64_t)g.block_out * image[2] * image[3];
     }
     return true;
@@ -304,7 +310,9 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
     bool negative = l->places.data[s.operands[0]].negative;
     if (s.layer.wants_positive && negative)
         return refuse(l, n, vta_layer_text(s.layer.kind), "it pads with zeros what may be less");
+    s.positive = l->places.data[s.operands[0]].positive;
     s.result = add_place(l, n->outputs[0], NULL);
+    l->places.data[s.result].positive = s.layer.low >= 0 || (s.positive && keeps_sign(s.layer.kind));
     l->places.data[s.result].negative = s.layer.low < 0 && (negative || !keeps_sign(s.layer.kind));
     l->places.data[s.result].bytes = tiled_bytes(l, s.layer.result);
     add_step(l, &s, &plan);

@@ -44,6 +44,12 @@ bool vta_has_window(te_vta_kind k); /* kernel, stride and padding mean something
 const char *vta_shape_check(compiler *c, te_vta_layer *l);
 /* The shape of a layer whose sizes are filled in and checked. */
 vta_shape vta_shape_of(compiler *c, const te_vta_layer *l);
+/* A pool that takes the rows of each column first. Rows of the image lie in buffers by what their number leaves when
+ * divided by the stride; those of one tap, `home`, are where the results are made: in a buffer of their own. */
+bool vta_pool_splits(const vta_shape *s, const te_vta_layer *l); /* whether it can */
+int64_t vta_pool_home(const vta_dim *rows);
+/* The first and the last row that taps of this phase read for output 0, in rows of its buffer; false: no tap does. */
+bool vta_pool_phase(const vta_dim *rows, int64_t phase, int64_t *out_first, int64_t *out_last);
 /* Inputs that a tile of t outputs reads. */
 int64_t vta_dim_reads(const vta_shape *s, const te_vta_layer *l, const vta_dim *d, int64_t t);
 /* The loops for the layer's tiles; false: none keeps micro-ops apart. */

@@ -120,6 +120,38 @@ vta_shape vta_shape_of(compiler *c, const te_vta_layer *l)
     return s;
 }
 
+/* --- pools that take rows first --- */
+
+bool vta_pool_splits(const vta_shape *s, const te_vta_layer *l)
+{
+    enum { MOST_TAPS = 64 }; /* each is a stage */
+    const bool pads = s->rows.before + s->rows.after + s->columns.before + s->columns.after > 0;
+    const bool pool = l->kind == TE_VTA_SUM_POOL || (l->kind == TE_VTA_MAX_POOL && (!pads || l->positive));
+    return pool && s->rows.kernel + s->columns.kernel <= MOST_TAPS;
+}
+
+/* One that shares its phase with no other tap, so that nothing is loaded twice; else the first. */
+int64_t vta_pool_home(const vta_dim *rows)
+{
+    for (int64_t t = 0; t < rows->kernel; t++)
+        if (t < rows->stride && t + rows->stride >= rows->kernel)
+            return t;
+    return 0;
+}
+
+bool vta_pool_phase(const vta_dim *rows, int64_t phase, int64_t *out_first, int64_t *out_last)
+{
+    const int64_t home = vta_pool_home(rows);
+    *out_first = INT64_MAX;
+    for (int64_t t = phase; t < rows->kernel; t += rows->stride) {
+        if (t == home)
+            continue;
+        *out_last = t / rows->stride;
+        *out_first = *out_first < *out_last ? *out_first : *out_last;
+    }
+    return *out_first < INT64_MAX;
+}
+
 /* --- what no device computes --- */
 
 static const char *check_channels(compiler *c, const vta_geometry *g, const te_vta_layer *l)
