@@ -68,6 +68,16 @@ expect 0 'C: equal to' run gemm.txt --emit module --against c
 printf 'split C.i1 4 -> o p\n' > host.sched
 expect 0 'C: near|C: equal' run gemm.txt --schedule host.sched --against interpreter
 
+# an array that a schedule puts on the stack of a part, and that is too large for it: each part has its own scratch
+{
+    echo 'placeholder A: float32[64, 160, 160]'
+    echo 'compute S: float32[i0: 64, i1: 160, i2: 160] = ((float32*)A[i0, i1, i2] + (float32*)A[i0, i2, i1])'
+    echo 'compute C: float32[j0: 64, j1: 160, j2: 160] = ((float32*)S[j0, j1, (159 - j2)] + (float32*)S[j0, (159 - j1), j2])'
+    printf 'return C\n--- schedule\nparallel C.j0\ncompute_at S at C.j0\nset_scope S local\n'
+} > rows.te
+expect 0 'C: equal to|C: near' run rows.te --against interpreter --workers 4
+expect 0 'workspace 409600, .*kernel stack 0,' compile rows.te -o rows
+
 # each kernel of a model, alone, under the schedule that it got
 expect 0 '' compile "$top/demo/digits.onnx" --emit schedule -o all.txt
 awk '/^\/\/ / { n++ } { print > ("kernel." n) }' all.txt

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rewrite-storage: allocations find their place. Small global ones become arrays on the kernel's stack, as long as the
  * target's stack limit allows and no parallel loop stands between allocation and use (each worker would get its own
- * copy). Arrays whose indices are all constant become registers; those marked so whose indices are not become arrays
+ * copy). What a schedule puts on the stack stays there as long as the arrays around it leave room (MOST_STACK): threads
+ * of many systems have little more, and an array of rows grows with the model. Arrays whose indices are all constant become registers; those marked so whose indices are not become arrays
  * again. */
 #include "tir/build.h"
 #include "tir/lane.h"
@@ -11,6 +12,7 @@
 #include "tir/walk.h"
 
 #define MAX_REGISTER_ELEMENTS 1024
+#define MOST_STACK            65536 /* bytes of the arrays of a kernel that are there at one time */
 
 /* What is known about one allocated buffer. */
 typedef struct use {
@@ -20,6 +22,8 @@ typedef struct use {
     bool constant;           /* all indices constant, vectors aligned and equally wide */
     uint16_t lanes;          /* of vector accesses; 0: none yet */
     const tir_buffer *replacement;
+    const struct use *around; /* the allocation that this one stands in */
+    int64_t stack;            /* once decided: bytes on the stack, with those around */
 } use;
 
 typedef struct storage {
@@ -28,6 +32,7 @@ typedef struct storage {
     tir_map uses; /* buffer -> use */
     VEC(use *) all;
     uint32_t parallel_depth;
+    const use *around; /* the innermost allocation at the statement that is gathered */
     int64_t stack_left, bytes_limit;
 } storage;
 
@@ -89,12 +94,14 @@ static void note_exprs(void *ctx, tir_expr_ref e)
 static void gather(storage *st, tir_stmt *s)
 {
     bool parallel = s->kind == TIR_FOR && s->for_kind == FOR_PARALLEL;
+    const use *around = st->around;
     tir_stmt_exprs(s, note_exprs, st);
     if (s->kind == TIR_STORE)
         note_access(st, s->buffer, s->n_indices, s->indices);
     if (s->kind == TIR_ALLOCATE) {
         use *u = arena_new(&st->c->mem, use);
-        *u = (use){.buffer = s->buffer, .parallel_depth = st->parallel_depth, .constant = true};
+        *u = (use){.buffer = s->buffer, .parallel_depth = st->parallel_depth, .constant = true, .around = around};
+        st->around = u;
         tir_map_put(&st->uses, s->buffer, u);
         vec_push(&st->c->mem, &st->all, u);
     }
@@ -106,6 +113,7 @@ static void gather(storage *st, tir_stmt *s)
     for (uint32_t i = 0; i < s->n_stmts; i++)
         gather(st, s->stmts[i]);
     st->parallel_depth -= parallel;
+    st->around = around;
 }
 
 /* --- deciding --- */
@@ -129,6 +137,8 @@ static tir_scope choose(storage *st, const use *u)
         return SCOPE_REG;
     if (bytes < 0 || (!local && bytes > st->stack_left)) /* no stack for what only a run can size */
         return SCOPE_GLOBAL;
+    if (bytes > MOST_STACK - (u->around ? u->around->stack : 0))
+        return SCOPE_GLOBAL;
     if (!local && st->bytes_limit > 0 && dtype_bits(b->dt) < 32 && bytes > st->bytes_limit)
         return SCOPE_GLOBAL;
     return SCOPE_LOCAL;
@@ -140,7 +150,9 @@ static void decide(storage *st, use *u)
     if (scope == SCOPE_LOCAL || scope == SCOPE_REG) {
         int64_t bytes = bytes_of(u->buffer);
         st->stack_left -= bytes > 0 ? bytes : 0;
+        u->stack = scope == SCOPE_LOCAL ? bytes : 0;
     }
+    u->stack += u->around ? u->around->stack : 0;
     if (scope == u->buffer->scope)
         return;
     tir_buffer *b = arena_new(&st->c->mem, tir_buffer);
