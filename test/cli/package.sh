@@ -168,4 +168,10 @@ expect 0 '' compile sums.txt --target x86-64-v4 -o sums
 if grep -q avx512vl /proc/cpuinfo && [ -z "${LATHE_SANITIZE:-}" ]; then
     check "a package for AVX-512 runs when it is built at -O2" sh -c "make -C sums all CC='$cc' CFLAGS=-O2 && sums/runner"
 fi
+
+if [ "$(uname -m)" = x86_64 ]; then
+    awk '/^#/ { next } /^---$/ { exit } { print }' "$top/test/golden/message/static-data.case" > large.txt
+    expect 0 '' compile large.txt --target x86-64-v3 -o large
+    check "more than 2 GiB of static data are linked" make -s -C large CC="$cc" CFLAGS=-O0
+fi
 finish

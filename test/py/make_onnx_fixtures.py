@@ -217,6 +217,17 @@ def dimension_names():
     return model(nodes, inputs, [f32(f"y{i}", [name, 4]) for i, name in enumerate(names)])
 
 
+def two_rates():
+    """An input decides between branches, of which one does not fit the data: a model for two rates of samples."""
+    result = [f32("b", [2, 6])]
+    yes = helper.make_graph([node("Add", ["x", "x"], ["b"])], "yes", [], result)
+    no = helper.make_graph([node("Reshape", ["x", "wrong"], ["w"], "odd"), node("Relu", ["w"], ["b"])], "no", [],
+                           result)
+    nodes = [node("Equal", ["rate", "k"], ["c"]), node("If", ["c"], ["y"], "rates", then_branch=yes, else_branch=no)]
+    inputs = [f32("x", [2, 6]), helper.make_tensor_value_info("rate", I64, [])]
+    return model(nodes, inputs, [f32("y", [2, 6])], [helper.make_tensor("k", I64, [], [16000]), ints("wrong", [5, 7])])
+
+
 def non_zero():
     nodes = [node("NonZero", ["x"], ["n"], "nz"), node("Cast", ["n"], ["y"], to=1)]
     return model(nodes, [f32("x", ["n", 4])], [f32("y", [2, "k"])])
@@ -325,7 +336,7 @@ GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_a
                           early_operators, passed_through, many_parts],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads],
-          "golden/message": [symbols, declared_extent, dimension_names, non_zero, zip_map, sequence, texts,
+          "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, zip_map, sequence, texts,
                              run_time_branch, lost_weights, quantised, functions_double]}
 
 

@@ -148,7 +148,7 @@ void makefile_write(const package *p, writer *w)
         w_str(w, "# 1: the log of failures, tvmrt_log_*: 100 bytes of RAM.\nLOG ?= 0\n");
     w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n",
           p->u->target->name);
-    w_fmt(w, "TARGET_FLAGS ?= %s%s%s\n", p->u->target->cflags, contract(p), quiet(p));
+    w_fmt(w, "TARGET_FLAGS ?= %s%s%s\n", package_target_flags(p), contract(p), quiet(p));
     w_str(w, "# -O3 keeps the kernels' small tiles in registers: half the instructions of -O2 on a Cortex-M4.\n"
              "CFLAGS ?= -O3\n# Flags that choose a processor, where the compiler has to be told.\nCPU ?=\n"
              "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) $(CPU) "
@@ -252,7 +252,7 @@ void makefile_write_cmake(const package *p, writer *w)
                   : "    _POSIX_C_SOURCE=200809L)\n");
     package_template(p, w, "target_compile_options(@p PUBLIC");
     w_str(w, bare ? " -ffunction-sections -fdata-sections" : "");
-    w_fmt(w, " %s%s%s)\n", p->u->target->cflags, contract(p), quiet(p));
+    w_fmt(w, " %s%s%s)\n", package_target_flags(p), contract(p), quiet(p));
     if (package_includes_files(p)) {
         package_template(p, w,
                          "set_source_files_properties(src/@n_lib0.c PROPERTIES\n"

@@ -56,6 +56,8 @@ typedef struct package {
     uint32_t *next_ops;            /* of each operator: the next one with its kernel; UINT32_MAX: none */
 } package;
 
+/* The target's flags, and the code model where static data is too large for the usual one. */
+const char *package_target_flags(const package *p);
 /* A unit's names and numbers; `prefix` begins the names of its kernels. */
 package package_of(compiler *c, const codegen_unit *u, const char *prefix);
 /* Gives what the caller sees and the constants their names in C (bind.c). */

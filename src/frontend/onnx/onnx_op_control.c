@@ -149,6 +149,37 @@ static bool is_known(onnx_node *n, const graph_value *condition, double *out)
     return true;
 }
 
+/* The input that alone decides v; NULL: none, several, or one of more than a few numbers. */
+static const graph_value *sole_input(const graph_value *v, uint32_t *left)
+{
+    const graph_node *n = v->def;
+    const graph_value *found = NULL;
+    if (!n || *left == 0)
+        return !n && shape_count(v->type.shape) == 1 ? v : NULL;
+    --*left;
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        if (!n->inputs[i] || graph_constant(n->inputs[i]))
+            continue;
+        const graph_value *one = sole_input(n->inputs[i], left);
+        if (!one || (found && found != one))
+            return NULL;
+        found = one;
+    }
+    return found;
+}
+
+/* What went wrong in a branch need not matter: a model for two rates has a branch for each, and one fits the data. */
+static void hint_bind(onnx_node *n, const graph_value *condition, uint32_t errors)
+{
+    diags *d = &n->c->diags;
+    uint32_t left = MOST_FOLDED;
+    const graph_value *v = sole_input(condition, &left);
+    const char *before = d->last && d->last->hint ? arena_printf(&n->c->mem, "%s; ", d->last->hint) : "";
+    if (v && n->env->scope->top && d->errors > errors)
+        diag_hint(d, "%sinput '%s' decides whether this branch is taken: --bind %s=NUMBER leaves the other one out",
+                  before, v->name, v->name);
+}
+
 static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes, const pb_graph *no)
 {
     onnx_captures k = {.n = n};
@@ -162,10 +193,13 @@ static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes,
     onnx_region_captures(&a, &k);
     onnx_region_open(&b, n, no, "else");
     onnx_region_captures(&b, &k);
+    uint32_t errors = n->c->diags.errors;
     bool good = onnx_region_import(&a);
     good = onnx_region_import(&b) && good;
-    if (!good)
+    if (!good) {
+        hint_bind(n, cond, errors);
         return false;
+    }
     vec_push(&n->c->mem, &in, onnx_rank(cond) ? onnx_reshape_ints(n, cond, 0, NULL) : cond);
     for (uint32_t i = 0; i < a.operands.len; i++)
         vec_push(&n->c->mem, &in, a.operands.data[i]);

@@ -2,8 +2,8 @@
 /* rewrite-storage: allocations find their place. Small global ones become arrays on the kernel's stack, as long as the
  * target's stack limit allows and no parallel loop stands between allocation and use (each worker would get its own
  * copy). What a schedule puts on the stack stays there as long as the arrays around it leave room (MOST_STACK): threads
- * of many systems have little more, and an array of rows grows with the model. Arrays whose indices are all constant become registers; those marked so whose indices are not become arrays
- * again. */
+ * of many systems have little more, and an array of rows grows with the model. Arrays whose indices are all constant
+ * become registers; those marked so whose indices are not become arrays again. */
 #include "tir/build.h"
 #include "tir/lane.h"
 #include "tir/map.h"
