@@ -9,7 +9,7 @@ COMPILER := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=$(COMPILER)
 export BUILD JOBS
 
-.PHONY: help build install uninstall demo demo-vta check test test-long golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
+.PHONY: help build install uninstall wheel demo demo-vta check test test-long golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
@@ -27,6 +27,9 @@ install: build ## lathe, liblathe, libvta, liblathe_vm, liblathe_loops and their
 
 uninstall: ## remove what the last `make install` wrote
 	@cmake -DMANIFEST=$(BUILD)/install_manifest.txt -DDESTDIR=$(DESTDIR) -P cmake/uninstall.cmake
+
+wheel: build ## build/wheel/lathe_compiler-*.whl: the Python package lathe with the compiler in it, for Python 3.9 and later
+	@bash bindings/wheel.sh $(BUILD)
 
 demo: build ## compile the bundled model to C, build it, run it on bundled inputs
 	@sh demo/run.sh $(BUILD)/lathe $(BUILD)/demo

@@ -40,7 +40,7 @@ environment() {
     local dir=$1 version=$2
     [ "$(cat "$dir/ready" 2> /dev/null)" = "$version" ] && return
     rm -rf "$dir"
-    python3 -m venv "$dir" && "$dir/bin/pip" install -q --disable-pip-version-check numpy pytest "$version" &&
+    python3 -m venv "$dir" && "$dir/bin/pip" install -q --disable-pip-version-check numpy onnx pytest "$version" &&
         echo "$version" > "$dir/ready"
 }
 
@@ -77,7 +77,8 @@ examples() {
 for row in "oldest apache-tvm-ffi==0.1.9" "newest $allowed"; do
     name=${row%% *} version=${row#* } dir=$build/$name
     check "$name environment" environment "$dir" "$version"
-    check "$name pip install" "$dir/bin/pip" install -q --disable-pip-version-check ./bindings/python
+    check "$name pip install" "$dir/bin/pip" install -q --disable-pip-version-check ./bindings/python \
+        -C cmake.define.LATHE_BUILD="$(dirname "$build")"
     python_tests "$dir"
     examples "$dir" "$name"
 done

@@ -219,6 +219,8 @@ stages() {
         --filter 'compile* write *'
     run long models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
     run test "small models" "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs" --filter '[dt]*_*'
+    run test "Python package" bash bindings/wheel.sh "$build" test
+    run long "Python package, all of it" bash bindings/wheel.sh "$build" long
     group long bindings_and_layers
     run long "modules of TVM" bash test/stock.sh "$build"
     run long operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"

@@ -117,6 +117,11 @@ static bool as_text(const TVMFFIAny *v, bool bytes, ffi_arg *out)
     return true;
 }
 
+bool ffi_text(const TVMFFIAny *v, ffi_arg *out)
+{
+    return as_text(v, false, out);
+}
+
 static bool as_tensor(const TVMFFIAny *v, ffi_arg *out)
 {
     if (v->type_index == kTVMFFITensor) {
@@ -166,6 +171,10 @@ static int convert(const ffi_row *row, const param *p, uint32_t at, const TVMFFI
     } else if (strcmp(t, "str") == 0 || strcmp(t, "bytes") == 0) {
         ok = as_text(v, *t == 'b', out);
         want = t;
+    } else if (strcmp(t, "list") == 0) {
+        ok = v->type_index == kTVMFFIArray;
+        out->object = ok ? v->v_obj : NULL;
+        want = "a tuple";
     } else if (strcmp(t, "module") == 0) { /* of which type, the function asks */
         ok = v->type_index >= kTVMFFIStaticObjectBegin;
         out->object = ok ? v->v_obj : NULL;
@@ -248,6 +257,7 @@ static const char *schema_of(const char *type)
         {"recorder", "{\"type\":\"ffi.Function\"}"},
         {"Function", "{\"type\":\"ffi.Function\"}"},
         {"bytes", "{\"type\":\"ffi.Bytes\"}"},
+        {"list", "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Any\"}]}"},
         {"Module", "{\"type\":\"ffi.Module\"}"},
         {"module", "{\"type\":\"lathe.Module\"}"},
         {"key", "{\"type\":\"Union\",\"args\":[{\"type\":\"int\"},{\"type\":\"ffi.Bytes\"}]}"},

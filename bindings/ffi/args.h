@@ -12,7 +12,7 @@ typedef struct ffi_arg {
     bool given;             /* false: left out or None */
     int64_t i;              /* integers and handles */
     const DLTensor *tensor; /* dram: not a handle */
-    TVMFFIObject *object;   /* owner of the tensor (NULL: a borrowed view), or the recorder, or the module */
+    TVMFFIObject *object;   /* owner of the tensor (NULL: a borrowed view), or the recorder, the module, the list */
     const char *bytes;      /* str, bytes, key as bytes: `size` bytes, terminated */
     size_t size;
 } ffi_arg;
@@ -36,6 +36,9 @@ int ffi_register(const char *prefix, const ffi_row *row);
  * vta_ffi_last_error. */
 int ffi_raise(const ffi_row *row, const char *kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 const char *ffi_last_error(void); /* of this thread; "" when none */
+
+/* The text of a str, in out->bytes, valid as long as v; false: v is none. */
+bool ffi_text(const TVMFFIAny *v, ffi_arg *out);
 
 int ffi_return_int(TVMFFIAny *result, int64_t v);
 int ffi_return_str(const ffi_row *row, TVMFFIAny *result, const char *s, size_t n);

@@ -81,7 +81,7 @@ const lathe_diagnostic *lathe_diagnostic_at(const lathe_context *context, uint32
 
 typedef struct lathe_settings lathe_settings;
 
-/* verb: "compile", "load", "inspect", "verify", "quantize" or "tune". */
+/* verb: "compile", "run" (for lathe_load), "inspect", "verify" or "quantize". */
 int32_t lathe_settings_new(lathe_context *context, const char *verb, lathe_settings **out);
 /* ("target", "cortex-m4"), ("dim", "batch=4"); a switch takes NULL or "". The value is copied. */
 int32_t lathe_set(lathe_context *context, lathe_settings *settings, const char *name, const char *value);
@@ -117,7 +117,7 @@ typedef struct lathe_executable lathe_executable;
 /* settings: of "compile"; NULL: the defaults. Without a target the model is compiled for this machine. */
 int32_t lathe_compile(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
                       lathe_executable **out);
-/* A package's folder or a module's file, as lathe_save or the program wrote it. settings: of "load"; may be NULL.
+/* A package's folder or a module's file, as lathe_save or the program wrote it. settings: of "run"; may be NULL.
  * Running it runs its code: load what you trust. */
 int32_t lathe_load(lathe_context *context, const char *path, const lathe_settings *settings, lathe_executable **out);
 /* Writes the package's folder, or the module's file: the whole of it or nothing. */
@@ -147,6 +147,14 @@ int32_t lathe_run(lathe_context *context, lathe_executable *executable, const la
 /* The operators, the memory plan and the work of a model, as lathe_report has them, without writing any code. */
 int32_t lathe_inspect(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
                       const char **out_json);
+/* Compares what the model gives with stored outputs ("data"), or with another way to run it ("against"). An array of
+ * what `lathe verify --json` prints a line each, also when LATHE_BAD_INPUT says that outputs are wrong. */
+int32_t lathe_verify(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
+                     const char **out_json);
+/* Quantises the model of floats to 8 bits, from samples ("data", "calibrate"), and writes it to path; what it costs is
+ * what `lathe quantize --json` prints. */
+int32_t lathe_quantize(lathe_context *context, const lathe_model *model, const char *path,
+                       const lathe_settings *settings, const char **out_json);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lathe, the deep-learning compiler, in Python.
+
+    import lathe, numpy as np
+    m = lathe.compile("model.onnx")
+    y = m(np.zeros((1, 3, 224, 224), np.float32))
+
+``compile`` takes a path, bytes or an ``onnx.ModelProto`` and returns an ``Executable``: call it with numpy arrays,
+PyTorch tensors or anything else that speaks DLPack. ``load`` opens what ``Executable.save`` or the program ``lathe``
+wrote. ``inspect``, ``verify`` and ``quantize`` are the program's verbs of these names. What goes wrong is raised as
+``lathe.Error``, which has the diagnostics. ``lathe.backend`` is the interface of ``onnx.backend``.
+"""
+
+from ._compiler import (
+    Cancelled,
+    Diagnostic,
+    EnvironmentFault,
+    Error,
+    Executable,
+    InputError,
+    LatheWarning,
+    Tensor,
+    UsageError,
+    compile,
+    inspect,
+    load,
+    quantize,
+    verify,
+    version,
+)
+
+__version__ = version()
+
+__all__ = [
+    "Cancelled",
+    "Diagnostic",
+    "EnvironmentFault",
+    "Error",
+    "Executable",
+    "InputError",
+    "LatheWarning",
+    "Tensor",
+    "UsageError",
+    "compile",
+    "inspect",
+    "load",
+    "quantize",
+    "verify",
+    "version",
+]

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of libcompiler_ffi, as Python has them: options as keywords, tensors of any library, exceptions."""
+
+from __future__ import annotations
+
+import collections.abc
+import ctypes
+import dataclasses
+import json
+import os
+import pathlib
+import typing
+import warnings
+
+import numpy as np
+import tvm_ffi
+
+Progress = typing.Callable[[str, float], object]
+Option = typing.Union[
+    None, bool, int, float, str, "os.PathLike[str]", typing.Mapping[str, object], typing.Sequence[object]
+]
+
+_library = ctypes.CDLL(str(pathlib.Path(__file__).parent / "libcompiler_ffi.so"))  # called through tvm-ffi alone
+
+
+def _function(name: str) -> typing.Callable[..., typing.Any]:
+    return typing.cast("typing.Callable[..., typing.Any]", tvm_ffi.get_global_func("lathe.compiler." + name))
+
+
+@tvm_ffi.register_object("lathe.compiler.Object")
+class _Object(tvm_ffi.Object):
+    """A model or an executable of the library."""
+
+
+def version() -> str:
+    """The version of the compiler, such as ``0.1.0``."""
+    return str(_function("version")())
+
+
+# --- what goes wrong ---
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnostic:
+    """One finding of the compiler."""
+
+    severity: str  #: ``note``, ``warning`` or ``error``
+    code: str  #: a word such as ``unsupported``
+    where: typing.Optional[str]  #: a file, a line, a node of the model
+    text: str  #: one sentence
+    hint: typing.Optional[str]  #: what to do about it
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{place}{self.text} [{self.code}]{hint}"
+
+
+class Error(Exception):
+    """A call failed; ``diagnostics`` says what is wrong, where, and what to do."""
+
+    def __init__(self, diagnostics: typing.Sequence[Diagnostic], result: object = None):
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        self.result = result  #: of ``verify``: what was found all the same
+        super().__init__("\n".join(str(d) for d in self.diagnostics if d.severity == "error") or "failed")
+
+
+class InputError(Error, ValueError):
+    """The model, the data or the comparison is at fault."""
+
+
+class UsageError(Error, TypeError):
+    """An option, or the way a function is called."""
+
+
+class EnvironmentFault(Error, RuntimeError):
+    """There is no C compiler, no memory or no space; or it is a fault of Lathe."""
+
+
+class Cancelled(Error):
+    """The progress function asked for it."""
+
+
+class LatheWarning(UserWarning):
+    """A warning of the compiler."""
+
+
+_KINDS: dict[int, type[Error]] = {1: InputError, 2: UsageError, 3: EnvironmentFault, 4: Cancelled}
+
+
+def _call(name: str, *args: object, progress: Progress | None = None) -> typing.Any:
+    """The value of a function that returns [outcome, diagnostics, value]. Other threads of Python run meanwhile."""
+    raised: list[BaseException] = []
+
+    def watch(stage: str, share: float) -> None:
+        try:
+            typing.cast(Progress, progress)(str(stage), share)
+        except BaseException as e:
+            raised.append(e)
+            raise
+
+    try:
+        outcome, text, value = _function(name)(*args, *([watch] if progress else []))
+    except Exception:
+        if raised:
+            raise raised[0] from None  # as it was; on its way it became an error of tvm-ffi's
+        raise
+    found = [Diagnostic(**d) for d in json.loads(str(text))]
+    for d in found:
+        if d.severity == "warning":
+            warnings.warn(str(d), LatheWarning, stacklevel=3)
+    if outcome != 0:
+        raise _KINDS.get(outcome, EnvironmentFault)(found, json.loads(str(value)) if isinstance(value, str) else value)
+    return value
+
+
+# --- options ---
+
+
+def _texts(name: str, value: Option) -> typing.Iterator[str | None]:
+    if value is True:
+        yield None
+    elif value is None or value is False:
+        return
+    elif isinstance(value, collections.abc.Mapping):
+        for key, v in value.items():
+            sign = "x" if name == "shape" else ","
+            text = sign.join(str(i) for i in v) if isinstance(v, (list, tuple)) else str(v)
+            yield f"{key}{text}" if text.startswith("<=") else f"{key}={text}"
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _texts(name, v)
+    else:
+        yield os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def _settings(options: typing.Mapping[str, Option]) -> tuple[str | None, ...]:
+    """Names and values in turn, as the library takes them."""
+    flat: list[str | None] = []
+    for key, value in options.items():
+        name = key.rstrip("_").replace("_", "-")
+        for text in _texts(name, value):
+            flat += [name, text]
+    return tuple(flat)
+
+
+def _merged(options: dict[str, Option], **named: Option) -> dict[str, Option]:
+    return {**{k: v for k, v in named.items() if v is not None}, **options}
+
+
+def _read(model: object, progress: Progress | None = None) -> typing.Any:
+    if hasattr(model, "SerializeToString"):  # onnx.ModelProto
+        return _call("read_bytes", model.SerializeToString(), "model", progress=progress)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return _call("read_bytes", bytes(model), "model", progress=progress)
+    if isinstance(model, (str, os.PathLike)):
+        return _call("read", os.fspath(model), progress=progress)
+    raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+
+
+# --- tensors ---
+
+_NAMES = {
+    (0, 8): "int8",
+    (0, 16): "int16",
+    (0, 32): "int32",
+    (0, 64): "int64",
+    (1, 8): "uint8",
+    (1, 16): "uint16",
+    (1, 32): "uint32",
+    (1, 64): "uint64",
+    (2, 16): "float16",
+    (2, 32): "float32",
+    (2, 64): "float64",
+    (4, 16): "bfloat16",
+    (6, 8): "bool",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tensor:
+    """An input or an output: its name, the type of its elements, its shape. An open dimension is text."""
+
+    name: str
+    dtype: str
+    shape: tuple[typing.Union[int, str], ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(str(d) for d in self.shape)}]"
+
+
+def _tensors(rows: typing.Iterable[dict[str, typing.Any]]) -> tuple[Tensor, ...]:
+    return tuple(Tensor(r["name"], _NAMES.get(tuple(r["dtype"]), str(r["dtype"])), tuple(r["shape"])) for r in rows)
+
+
+def _tensor_in(value: typing.Any, want: Tensor) -> typing.Any:
+    """A tensor of tvm-ffi that looks at the value's memory."""
+    if getattr(value, "requires_grad", False):
+        value = value.detach()  # PyTorch: only the numbers count
+    if not hasattr(value, "__dlpack__"):  # numbers, lists
+        value = np.asarray(value, dtype=None if want.dtype == "bfloat16" else want.dtype)
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        if not array.flags.writeable or not array.dtype.isnative or any(s % array.itemsize for s in array.strides):
+            array = array.astype(array.dtype.newbyteorder("="))  # what DLPack cannot say
+        value = array
+    return tvm_ffi.from_dlpack(value)
+
+
+def _tensor_out(tensor: typing.Any) -> typing.Any:
+    return np.from_dlpack(tensor)
+
+
+# --- executables ---
+
+
+class Executable:
+    """A compiled model: call it, save it, look at its report.
+
+    ``m(x)`` and ``m(name=x)`` return one numpy array where the model has one output, else a tuple. ``m.run(...)``
+    returns a dict by name. ``inputs`` and ``outputs`` are of type ``Tensor``.
+    """
+
+    kind: str  #: ``package`` or ``module``
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+    def __init__(self, handle: typing.Any):
+        self._handle = handle
+        self._refresh()
+
+    def _refresh(self) -> None:
+        about = json.loads(str(_function("describe")(self._handle)))
+        self.kind = about["kind"]
+        self.inputs = _tensors(about["inputs"])
+        self.outputs = _tensors(about["outputs"])
+
+    def _ordered(self, args: tuple[object, ...], named: dict[str, object]) -> list[object]:
+        names = [t.name for t in self.inputs]
+        if len(args) > len(names):
+            raise TypeError(f"the model takes {len(names)} inputs ({', '.join(names)}), and {len(args)} are given")
+        given = dict(zip(names, args))
+        for name, value in named.items():
+            if name not in names:
+                raise TypeError(f"the model has no input {name!r}; it takes {', '.join(names)}")
+            if name in given:
+                raise TypeError(f"input {name!r} is given twice")
+            given[name] = value
+        lacking = [n for n in names if n not in given]
+        if lacking:
+            raise TypeError(f"inputs are missing: {', '.join(lacking)}")
+        return [given[n] for n in names]
+
+    def _results(self, args: tuple[object, ...], named: dict[str, object]) -> list[typing.Any]:
+        if not self.inputs and (args or named):  # a module that says nothing of itself before it is built
+            self.build()
+        values = [_tensor_in(v, t) for v, t in zip(self._ordered(args, named), self.inputs)]
+        return [_tensor_out(t) for t in _call("run", self._handle, tuple(values))]
+
+    def __call__(self, *args: object, **named: object) -> typing.Any:
+        """Runs the model once. Inputs by position or by name; one array, or a tuple of them."""
+        results = self._results(args, named)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, *args: object, **named: object) -> dict[str, typing.Any]:
+        """Runs the model once. A dict may take the place of inputs by name; the results are a dict by name."""
+        if len(args) == 1 and not named and isinstance(args[0], dict):
+            return self.run(**args[0])
+        return dict(zip((t.name for t in self.outputs), self._results(args, named)))
+
+    def build(self, *, progress: Progress | None = None) -> Executable:
+        """Makes it ready to run: a package is built by the machine's C compiler ($CC, else cc)."""
+        _call("build", self._handle, progress=progress)
+        self._refresh()
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the package's folder or the module's file, the whole of it or nothing."""
+        _call("save", self._handle, os.fspath(path))
+
+    @property
+    def report(self) -> dict[str, typing.Any]:
+        """What the compile has made: operators, memory, remarks (docs/report.md)."""
+        text = str(_function("report")(self._handle))
+        return typing.cast("dict[str, typing.Any]", json.loads(text)) if text else {}
+
+    def __repr__(self) -> str:
+        def some(tensors: tuple[Tensor, ...]) -> str:
+            return ", ".join(str(t) for t in tensors[:4]) + (", ..." if len(tensors) > 4 else "")
+
+        return f"<lathe.Executable {self.kind}: ({some(self.inputs)}) -> ({some(self.outputs)})>"
+
+
+def compile(  # noqa: A001  (the name of what it does)
+    model: object,
+    target: str = "native",
+    *,
+    dims: typing.Mapping[str, int | str] | None = None,
+    shapes: typing.Mapping[str, typing.Sequence[int]] | None = None,
+    progress: Progress | None = None,
+    **options: Option,
+) -> Executable:
+    """Compiles a model: a path, bytes, or an ``onnx.ModelProto``.
+
+    ``target``: ``native`` is this machine; ``lathe compile --help`` lists the others. What is compiled for another
+    machine cannot be called here, but saved. ``dims`` gives symbolic dimensions a value (``{"batch": 4}``) or a bound
+    (``{"seq": "<=128"}``), ``shapes`` gives inputs a shape. ``options`` are those of ``lathe compile``, with ``_`` for
+    ``-``: ``workers=2``, ``opt_level=3``, ``emit="module"``, ``no_winograd=True``; an option that may be given several
+    times takes a list. ``progress(stage, share)`` is told what is done; what it raises ends the compile, and so does
+    Ctrl-C.
+    """
+    options = _merged(options, target=None if target == "native" else target, dim=dims, shape=shapes)
+    made = Executable(_call("compile", _read(model, progress), _settings(options), progress=progress))
+    return made.build(progress=progress) if target == "native" else made
+
+
+def load(path: str | os.PathLike[str], *, progress: Progress | None = None, **options: Option) -> Executable:
+    """Opens a package's folder or a module's file. Running it runs its code: load what you trust.
+
+    ``options`` are those of ``lathe run`` that do not steer a compile: ``workers=2``, ``no_jit=True``.
+    """
+    return Executable(_call("load", os.fspath(path), _settings(options), progress=progress))
+
+
+def inspect(
+    model: object,
+    target: str | None = None,
+    *,
+    dims: typing.Mapping[str, int | str] | None = None,
+    progress: Progress | None = None,
+    **options: Option,
+) -> dict[str, typing.Any]:
+    """What a compile would make of a model, as a dict (docs/report.md). ``options``: of ``lathe inspect``."""
+    settings = _settings(_merged(options, target=target, dim=dims))
+    text = str(_call("inspect", _read(model, progress), settings, progress=progress))
+    return typing.cast("dict[str, typing.Any]", json.loads(text))
+
+
+def verify(
+    model: object,
+    target: str | None = None,
+    *,
+    against: str | None = None,
+    dims: typing.Mapping[str, int | str] | None = None,
+    progress: Progress | None = None,
+    **options: Option,
+) -> list[dict[str, typing.Any]]:
+    """Compares what the model gives with a reference: ``against`` is ``onnxruntime``, ``interpreter`` or ``c``.
+
+    Returns the greatest errors of each output. Raises ``InputError`` when one is outside of the tolerance; the errors
+    are its ``result``. ``options``: of ``lathe verify``, such as ``data="test_data_set_0"``, ``seeds=10``,
+    ``rtol=1e-4``; ``target="qemu-m4"`` runs it in an emulator.
+    """
+    settings = _settings(_merged(options, target=target, against=against, dim=dims))
+    text = str(_call("verify", _read(model, progress), settings, progress=progress))
+    return typing.cast("list[dict[str, typing.Any]]", json.loads(text))
+
+
+def quantize(
+    model: object,
+    path: str | os.PathLike[str],
+    *,
+    data: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **options: Option,
+) -> dict[str, typing.Any]:
+    """Quantizes a model of floats to 8 bits and writes it to ``path``; returns what that costs.
+
+    ``data`` is a file or a folder of samples. ``options``: of ``lathe quantize``, such as ``calibrate``, ``labels``,
+    ``method="entropy"``, ``for_="vta"``, ``skip=["/head/Conv"]``.
+    """
+    settings = _settings(_merged(options, data=data))
+    text = str(_call("quantize", _read(model, progress), os.fspath(path), settings, progress=progress))
+    return typing.cast("dict[str, typing.Any]", json.loads(text))

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package lathe as its users meet it: compile, call, save, load, errors, progress, threads, Ctrl-C."""
+
+import os
+import pathlib
+import signal
+import threading
+import time
+
+import lathe
+import numpy as np
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+DIGITS = TOP / "demo" / "digits.onnx"
+ADD = b"""func @main(%x: f32[2, 3], %y: f32[2, 3]) {
+  %s = add(%x, %y) : f32[2, 3]
+  %p = multiply(%x, %y) : f32[2, 3]
+  return %s, %p
+}
+"""
+OPEN = b"""func @main(%x: f32[n, 2]) where n <= 5 {
+  %y = add(%x, %x) : f32[n, 2]
+  return %y
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch, tmp_path):
+    """Packages are built without optimisation; what they leave in $TMPDIR is seen."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("CFLAGS", "-O0")
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    yield
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def add(tmp_path_factory):
+    os.environ["CFLAGS"] = "-O0"
+    return lathe.compile(ADD)
+
+
+def test_kinds_of_models(tmp_path):
+    image = np.random.default_rng(0).random((1, 1, 8, 8), dtype=np.float32)
+    m = lathe.compile(DIGITS)
+    assert repr(m) == "<lathe.Executable package: (image: float32[1, 1, 8, 8]) -> (probabilities: float32[1, 10])>"
+    y = m(image)
+    assert y.shape == (1, 10) and y.dtype == np.float32 and abs(y.sum() - 1) < 1e-5
+    np.testing.assert_array_equal(lathe.compile(DIGITS.read_bytes())(image=image), y)
+    assert m.report["module_name"] == "default" and m.inputs[0].shape == (1, 1, 8, 8)
+    onnx = pytest.importorskip("onnx")
+    np.testing.assert_array_equal(lathe.compile(onnx.load(DIGITS), workers=1)(image), y)
+    with pytest.raises(TypeError, match="a path, bytes or an onnx.ModelProto, not int"):
+        lathe.compile(3)
+
+
+def test_calls(add):
+    x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.full((2, 3), 2, np.float32)
+    s, p = add(x, y)
+    np.testing.assert_array_equal(s, x + y)
+    np.testing.assert_array_equal(p, x * y)
+    assert list(add.run(x=x, y=y)) == ["s", "p"] == list(add.run({"x": x, "y": y}))
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    big = np.zeros((4, 6), np.float32)
+    for way in (x[::-1], x[:, ::-1], x.T.copy().T, big[::2, ::2], frozen, np.broadcast_to(np.float32(3), (2, 3)),
+                x.astype(">f4"), [[1, 2, 3], [4, 5, 6]]):
+        np.testing.assert_array_equal(add(way, y)[0], np.asarray(way, np.float32) + y)
+    wrong = (((x,), {}, "missing: y"), ((x, y, x), {}, "takes 2 inputs"), ((x,), {"z": y}, "no input 'z'"),
+             ((x, y), {"x": x}, "'x' is given twice"))
+    for args, named, what in wrong:
+        with pytest.raises(TypeError, match=what):
+            add(*args, **named)
+    with pytest.raises(lathe.InputError, match=r"input 'y' has the shape \[3\], \[2, 3\] is expected"):
+        add(x, y[0])
+    with pytest.raises(lathe.InputError, match="input 'x' is float64, float32 is expected"):
+        add(x.astype(np.float64), y)
+
+
+def test_results_outlive_the_model():
+    m = lathe.compile(ADD)
+    one = np.ones((2, 3), np.float32)
+    first = m(one, one)[0]
+    second = m(one, 2 * one)[0]
+    del m
+    assert (first == 2).all() and (second == 3).all()
+    second[0, 0] = 7  # it is the caller's
+    assert (first == 2).all()
+
+
+def test_torch(add):
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6, dtype=torch.float32).reshape(3, 2).T.requires_grad_()
+    np.testing.assert_array_equal(add(x, x)[0], 2 * x.detach().numpy())
+
+
+def test_open_dimensions():
+    m = lathe.compile(OPEN, dims={})
+    assert m.inputs[0].shape == ("n", 2)
+    for n in (0, 1, 5):
+        assert m(np.ones((n, 2), np.float32)).shape == (n, 2)
+    with pytest.raises(lathe.InputError, match="at most 5"):
+        m(np.ones((6, 2), np.float32))
+
+
+@pytest.mark.parametrize("emit", ["c", "module"])
+def test_save_and_load(emit, tmp_path):
+    x = np.ones((2, 3), np.float32)
+    lathe.compile(ADD, emit=emit).save(tmp_path / "saved")
+    m = lathe.load(tmp_path / "saved", workers=1)
+    assert m.kind == ("module" if emit == "module" else "package")
+    assert (m(x, x)[0] == 2).all() and [t.name for t in m.outputs] == ["s", "p"]
+    with pytest.raises(lathe.InputError, match="nowhere"):
+        lathe.load(tmp_path / "nowhere")
+
+
+def test_other_machines(tmp_path):
+    m = lathe.compile(DIGITS, "cortex-m4", port="baremetal")
+    m.save(tmp_path / "firmware")
+    assert (tmp_path / "firmware" / "report.json").exists()
+    with pytest.raises(lathe.UsageError, match="another system"):
+        m(np.zeros((1, 1, 8, 8), np.float32))
+
+
+def test_errors():
+    with pytest.raises(lathe.InputError) as e:
+        lathe.compile(b"fun @main")
+    d = e.value.diagnostics[0]
+    assert (d.severity, d.code, d.where) == ("error", "format", "model:1:1") and "lathe compile" in d.hint
+    assert isinstance(e.value, ValueError) and isinstance(e.value, lathe.Error)
+    with pytest.raises(lathe.UsageError, match="did you mean --target"):
+        lathe.compile(DIGITS, targt="generic")
+    with pytest.raises(lathe.UsageError, match="program alone"):
+        lathe.compile(DIGITS, report="report.json")
+    with pytest.warns(lathe.LatheWarning, match="nothing in .* is quantised"):
+        lathe.compile(DIGITS, "generic", integers=True)
+
+
+def test_verbs(tmp_path):
+    about = lathe.inspect(DIGITS, "cortex-m4")
+    assert about["target"] == "cortex-m4" and about["operators"]
+    rows = lathe.verify(DIGITS, against="interpreter", seeds=2)
+    assert rows[0]["output"] == "probabilities" and rows[0]["wrong_samples"] == 0
+    with pytest.raises(lathe.InputError, match="outside of the tolerance") as e:
+        lathe.verify(DIGITS.read_bytes(), against="interpreter", rtol=0, atol=0)
+    assert e.value.result[0]["wrong"] > 0
+    np.save(tmp_path / "data.npy", np.random.default_rng(0).random((4, 1, 8, 8), dtype=np.float32))
+    cost = lathe.quantize(DIGITS, tmp_path / "q.onnx", data=tmp_path / "data.npy")
+    assert cost["quantised"] > 0 and (tmp_path / "q.onnx").exists()
+
+
+# --- compilers that take long ---
+
+
+@pytest.fixture
+def slow(monkeypatch, tmp_path):
+    script, pid = tmp_path / "slow", tmp_path / "pid"
+    script.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 1000\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    return pid
+
+
+def is_gone(pid):
+    try:
+        os.kill(int(pid.read_text()), 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def wait_for(path):
+    while not path.exists() or not path.read_text():
+        time.sleep(0.01)
+
+
+def test_control_c(slow):
+    def interrupt():
+        wait_for(slow)  # this thread runs while the compiler does: the lock is released
+        os.kill(os.getpid(), signal.SIGINT)
+
+    other = threading.Thread(target=interrupt)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        lathe.compile(DIGITS)
+    other.join()
+    assert is_gone(slow)
+
+
+def test_progress(slow):
+    stages = []
+
+    def progress(stage, share):
+        stages.append(stage)
+        assert share < 0 or share <= 1
+        if stage.startswith("building"):
+            raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        lathe.compile(DIGITS, progress=progress)
+    assert stages[0] == "reading" and "planning" in stages
+    assert not slow.exists()
+
+
+def test_threads():
+    x = np.ones((2, 3), np.float32)
+    shared = lathe.compile(ADD)
+    results = []
+
+    def work(emit):
+        m = lathe.compile(ADD, emit=emit)
+        for _ in range(20):
+            results.append(bool((m(x, x)[0] == 2).all() and (shared(x, x)[1] == 1).all()))
+
+    threads = [threading.Thread(target=work, args=(e,)) for e in ("c", "module", "c")]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert results == [True] * 60
+
+
+def test_backend():
+    onnx = pytest.importorskip("onnx")
+    import lathe.backend as backend
+
+    x = np.array([[-1, 2]], np.float32)
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    assert backend.run_node(node, [x]).y.tolist() == [[0, 2]]
+    prepared = backend.prepare(onnx.load(DIGITS))
+    assert prepared.run(np.zeros((1, 1, 8, 8), np.float32)).probabilities.shape == (1, 10)
+    assert backend.supports_device("CPU") and not backend.supports_device("CUDA:0")
+    bad = onnx.helper.make_node("NoSuchOperator", ["x"], ["y"])
+    graph = onnx.helper.make_graph([bad], "g", [], [])
+    assert not backend.is_compatible(onnx.helper.make_model(graph))

