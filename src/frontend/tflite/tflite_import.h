@@ -18,7 +18,7 @@
 typedef struct tflite_tensor {
     const tfl_tensor *t;
     const char *name; /* interned; made up where the model has none */
-    type type;        /* as the model has it */
+    struct type type; /* as the model has it */
     const tensor_data *data; /* of a constant, which may also be one that an operator computed */
     graph_value *plain, *image;
     bool poison; /* made by an operator that failed: who reads it says nothing */
