@@ -5,7 +5,7 @@
 
 static void tell_way(const verify_judge *j)
 {
-    w_fmt(&j->s->x->out, "onnxruntime with %s\n", j->options);
+    w_fmt(&j->s->x->out, "%s with %s\n", reference_title(j->s->x), j->options);
 }
 
 static void tell_output(const verify_judge *j, const run_tensor *got, const compare_result *r, const char *op)
@@ -49,7 +49,7 @@ static void tell_ways(const verify_judge *j)
     uint32_t at = 0, n;
     const char *way;
     while (verify_next_way(j, &at, &way, &n))
-        w_fmt(&j->s->x->out, "onnxruntime with %s: %u samples\n", way, n);
+        w_fmt(&j->s->x->out, "%s with %s: %u samples\n", reference_title(j->s->x), way, n);
 }
 
 static void tell_total(const verify_judge *j, const run_tensor *got, const verify_total *t)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onnxruntime as a reference: a Python child reads the same inputs and either stores its outputs once, or runs when
- * told to and answers with its time. Its worker threads spin for some 40 ms after a run, in the way of whoever is
- * measured next: with several threads both sides begin when all have gone to sleep. The first run after that is not
- * timed.
+/* Other runtimes as a reference, onnxruntime first of all: a Python child reads the same inputs and either stores its
+ * outputs once, or runs when told to and answers with its time. onnxruntime's worker threads spin for some 40 ms after
+ * a run, in the way of whoever is measured next: with several threads both sides begin when all have gone to sleep.
+ * The first run after that is not timed.
  *
  * Where outputs are compared, its sums of 8-bit products are asked to be exact, which they are not on processors that
  * add pairs of them in 16 bits; and a quantised model runs as it stands, because its optimiser replaces the arithmetic
@@ -325,13 +325,42 @@ static const char answer_script[] =
     "    time.sleep(rest)\n"
     "    print('%.9f' % t, flush=True)\n";
 
+/* TensorFlow Lite Micro knows inputs and outputs by their numbers, and wants to be told how much memory it may take;
+ * its standard error tells why it does not take a model. */
+static const char micro_script[] =
+    "import os, sys, tempfile\n"
+    "try:\n"
+    "    import numpy as np\n"
+    "    from tflite_micro.python.tflite_micro import runtime\n"
+    "except ImportError as e:\n"
+    "    print('missing', e, flush=True); sys.exit(1)\n"
+    "model, folder = sys.argv[1:3]\n"
+    "def lines(name): return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
+    "said = tempfile.TemporaryFile(); os.dup2(said.fileno(), 2); s = None\n"
+    "try:\n"
+    "    data = open(model, 'rb').read()\n"
+    "    for bits in (22, 25, 28):\n"
+    "        try: s = s or runtime.Interpreter.from_bytes(data, arena_size=1 << bits)\n"
+    "        except RuntimeError as e: why = e\n"
+    "    if s is None: raise why\n"
+    "    for at in lines('samples'):\n"
+    "        for i in range(len(lines('names'))): s.set_input(np.load('%s/in_%d.npy' % (at, i)), i)\n"
+    "        s.invoke()\n"
+    "        for i in range(len(lines('wanted'))):\n"
+    "            np.save('%s/ref_tflm_%d.npy' % (at, i), np.asarray(s.get_output(i), order='C'))\n"
+    "    print('ready', flush=True)\n"
+    "except Exception as e:\n"
+    "    said.seek(0); told = said.read().decode(errors='replace').split('\\n')\n"
+    "    told = [t.strip() for t in told if t.strip()][:2]\n"
+    "    print('failed', ('; '.join([str(e)] + told)).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n";
+
 #define EXACT "session.x64quantprecision=1"
 #define AS_BYTES "weights of 4 bits as bytes, because its integer kernels are for bytes"
 
 /* The oracles, each with what the child is told and what the user is told. Integers are compared with its integer
  * kernels; with those that stay i8 where its optimiser would make u8 of them first; with both where weights of 4 bits
  * are bytes; with those of u8 for all values; and with the model as it stands. Floats are compared with the last. */
-enum { DEFAULT, INT8, BYTES, BYTES_INT8, INTEGERS, PLAIN, FLOATS };
+enum { DEFAULT, INT8, BYTES, BYTES_INT8, INTEGERS, PLAIN, FLOATS, MICRO };
 static const struct {
     const char *option, *text;
 } oracles[] = {
@@ -342,7 +371,31 @@ static const struct {
     [INTEGERS] = {"integers", EXACT ", values of i8 as u8, because it sums in floats what reads both"},
     [PLAIN] = {"plain", EXACT ", graph optimizations off"},
     [FLOATS] = {"floats", EXACT ", graph optimizations off"},
+    [MICRO] = {"tflm", "its reference kernels"},
 };
+
+/* Runtimes that a Python child runs: what --against and messages call them; packages of Python that they need; whether
+ * they show what every operator makes. A front end of driver/format.def names the one that its models stand for. */
+static const struct runtime {
+    const char *name, *title, *packages;
+    bool per_node;
+} runtimes[] = {
+    {"onnxruntime", "onnxruntime", "onnxruntime numpy", true},
+    {"tflm", "TensorFlow Lite Micro", "tflite-micro numpy", false},
+};
+
+static const struct runtime *runtime_of(const ask *x)
+{
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
+        if (reference_is(x, runtimes[i].name))
+            return &runtimes[i];
+    return NULL;
+}
+
+const char *reference_title(const ask *x)
+{
+    return runtime_of(x) ? runtime_of(x)->title : NULL;
+}
 
 /* It computes in floats, which only the model as it stands does, too. */
 static bool in_floats(const session *s)
@@ -354,11 +407,15 @@ uint32_t reference_oracles(const session *s)
 {
     const bool unknown = !s->result.graph; /* a package or a module does not say how it computes */
     const bool refused = s->refused && !in_floats(s);
+    if (reference_is(s->x, "tflm"))
+        return 1;
     return (s->result.integers || unknown || refused) && !s->options.show_values ? PLAIN + 1 : 1;
 }
 
 static uint32_t oracle_of(const session *s, const char *mode)
 {
+    if (reference_is(s->x, "tflm"))
+        return MICRO;
     if (strcmp(mode, "nodes") == 0 || (strcmp(mode, "once") == 0 && in_floats(s)))
         return s->result.integers ? PLAIN : FLOATS;
     return strcmp(mode, "once") == 0 ? s->oracle : DEFAULT;
@@ -438,14 +495,12 @@ static bool write_inputs(session *s)
     compiler *c = s->x->c;
     writer names, wanted, binds, program;
     writer_init(&program, &c->mem);
-    w_str(&program, wire_script);
-    w_str(&program, widen_script);
-    w_str(&program, ties_script);
-    w_str(&program, optimised_script);
-    w_str(&program, ends_script);
-    w_str(&program, integers_script);
-    w_str(&program, script);
-    w_str(&program, answer_script);
+    static const char *const of_onnx[] = {wire_script, widen_script,    ties_script, optimised_script,
+                                          ends_script, integers_script, script,      answer_script};
+    for (size_t i = 0; i < sizeof of_onnx / sizeof *of_onnx && !reference_is(s->x, "tflm"); i++)
+        w_str(&program, of_onnx[i]);
+    if (reference_is(s->x, "tflm"))
+        w_str(&program, micro_script);
     writer_init(&names, &c->mem);
     writer_init(&binds, &c->mem);
     for (uint32_t i = 0; i < s->options.n_binds; i++)
@@ -485,6 +540,15 @@ static bool is_package(const ask *x, const char *path)
     return file_exists(path_join(&x->c->mem, path, "report.json"));
 }
 
+/* A runtime runs the models of its own format. */
+static bool check_format(const ask *x, const struct runtime *child, const char *path)
+{
+    const frontend *f = format_frontend_of(x->c, path);
+    return !f || strcmp(f->reference, child->name) == 0 ||
+           ask_usage_error(x, arena_printf(&x->c->mem, "give --against %s, or interpreter", f->reference),
+                           "%s cannot run %s", child->title, f->name);
+}
+
 bool reference_check(const ask *x, const char *known)
 {
     if (!ask_has(x, OPT_AGAINST))
@@ -492,15 +556,22 @@ bool reference_check(const ask *x, const char *known)
     int which = ask_choice(x, OPT_AGAINST, known, "onnxruntime");
     if (which < 0)
         return false;
-    const bool onnx = reference_is(x, "onnxruntime"), package = x->args.len == 1 && is_package(x, x->args.data[0]);
+    const struct runtime *child = runtime_of(x);
+    const bool package = x->args.len == 1 && is_package(x, x->args.data[0]);
     bool module = false;
     if (x->args.len == 1 && !format_is_object(x->c, x->args.data[0], &module))
         return false;
-    if ((!package && !module) || (onnx && ask_has(x, OPT_MODEL)))
+    if (child && x->args.len == 1 && !check_format(x, child, ask_get(x, OPT_MODEL, x->args.data[0])))
+        return false;
+    if (child && !child->per_node && ask_has(x, OPT_PER_NODE))
+        return ask_usage_error(x, "give --against interpreter", "--per-node: %s has no results of single operators",
+                               child->title);
+    if ((!package && !module) || (child && ask_has(x, OPT_MODEL)))
         return true;
-    return ask_usage_error(x, onnx ? "name the ONNX file too, with --model, or instead" : "name the ONNX file instead",
+    return ask_usage_error(x, child ? "name the model's file too, with --model, or instead"
+                                    : "name the model's file instead",
                            "%s cannot run a %s",
-                           onnx                   ? "onnxruntime"
+                           child                  ? child->title
                            : reference_is(x, "c") ? "C without schedules"
                                                   : "the interpreter",
                            module ? "module" : "package");
@@ -509,6 +580,7 @@ bool reference_check(const ask *x, const char *known)
 static bool start(session *s, const char *mode, uint32_t oracle, long threads, process *out)
 {
     compiler *c = s->x->c;
+    const struct runtime *child = runtime_of(s->x);
     char line[2048]; /* of `cut`, in any script */
     const char *argv[] = {process_python(),
                           path_join(&c->mem, s->scratch, "reference.py"),
@@ -518,7 +590,7 @@ static bool start(session *s, const char *mode, uint32_t oracle, long threads, p
                           arena_printf(&c->mem, "%ld", threads),
                           oracles[oracle].option,
                           NULL};
-    if (!compiler_progress(c, "running onnxruntime", 0, 0) || !write_inputs(s) ||
+    if (!compiler_progress(c, arena_printf(&c->mem, "running %s", child->title), 0, 0) || !write_inputs(s) ||
         !process_start(c, argv, s->scratch, out))
         return false;
     bool heard = process_hear(out, line, sizeof line);
@@ -530,20 +602,19 @@ static bool start(session *s, const char *mode, uint32_t oracle, long threads, p
     const char *failed = after(line, "failed "), *missing = after(line, "missing ");
     s->refused |= failed != NULL;
     if (failed)
-        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "onnxruntime: %s", failed);
+        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "%s: %s", child->title, failed);
     if (missing)
-        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s has no onnxruntime and numpy: %s", argv[0],
+        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s has no %s: %s", argv[0], child->title,
                    missing);
     else if (status == PROCESS_NOT_FOUND)
-        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "there is no program '%s', to run onnxruntime",
-                   argv[0]);
+        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "there is no program '%s', to run %s", argv[0],
+                   child->title);
     else
         diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
-                   "%s, which is to run onnxruntime, ended with status %d "
-                   "after saying '%s'",
-                   argv[0], status, line);
-    diag_hint(&c->diags,
-              "pip install onnxruntime numpy, and name that Python in the environment variable LATHE_PYTHON");
+                   "%s, which is to run %s, ended with status %d after saying '%s'", argv[0], child->title, status,
+                   line);
+    diag_hint(&c->diags, "pip install %s, and name that Python in the environment variable LATHE_PYTHON",
+              child->packages);
     return false;
 }
 
@@ -562,7 +633,7 @@ static bool is_now(const session *s, uint32_t oracle)
 const char *reference_own(session *s, uint32_t which, uint32_t i, const char **out_options)
 {
     static const uint32_t own[] = {DEFAULT, INT8, PLAIN};
-    if (which >= sizeof own / sizeof *own)
+    if (which >= sizeof own / sizeof *own || reference_is(s->x, "tflm"))
         return NULL;
     const char *path = stored(s, "ref", own[which], i);
     *out_options = oracles[own[which]].text;

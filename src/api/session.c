@@ -183,9 +183,9 @@ static bool open_model(session *s)
         return check_late_options(s, "module") && open_module(s, s->path) && state_extents(s);
     if (!pipeline_is_computation(c, s->path, &s->options, &s->is_computation))
         return false;
-    if (s->is_computation && reference_is(s->x, "onnxruntime"))
+    if (s->is_computation && reference_title(s->x))
         return ask_usage_error(s->x, "lathe verify --against interpreter, or lathe run --against interpreter or c",
-                               "onnxruntime cannot run a computation");
+                               "%s cannot run a computation", reference_title(s->x));
     if (s->is_computation && s->options.vta)
         return session_open_vta(s);
     if (!s->is_computation && (ask_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))

@@ -51,12 +51,13 @@ bool session_open_vta(session *s);
 /* --profile, --bus-bits and --latency of the cycle model. */
 bool ask_cycle_model(const ask *x, vta_cycle_options *out);
 
-/* onnxruntime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a model
- * is opened. */
+/* Another runtime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a
+ * model is opened. */
 bool reference_check(const ask *x, const char *known); /* known: "onnxruntime", or more, separated by | */
 /* What --against names; REFERENCE_EXACT is onnxruntime, too, whose sums of 8-bit products do not saturate then. */
 bool reference_is(const ask *x, const char *name);
 #define REFERENCE_EXACT "onnxruntime-exact"
+const char *reference_title(const ask *x); /* of a runtime that a child runs; NULL: another kind of reference */
 /* mode: "once"; "nodes": the same for every result of s->model that the model knows by that name; "bench": it runs when
  * told to, and answers with its time. */
 bool reference_start(session *s, const char *mode, long threads, process *out);

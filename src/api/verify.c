@@ -540,10 +540,10 @@ bool verify(ask *x, const verify_teller *teller)
     session s = {.x = x};
     verify_judge j = {.s = &s, .teller = teller};
     bool against = ask_has(x, OPT_AGAINST);
-    if (!reference_check(x, "onnxruntime|interpreter|c") || !ask_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
+    if (!reference_check(x, "onnxruntime|tflm|interpreter|c") || !ask_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
         !ask_real(x, OPT_ATOL, -1, &j.atol) || !check_options(x))
         return false;
-    j.has_oracle = against && !reference_is(x, "onnxruntime");
+    j.has_oracle = against && !reference_title(x);
     bool ok = session_open(x, &s);
     if (ok && s.samples > 1) {
         ok = judge_samples(&j, against) && teller->run(&s);

@@ -45,7 +45,7 @@ static void tell_output(const verify_judge *j, const run_tensor *got, const comp
     if (!op && j->ties)
         json_out_int(&out, "ties", j->ties);
     if (j->options)
-        json_out_text(&out, "onnxruntime", j->options);
+        json_out_text(&out, ask_get(j->s->x, OPT_AGAINST, "onnxruntime"), j->options);
     if (j->other) {
         json_out_text(&out, "other_session", j->other);
         json_out_int(&out, "other_session_wrong", j->own.wrong);
@@ -84,7 +84,7 @@ static void tell_total(const verify_judge *j, const run_tensor *got, const verif
     if (j->ways) {
         uint32_t at = 0, n;
         const char *way;
-        json_out_object(&out, "onnxruntime");
+        json_out_object(&out, ask_get(j->s->x, OPT_AGAINST, "onnxruntime"));
         while (verify_next_way(j, &at, &way, &n))
             json_out_uint(&out, way, n);
         json_out_end(&out);

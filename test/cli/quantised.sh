@@ -308,6 +308,24 @@ for model in int4 seven odd; do
 done
 bytes eight generic 'kernels of this target multiply bytes'
 
+# --- models of TensorFlow Lite: the runtime that they stand for, which another format's models do not
+micro=$top/test/golden/tflite/numbers.tflite
+expect 2 'TensorFlow Lite Micro cannot run an ONNX model' verify int4.onnx --against tflm
+expect 2 'onnxruntime cannot run a TensorFlow Lite model' verify "$micro" --against onnxruntime
+expect 2 'TensorFlow Lite Micro has no results of single operators' verify "$micro" --against tflm --per-node
+expect 0 '^package' compile "$micro" -o micro --target cortex-m4 --port baremetal
+expect 0 '' compile "$micro" --emit module -o micro.so
+check "scales are macros" grep -q '^#define TVMGEN_DEFAULT_T0_SCALE ((float)0.5)' micro/include/tvmgen_default.h
+check "zero points are macros" grep -q '^#define TVMGEN_DEFAULT_T0_ZERO_POINT (-3)' micro/include/tvmgen_default.h
+if "$python" -c 'import tflite_micro' 2> log; then
+    export LATHE_PYTHON=$python
+    expect 0 ': max abs 0, .* ok$' verify "$micro" --against tflm --seed 3
+    expect 0 '4 samples, max abs 0, .* ok$' verify "$micro" --against tflm --seeds 4 --interpret
+    expect 0 ': max abs 0, .* ok$' verify micro.so --model "$micro" --against tflm
+else
+    echo "(no TensorFlow Lite Micro: left out)"
+fi
+
 tiny=${LATHE_ZOO:-$top/../shared}/models/mlperf-tiny
 if [ -f "$tiny/vww_qdq.onnx" ] && [ -f "$tiny/ad_qdq.onnx" ]; then
     for seed in 2 4 11; do
