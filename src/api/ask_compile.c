@@ -181,13 +181,35 @@ static bool read_memories(const ask *x, compile_options *out)
            placement_parse(x->c, file, (const char *)bytes.data, bytes.len, p);
 }
 
-static bool check_package_options(const ask *x, const compile_options *o)
+static bool is_listed(const char *list, const char *word)
 {
-    static const ask_option of_packages[] = {OPT_PORT, OPT_CONSTANTS, OPT_SHARE_KERNELS, OPT_NAMES};
-    for (size_t i = 0; i < sizeof of_packages / sizeof *of_packages && strcmp(o->emit, "module") == 0; i++)
-        if (ask_has(x, of_packages[i]))
-            return ask_usage_error(x, "leave it out, or --emit c", "--%s is for packages, and a module is none",
-                                   ask_option_name(of_packages[i]));
+    const size_t n = strlen(word);
+    for (const char *s = strstr(list, word); s; s = strstr(s + n, word))
+        if ((s == list || s[-1] == '|') && (s[n] == '|' || !s[n]))
+            return true;
+    return false;
+}
+
+/* Options that steer some of what --emit names; they would have no effect on the others. */
+static bool check_artifact_options(const ask *x, const compile_options *o)
+{
+    static const struct {
+        ask_option option;
+        const char *emits, *words;
+    } some[] = {
+        {OPT_PORT, "c|graph|prog|schedule|tir", "packages"}, /* of text: the port's usual target */
+        {OPT_CONSTANTS, "c", "packages"},
+        {OPT_NAMES, "c", "packages"},
+        {OPT_INPUT_IN_WORKSPACE, "c", "packages"},
+        {OPT_SHARE_KERNELS, "c|tir", "packages"},
+        {OPT_PLAN_EFFORT, "c|module", "packages and modules"},
+        {OPT_MODULE_NAME, "c|module", "packages and modules"},
+        {OPT_QUIET, "c|module", "packages and modules"},
+    };
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (ask_has(x, some[i].option) && !is_listed(some[i].emits, o->emit))
+            return ask_usage_error(x, "leave it out, or --emit c", "--%s is for %s, and --emit %s makes none",
+                                   ask_option_name(some[i].option), some[i].words, o->emit);
     return true;
 }
 
@@ -227,7 +249,7 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     const char *target_name = ask_get(x, OPT_TARGET, NULL);
     out->vta = target_name && strcmp(target_name, "vta") == 0;
     target_name = out->vta ? NULL : target_name; /* the host's part is for its usual target */
-    if (!take_board(x, &target_name, out) || !check_package_options(x, out))
+    if (!take_board(x, &target_name, out) || !check_artifact_options(x, out))
         return false;
     out->schedule = ask_get(x, OPT_SCHEDULE, NULL);
     bool small = strcmp(out->port, "posix") != 0;

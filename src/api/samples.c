@@ -144,3 +144,14 @@ bool samples_next(samples *s, const run_model *m, bool *out_more)
     *out_more = true;
     return true;
 }
+
+bool samples_count(samples *s, const run_model *m, uint32_t *out_count)
+{
+    *out_count = 0;
+    samples_rewind(s);
+    for (bool more = true; more; *out_count += more)
+        if (!samples_next(s, m, &more))
+            return false;
+    samples_rewind(s);
+    return *out_count > 0 || diag_error(&s->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no samples", s->path);
+}

@@ -20,4 +20,6 @@ bool samples_open(compiler *c, const char *path, samples *out);
 void samples_rewind(samples *s);
 /* Fills m's inputs with what comes next; *out_more false: there was nothing left. false after a diagnostic. */
 bool samples_next(samples *s, const run_model *m, bool *out_more);
+/* How many times samples_next fills the inputs, from the start; it begins there again. */
+bool samples_count(samples *s, const run_model *m, uint32_t *out_count);
 #endif

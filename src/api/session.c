@@ -3,6 +3,7 @@
  * dimensions come from the data that is given. */
 #include "api/session.h"
 
+#include "api/samples.h"
 #include "driver/profile.h"
 
 #include "api/remote.h"
@@ -135,6 +136,9 @@ static bool check_module_options(const session *s)
     const bool module = strcmp(s->options.emit, "module") == 0 || object;
     if (module && ask_has(s->x, OPT_PER_NODE))
         return ask_usage_error(s->x, "name the ONNX file, without --emit", "--per-node is for packages");
+    if (module && ask_has(s->x, OPT_KEEP))
+        return ask_usage_error(s->x, "lathe compile --emit module -o FILE writes it",
+                               "--keep is for packages, and a module is none");
     if (module && ask_has(s->x, OPT_EMULATOR))
         return ask_usage_error(s->x, "leave one of them out",
                                "--emulator runs packages, and a module runs in this program");
@@ -307,10 +311,13 @@ static void random_numbers(const session *s, run_tensor *t, uint64_t *state, int
 bool session_fill(session *s, uint32_t sample)
 {
     long seed;
+    bool more;
     if (!ask_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed) || (sample == 0 && !check_names(s)))
         return false;
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         s->model.extents[i].value = s->stated[i];
+    if (s->rows)
+        return samples_next(s->rows, &s->model, &more);
     if (!sizes_from_files(s))
         return false;
     const char *random = NULL, *first = NULL;
@@ -344,7 +351,7 @@ static bool fill(session *s)
     s->stated = arena_array(&s->x->c->mem, int64_t, s->model.n_extents + 1u);
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         s->stated[i] = s->model.extents[i].value;
-    return session_fill(s, 0);
+    return (!s->rows || samples_count(s->rows, &s->model, &s->samples)) && session_fill(s, 0);
 }
 
 /* --seeds, or data sets in folders of one: how many samples there are. */
@@ -405,6 +412,21 @@ static bool prepare_profile(session *s, long workers)
     return profile_prepare(s->x->c, s->scratch, (uint32_t)(workers < 0 ? own : workers), &s->model);
 }
 
+/* verify: --data names a file of samples, as those of quantize are. */
+static bool open_rows(session *s)
+{
+    const char *path = s->data;
+    if (ask_has(s->x, OPT_INPUT) || ask_has(s->x, OPT_SEEDS))
+        return ask_usage_error(s->x, "leave one of them out", "--data names samples for the model's one input: --%s "
+                               "gives others", ask_has(s->x, OPT_INPUT) ? "input" : "seeds");
+    if (!ask_has(s->x, OPT_AGAINST))
+        return ask_usage_error(s->x, "give --against onnxruntime, interpreter or c, or a folder with output_N.pb",
+                               "--data: '%s' has inputs alone, and nothing to compare with", path);
+    s->rows = arena_new(&s->x->c->mem, samples);
+    s->data = NULL;
+    return samples_open(s->x->c, path, s->rows);
+}
+
 bool session_open(ask *x, session *s)
 {
     long workers;
@@ -417,8 +439,14 @@ bool session_open(ask *x, session *s)
     s->options.show_values = ask_has(x, OPT_PER_NODE);
     if (s->options.show_values && !ask_has(x, OPT_LEVEL) && reference_is(x, "onnxruntime"))
         s->options.opt_level = 0; /* the graph as it stands, with the values that the model has */
-    if (s->data && !file_is_dir(s->data))
-        return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
+    if (s->data && x->verb == VERB_VERIFY && !file_is_dir(s->data) && file_exists(s->data) && !open_rows(s))
+        return false;
+    if (s->data && !file_is_dir(s->data)) {
+        diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
+        if (file_exists(s->data))
+            diag_hint(&x->c->diags, "verify takes files of samples; --input NAME=FILE gives one sample");
+        return false;
+    }
     if (!ask_workers(x, &workers) || !count_samples(s))
         return false;
     if (!check_emulator(s) || !check_module_options(s) || !session_check_vta(s))

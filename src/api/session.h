@@ -14,6 +14,7 @@ typedef struct session {
     const char *scratch; /* removed by session_close */
     const char *data;    /* --data; of the sample at hand, where that has several data sets */
     const char *data_sets; /* the folder of these; NULL: there is one, or none */
+    struct samples *rows;  /* --data is a file of samples: the inputs, without outputs; NULL: it is none */
     uint32_t samples;      /* that are run, one after the other */
     int64_t *stated;       /* extents that the user said, -1 the others */
     const char *sample_dir;  /* where the reference has files of the sample at hand; NULL: scratch */

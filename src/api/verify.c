@@ -348,6 +348,8 @@ const char *verify_sample_name(const session *s, uint32_t at)
 {
     long seed = 0;
     (void)ask_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed);
+    if (s->rows)
+        return arena_printf(&s->x->c->mem, "sample %u", at);
     return s->data_sets ? arena_printf(&s->x->c->mem, "test_data_set_%u", at)
                         : arena_printf(&s->x->c->mem, "seed %ld", seed + (long)at);
 }
@@ -545,6 +547,8 @@ bool verify(ask *x, const verify_teller *teller)
         return false;
     j.has_oracle = against && !reference_title(x);
     bool ok = session_open(x, &s);
+    if (ok && s.samples > 1 && s.options.show_values)
+        ok = ask_usage_error(x, "give one of them", "--per-node runs one sample, and --data has %u", s.samples);
     if (ok && s.samples > 1) {
         ok = judge_samples(&j, against) && teller->run(&s);
         run_unload(&j.oracle);

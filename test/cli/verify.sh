@@ -187,6 +187,13 @@ expect 1 '1 of 3 samples are wrong; test_data_set_1, output .y.: 1 of 500 elemen
     verify quantise.onnx --data sets --atol 0 --rtol 0
 expect 0 'max abs 0' verify quantise.onnx --data sets/test_data_set_2
 expect 2 'leave one of them out' verify quantise.onnx --data sets --seeds 2 --against c
+"$python" -c 'import numpy as n; n.save("rows.npy", n.linspace(-60, 60, 1500, dtype="f4"))' # three times the first axis
+expect 0 '^y: 3 samples, max abs 0, .*: ok$' verify quantise.onnx --data rows.npy --against onnxruntime
+expect 0 '"samples": 3, .*"worst": "sample 0"' verify quantise.onnx --data rows.npy --against interpreter --json
+expect 2 'has inputs alone, and nothing to compare with' verify quantise.onnx --data rows.npy
+expect 2 'leave one of them out' verify quantise.onnx --data rows.npy --seeds 2 --against c
+expect 2 '.--per-node runs one sample' verify quantise.onnx --data rows.npy --per-node --against interpreter
+expect 1 'verify takes files of samples' run quantise.onnx --data rows.npy
 expect 2 '.--per-node runs one sample' verify quantise.onnx --seeds 2 --per-node --against interpreter
 expect 0 '' run quantise.onnx --output-dir spanned
 "$python" -c 'import numpy as n; y = n.load("spanned/y.npy"); assert y.min() < -120 and y.max() > 120' ||
