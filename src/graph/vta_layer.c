@@ -446,20 +446,31 @@ static bool read_max_pool(reader *r, graph_node *n)
            no(r, "its padding is less than any number, and the device pads with zeros");
 }
 
-/* The factor and its bits: te/op/qnn.c. */
-static void set_average(vta_layer *l, int64_t count, int64_t from, int64_t to)
+/* The factor and the shift behind it, as the CPU has them. Of a power of two they are a shift alone, which has room for
+ * any sum. */
+static bool set_average(reader *r, int64_t count, int64_t from, int64_t to)
 {
-    int64_t k = 14;
-    while (((int64_t)1 << (k - 14)) < count && k < 23)
-        k++;
-    l->factor = (((int64_t)1 << k) + count / 2) / count;
-    l->shift = cut(to - from + k);
+    vta_layer *l = r->out;
+    const nn_mean m = nn_mean_of(count, true, to - from);
+    int64_t bits = 0;
+    while ((int64_t)1 << bits < count && bits < 30)
+        bits++;
+    const int64_t rest = bits + to - from;
+    if ((int64_t)1 << bits == count && rest >= 0 && rest <= 30 && (m.wide || m.k + to - from <= 30)) {
+        l->shift = rest;
+        return true;
+    }
+    l->factor = (((int64_t)1 << m.k) + count / 2) / count;
+    l->shift = cut(to - from + m.k);
+    if (m.wide)
+        return no(r, "its sums by its factor have more than 32 bits");
+    return l->factor <= INT16_MAX || no(r, "its factor has more than 15 bits");
 }
 
 static bool read_avg_pool(reader *r, graph_node *n)
 {
     vta_layer *l = r->out;
-    int64_t from, to, image[4];
+    int64_t from, to, image[4], pads[4];
     l->kind = VTA_LAYER_AVG_POOL;
     l->data[0] = n->inputs[0];
     if (!half_up(r, n) || !exponent(r, n, 1, &from) || !exponent(r, n, 2, &to) || !zero_points(r, n, 3, 4))
@@ -468,12 +479,14 @@ static bool read_avg_pool(reader *r, graph_node *n)
         return no(r, "its shapes are not known");
     if (is_op(n, "qnn.global_avg_pool2d"))
         l->kernel[0] = image[2], l->kernel[1] = image[3];
-    else if (!read_pool_window(r, n) || !cover_windows(r, n->inputs[0], n->outputs[0]))
+    else if (!read_pool_window(r, n))
         return false;
-    if (is_padded(l) && !graph_attr_int(n, "count_include_pad"))
+    memcpy(pads, l->pads, sizeof pads);
+    if (!cover_windows(r, n->inputs[0], n->outputs[0]))
+        return false;
+    if (memcmp(pads, l->pads, sizeof pads) != 0 || (is_padded(l) && !graph_attr_int(n, "count_include_pad")))
         return no(r, "its windows at the border have fewer elements than those inside");
-    set_average(l, l->kernel[0] * l->kernel[1], from, to);
-    return l->factor <= INT16_MAX || no(r, "its factor has more than 15 bits");
+    return set_average(r, l->kernel[0] * l->kernel[1], from, to);
 }
 
 static bool read_upsample(reader *r, graph_node *n)

@@ -157,21 +157,27 @@ class Network:
         v = self.emit(f'qnn.add({x}, {a}, {other}, {b}, {y}) {{rounding = "half_up"}}', "t")
         return self.limits(v), shape
 
+    def windows(self, size, kernel, stride, pad, ceil):
+        """How many a pool has; with ceil the last one may reach beyond the padding, and starts in front of it."""
+        n = -(-(size + 2 * pad - kernel) // stride) + 1 if ceil else (size + 2 * pad - kernel) // stride + 1
+        return n - (ceil and (n - 1) * stride >= size + pad)
+
     def pool(self, x, shape):
         n, c, h, w = shape
-        if self.r.random() < 0.3 and h * w <= 200:
+        if self.r.random() < 0.3 and (h * w <= 200 or self.r.random() < 0.3):
             a, y = self.scale(self.r.randint(-3, 0)), self.scale(self.r.randint(-3, 0))
             return self.emit(f'qnn.global_avg_pool2d({x}, {a}, {y}) {{rounding = "half_up"}}', "g"), (n, c, 1, 1)
         k = self.r.choice([k for k in (2, 2, 3) if k <= min(h, w)] or [1])
         stride = self.r.choice([1, 2, k])
         pad = self.r.choice([0, 0, k // 2])
         relu = self.emit(f"nn.relu({x})", "r") if pad else x
-        oh, ow = (h + 2 * pad - k) // stride + 1, (w + 2 * pad - k) // stride + 1
-        window = f"pool_size = [{k}, {k}], strides = [{stride}, {stride}]"
+        ceil = int(self.r.random() < 0.2)
+        oh, ow = (self.windows(size, k, stride, pad, ceil) for size in (h, w))
+        window = f"pool_size = [{k}, {k}], strides = [{stride}, {stride}], ceil_mode = {ceil}"
         if self.r.random() < 0.5:
             return self.emit(f"nn.max_pool2d({relu}) {{{window}, pads = {[pad] * 4}}}", "p"), (n, c, oh, ow)
         a, y = self.scale(self.r.randint(-3, 0)), self.scale(self.r.randint(-3, 0))
-        include = f", pads = {[pad] * 4}, count_include_pad = 1" if pad else ""
+        include = f", pads = {[pad] * 4}, count_include_pad = {int(self.r.random() < 0.8)}" if pad or ceil else ""
         return self.emit(f'qnn.avg_pool2d({relu}, {a}, {y}) {{{window}{include}, rounding = "half_up"}}', "p"), \
             (n, c, oh, ow)
 

@@ -37,6 +37,22 @@ void nn_clip_behind(int64_t first_low, int64_t first_high, int64_t *low, int64_t
     *low = least;
 }
 
+/* 15 bits for M, more where the count has many itself. They do in 32 bits unless so many terms take them, or the half
+ * that rounds has no room beside the product. From n = 31 on the half is 2^29 all the same: the product is less. */
+nn_mean nn_mean_of(int64_t most, bool known, int64_t scales)
+{
+    enum { WIDE_BITS = 40 }; /* of M by the count; the largest sum has 30 bits */
+    nn_mean m = {.k = 14};
+    while (((int64_t)1 << (m.k - 14)) < most && m.k < 23)
+        m.k++;
+    const int64_t shift = known ? m.k + scales : 31;
+    const int64_t product = ((int64_t)255 << m.k) + 128 * most;
+    const int64_t half = shift > 30 ? (int64_t)1 << 29 : shift > 0 ? (int64_t)1 << (shift - 1) : 0;
+    m.wide = ((int64_t)1 << (m.k - 14)) < most || product + half > INT32_MAX || (shift > 30 && product >= half);
+    m.k = m.wide ? WIDE_BITS : m.k;
+    return m;
+}
+
 bool nn_window_read(compiler *c, const graph_node *n, uint32_t spatial, nn_window *out)
 {
     int64_t pads[2 * NN_MAX_SPATIAL];

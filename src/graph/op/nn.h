@@ -58,6 +58,14 @@ bool nn_check_data_layout(compiler *c, const graph_node *n, const char *name);
 /* Two clips as one, each min(max(x, low), high): *low and *high, of the one behind, become those of both. */
 void nn_clip_behind(int64_t first_low, int64_t first_high, int64_t *low, int64_t *high);
 
+/* How the mean of a window is taken of its sum where halves round up: sum * M >> n, M = 2^k / terms, rounded. */
+typedef struct nn_mean {
+    int64_t k;
+    bool wide; /* the product needs 64 bits */
+} nn_mean;
+/* most: terms of a whole window; scales: by how much n is more than k, where that is known. */
+nn_mean nn_mean_of(int64_t most, bool known, int64_t scales);
+
 /* A real number above 0 as multiplier * 2^(shift - 31), the multiplier in 2^30..2^31 - 1, as TensorFlow Lite rounds it;
  * both 0 where it is not above 0, or below 2^-32. */
 void graph_fixed_scale(double real, int32_t *multiplier, int32_t *shift);

@@ -177,31 +177,14 @@ static void window_stages(te_graph *g, const graph_node *n, te_pool *p, average 
 
 /* --- halves up --- */
 
-/* How a mean is taken of sums: sum * M >> n, M = 2^k / count. */
-typedef struct mean {
-    int64_t most, k; /* most: terms of a sum */
-    bool wide;       /* the product needs 64 bits */
-} mean;
-
-#define WIDE_BITS 40 /* of M by the count; the largest sum has 30 bits */
-
-/* 15 bits for M, more where the count has many itself. They do in 32 bits unless so many terms take them, or the half
- * that rounds has no room beside the product. From n = 31 on the half is 2^29 all the same: the product is less. */
-static mean mean_of(const graph_node *n, const te_pool *p)
+static nn_mean mean_of(const graph_node *n, const te_pool *p)
 {
-    mean m = {.most = 1, .k = 14};
+    int64_t most = 1;
     float xs, ys;
-    for (uint32_t i = 0; i < p->w->n && m.most < INT32_MAX; i++)
-        m.most *= p->w->kernel[i];
-    while (((int64_t)1 << (m.k - 14)) < m.most && m.k < 23)
-        m.k++;
+    for (uint32_t i = 0; i < p->w->n && most < INT32_MAX; i++)
+        most *= p->w->kernel[i];
     const bool known = qnn_known_scale(n, 1, &xs) && qnn_known_scale(n, 2, &ys);
-    const int64_t shift = known ? m.k + ilogb((double)ys) - ilogb((double)xs) : 31;
-    const int64_t product = ((int64_t)255 << m.k) + 128 * m.most;
-    const int64_t half = shift > 30 ? (int64_t)1 << 29 : shift > 0 ? (int64_t)1 << (shift - 1) : 0;
-    m.wide = ((int64_t)1 << (m.k - 14)) < m.most || product + half > INT32_MAX || (shift > 30 && product >= half);
-    m.k = m.wide ? WIDE_BITS : m.k;
-    return m;
+    return nn_mean_of(most, known, known ? ilogb((double)ys) - ilogb((double)xs) : 0);
 }
 
 /* The sum, by the number of its terms, at y's scale. */
@@ -209,7 +192,7 @@ static tir_expr_ref average_half_up(te_graph *g, const te_pool *p, tir_expr_ref 
 {
     const average *v = p->more;
     compiler *c = g->c;
-    const mean m = mean_of(v->n, p);
+    const nn_mean m = mean_of(v->n, p);
     const dtype dt = m.wide ? DT_I64 : DT_I32;
     count = tir_cast(c, dt, count);
     tir_expr_ref half = tir_binary(c, TIR_SHR, count, tir_int(c, dt, 1));
