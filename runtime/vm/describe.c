@@ -15,6 +15,7 @@ struct parameter {
     int64_t *shape;
     int32_t most;
     bool has_dtype;
+    int32_t type;  /* LATHE_TENSOR, LATHE_SHAPE, or not known yet */
     uint32_t seen; /* instructions: functions may call each other in many ways */
 };
 
@@ -77,9 +78,10 @@ static void set_rank(struct parameter *p, int64_t rank)
 }
 
 /* (value, rank[, dtype], context) */
-static void see_check(const vm_executable *x, const int64_t *words, struct parameter *p)
+static void see_check(const vm_executable *x, const int64_t *words, int32_t type, struct parameter *p)
 {
     int64_t n = words[3];
+    p->type = p->type ? p->type : type;
     if (n >= 3 && is_immediate(words[5]))
         set_rank(p, vm_arg_value(words[5]));
     if (n < 4 || p->has_dtype || vm_arg_kind(words[6]) != MODULE_ARG_CONSTANT)
@@ -119,30 +121,51 @@ static void see_function(const vm_executable *x, const vm_func *f, int64_t reg, 
         const vm_func *callee = &x->functions[words[2]];
         bool first = words[3] > 0 && words[4] == reg;
         if (first && strcmp(callee->name, "vm.builtin.check_tensor_info") == 0)
-            see_check(x, words, p);
+            see_check(x, words, LATHE_TENSOR, p);
+        else if (first && strcmp(callee->name, "vm.builtin.check_shape_info") == 0)
+            see_check(x, words, LATHE_SHAPE, p);
         else if (first && strcmp(callee->name, "vm.builtin.match_shape") == 0)
             see_match(words, p);
         for (int64_t i = 0; callee->kind == MODULE_FUNC_VM && depth < MOST_CALLS && i < words[3]; i++)
-            if (words[4 + i] == reg && p->ndim == -1)
+            if (words[4 + i] == reg && (p->ndim == -1 || p->type == LATHE_NONE))
                 see_function(x, callee, i, depth + 1, p);
         if (words[1] == reg)
             return;
     }
 }
 
+static int32_t look_at(const lathe_value *vm, const char *function, int32_t i, const vm_func **out,
+                       struct parameter *p, lathe_error *error)
+{
+    const vm_executable *x;
+    int32_t status = find(vm, function, &x, out, error);
+    if (status != LATHE_OK)
+        return status;
+    if (i < 0 || i >= (int32_t)(*out)->params)
+        return vm_fail(error, LATHE_E_ARGUMENT, "parameter %d of %s, which has %u", i, function, (*out)->params);
+    see_function(x, *out, i, 0, p);
+    return LATHE_OK;
+}
+
+int32_t lathe_function_parameter_type(const lathe_value *vm, const char *function, int32_t i, int32_t *out_type,
+                                      lathe_error *error)
+{
+    const vm_func *f;
+    struct parameter p = {.ndim = -1};
+    int32_t status = look_at(vm, function, i, &f, &p, error);
+    *out_type = status == LATHE_OK ? p.type : LATHE_NONE;
+    return status;
+}
+
 int32_t lathe_function_parameter(const lathe_value *vm, const char *function, int32_t i, const char **out_name,
                                  lathe_dtype *out_dtype, int32_t *out_ndim, int64_t *out_shape, int32_t max_ndim,
                                  lathe_error *error)
 {
-    const vm_executable *x;
     const vm_func *f;
     struct parameter p = {.ndim = -1, .shape = out_shape, .most = max_ndim};
-    int32_t status = find(vm, function, &x, &f, error);
+    int32_t status = look_at(vm, function, i, &f, &p, error);
     if (status != LATHE_OK)
         return status;
-    if (i < 0 || i >= (int32_t)f->params)
-        return vm_fail(error, LATHE_E_ARGUMENT, "parameter %d of %s, which has %u", i, function, f->params);
-    see_function(x, f, i, 0, &p);
     *out_name = f->param_names ? f->param_names[i] : "";
     *out_dtype = p.dtype;
     *out_ndim = p.ndim;

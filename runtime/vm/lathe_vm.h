@@ -102,8 +102,22 @@ const char *lathe_string_of(const lathe_value *v);
 size_t lathe_array_size(const lathe_value *v);
 int32_t lathe_array_get(const lathe_value *v, size_t i, lathe_value *out, lathe_error *error);
 
-/* --- the runtime: options, devices, worker threads, the cache of compiled kernels --- */
+
+/* Values to hand over, each the caller's to release. A list of nothing may be NULL. */
+/* LATHE_SHAPE, for functions that take extents. */
+int32_t lathe_shape_new(const int64_t *dims, size_t n, lathe_value *out, lathe_error *error);
+/* Its dimensions, valid as long as the value; NULL and 0: it is no shape. */
+const int64_t *lathe_shape_of(const lathe_value *v, size_t *out_n);
+/* A tuple (LATHE_ARRAY) of n values, which it retains; borrowed ones, LATHE_DLTENSOR and LATHE_RAW_STRING, are refused:
+ * the tuple may live longer than a call. */
+int32_t lathe_array_new(const lathe_value *elements, size_t n, lathe_value *out, lathe_error *error);
+/* LATHE_TENSOR, without gaps, in memory of its own on a device of the runtime's table: with the bytes at `data`, which
+ * are copied, or with zeros where that is NULL. */
 typedef struct lathe_runtime lathe_runtime;
+int32_t lathe_tensor_new(lathe_runtime *rt, lathe_device device, lathe_dtype dtype, const int64_t *dims, int32_t ndim,
+                         const void *data, lathe_value *out, lathe_error *error);
+
+/* --- the runtime: options, devices, worker threads, the cache of compiled kernels --- */
 
 typedef struct lathe_options {
     size_t size;              /* sizeof(lathe_options): more may follow in later versions */
@@ -205,6 +219,10 @@ int32_t lathe_function_arity(const lathe_value *vm, const char *function, int32_
 int32_t lathe_function_parameter(const lathe_value *vm, const char *function, int32_t i, const char **out_name,
                                  lathe_dtype *out_dtype, int32_t *out_ndim, int64_t *out_shape, int32_t max_ndim,
                                  lathe_error *error);
+/* What that is: LATHE_TENSOR, LATHE_SHAPE, whose dimensions are *out_ndim and out_shape then, or LATHE_NONE where the
+ * function does not say. */
+int32_t lathe_function_parameter_type(const lathe_value *vm, const char *function, int32_t i, int32_t *out_type,
+                                      lathe_error *error);
 /* Devices, beside the first one and the CPU, in whose memory kernels of a module work: their types go to `out`, at most
  * `max` of them, in the order in which vm_initialization takes them between these two; how many there are is
  * returned. Each needs a row of the device table. */

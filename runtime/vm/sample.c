@@ -30,6 +30,7 @@ static bool is_known(lathe_dtype t)
 /* --- inputs --- */
 
 struct sample {
+    const lathe_value *module;
     vm_machine *vm;
     lathe_value *out;
     int32_t max, made;
@@ -87,6 +88,13 @@ static int32_t make(void *user, int32_t i, lathe_dtype dtype, const int64_t *dim
         return status;
     if (i >= s->max)
         return vm_fail(error, LATHE_E_ARGUMENT, "main takes more than %d inputs", s->max);
+    int32_t type = LATHE_NONE;
+    status = lathe_function_parameter_type(s->module, "main", i, &type, error);
+    if (type == LATHE_SHAPE)
+        status = lathe_shape_new(dims, n, &s->out[i], error);
+    s->made += type == LATHE_SHAPE && status == LATHE_OK;
+    if (type == LATHE_SHAPE || status != LATHE_OK)
+        return status;
     if (!is_known(dtype))
         return vm_fail(error, LATHE_E_UNSUPPORTED, "input %d: no sample of type %s", i, vm_dtype_name(dtype).text);
     if (!vm_bytes_of(dtype, dims, n, &bytes))
@@ -107,13 +115,15 @@ static int32_t make(void *user, int32_t i, lathe_dtype dtype, const int64_t *dim
 static int32_t make_all(struct sample *s, const lathe_value *vm, lathe_error *error)
 {
     enum { MOST_RANK = 64 };
-    int32_t n, rank, status = lathe_function_arity(vm, "main", &n, error);
+    int32_t n, rank, type, status = lathe_function_arity(vm, "main", &n, error);
     int64_t dims[MOST_RANK];
     lathe_dtype dtype;
     const char *name;
     for (int32_t i = 0; i < n && status == LATHE_OK; i++) {
         status = lathe_function_parameter(vm, "main", i, &name, &dtype, &rank, dims, MOST_RANK, error);
-        if (status == LATHE_OK && (rank < 0 || rank > MOST_RANK || dtype.bits == 0))
+        if (status == LATHE_OK)
+            status = lathe_function_parameter_type(vm, "main", i, &type, error);
+        if (status == LATHE_OK && (rank < 0 || rank > MOST_RANK || (type != LATHE_SHAPE && dtype.bits == 0)))
             status = vm_fail(error, LATHE_E_UNSUPPORTED, "input %d (%.80s): the module does not say what it is, and a "
                              "metadata file may", i, name);
         if (status != LATHE_OK)
@@ -128,7 +138,7 @@ static int32_t make_all(struct sample *s, const lathe_value *vm, lathe_error *er
 int32_t lathe_sample_inputs(lathe_runtime *rt, const lathe_value *vm, const char *metadata, lathe_value *out,
                             int32_t max, int32_t *out_n, lathe_error *error)
 {
-    struct sample s = {.vm = vm_machine_of(vm, error), .out = out, .max = max};
+    struct sample s = {.module = vm, .vm = vm_machine_of(vm, error), .out = out, .max = max};
     *out_n = 0;
     for (int32_t i = 0; i < max; i++)
         out[i] = (lathe_value){0};
@@ -252,6 +262,8 @@ static void say_tensor(struct text *text, const lathe_dltensor *t)
 static void say_value(struct text *text, const lathe_value *v, int depth)
 {
     enum { DEPTH = 16 };
+    size_t n_dims;
+    const int64_t *dims = lathe_shape_of(v, &n_dims);
     const lathe_dltensor *t = lathe_tensor_of(v);
     const vm_bytes string = vm_value_text(v);
     const size_t elements = depth < DEPTH ? lathe_array_size(v) : 0;
@@ -262,6 +274,8 @@ static void say_value(struct text *text, const lathe_value *v, int depth)
     }
     if (t)
         say_tensor(text, t);
+    else if (v->type == LATHE_SHAPE)
+        say(text, "shape%s", vm_dims_name(dims, n_dims).text);
     else if (v->type == LATHE_INT)
         say(text, "%" PRId64, v->u.v_int);
     else if (v->type == LATHE_BOOL)

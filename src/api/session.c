@@ -245,16 +245,33 @@ static bool check_names(session *s)
     return true;
 }
 
+/* A shape that a function takes, as integers of 64 bits in a file. */
+static bool read_extents(session *s, const run_tensor *t, const char *file)
+{
+    int64_t dims[TYPE_MAX_RANK];
+    run_tensor list = {.name = t->name, .dt = DT_I64, .rank = 1, .dims = {t->rank}, .count = t->rank,
+                       .bytes = t->rank * sizeof *dims, .data = (uint8_t *)dims};
+    if (!tensor_file_read(s->x->c, file, &list))
+        return false;
+    for (uint32_t k = 0; k < t->rank; k++)
+        if (t->most[k] >= 0 && dims[k] != t->most[k])
+            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has %lld as extent %u of '%s', which "
+                              "takes %lld", file, (long long)dims[k], k, t->name, (long long)t->most[k]);
+    return !t->open || run_bind(s->x->c, &s->model, t, t->rank, dims);
+}
+
 /* The extents of this run, from the files that say their shape. */
 static bool sizes_from_files(session *s)
 {
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         const run_tensor *t = &s->model.inputs[i];
-        const char *file = t->open ? input_file(s, t->name, i) : NULL;
+        const char *file = t->open || t->is_shape ? input_file(s, t->name, i) : NULL;
         int64_t dims[TYPE_MAX_RANK];
         uint32_t rank;
         dtype dt;
-        if (file && tensor_file_peek(s->x->c, file, &dt, &rank, dims) &&
+        if (file && t->is_shape && !read_extents(s, t, file))
+            return false;
+        if (file && !t->is_shape && tensor_file_peek(s->x->c, file, &dt, &rank, dims) &&
             !run_bind(s->x->c, &s->model, t, rank, dims))
             return false;
     }
@@ -308,6 +325,20 @@ static void random_numbers(const session *s, run_tensor *t, uint64_t *state, int
     tensor_file_random(t, state, most);
 }
 
+/* Extents of a shape that nobody has stated are 1, as those of other inputs; here they are the input. */
+static void note_shape(const session *s, const run_tensor *t)
+{
+    for (uint32_t k = 0; t->open && k < t->rank; k++)
+        for (uint32_t i = 0; i < s->model.n_extents; i++)
+            if (s->stated[i] < 0 && t->most[k] < 0 &&
+                strcmp(s->model.extents[i].name, dim_symbol_name(t->open[k])) == 0) {
+                diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
+                          "the shape %s is %s; --dim %s=N or --input %s=FILE gives another one", t->name,
+                          tensor_file_dims(&s->x->c->mem, t->rank, t->dims), s->model.extents[i].name, t->name);
+                return;
+            }
+}
+
 bool session_fill(session *s, uint32_t sample)
 {
     long seed;
@@ -326,6 +357,10 @@ bool session_fill(session *s, uint32_t sample)
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         run_tensor *t = &s->model.inputs[i];
         const char *file = input_file(s, t->name, i);
+        if (t->is_shape && !file && sample == 0)
+            note_shape(s, t);
+        if (t->is_shape)
+            continue;
         if (!file && s->data)
             return no_data(s, i, t->name);
         if (!file)

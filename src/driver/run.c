@@ -105,10 +105,10 @@ static dim extent_of(void *ctx, const char *symbol)
 
 void run_set_dims(run_tensor *t, const int64_t *dims)
 {
-    t->count = 1;
+    t->count = !t->is_shape;
     for (uint32_t i = 0; i < t->rank; i++) {
         t->dims[i] = dims[i];
-        t->count *= dims[i];
+        t->count *= t->is_shape ? 0 : dims[i];
     }
     t->bytes = (size_t)t->count * dtype_bytes(t->dt);
 }
@@ -138,7 +138,7 @@ bool run_size_inputs(compiler *c, run_model *m)
         }
         if (!t->open)
             memcpy(dims, t->dims, sizeof dims);
-        if (!tensor_fits(t, dims))
+        if (!t->is_shape && !tensor_fits(t, dims))
             return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' is larger than memory can be", t->name);
         run_set_dims(t, dims);
         if (m->module && !room_for_run(c, t))

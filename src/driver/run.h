@@ -18,6 +18,7 @@ typedef struct run_tensor {
     size_t most_bytes; /* room in data */
     uint8_t *data;     /* aligned to 64 */
     bool filled;
+    bool is_shape;               /* a module's function takes extents there: `dims` is all that it is */
 } run_tensor;
 
 /* An extent of the inputs that each run states. */

@@ -104,17 +104,20 @@ static bool describe_input(compiler *c, const struct run_module *m, int32_t i, r
 {
     lathe_error e = {0};
     lathe_dtype dt;
-    int32_t rank;
+    int32_t rank, kind;
     int64_t dims[TYPE_MAX_RANK];
     const char *name = "";
     run_tensor *t = &out->inputs[i];
-    if (lathe_function_parameter(&m->vm, "main", i, &name, &dt, &rank, dims, TYPE_MAX_RANK, &e) != LATHE_OK)
+    if (lathe_function_parameter(&m->vm, "main", i, &name, &dt, &rank, dims, TYPE_MAX_RANK, &e) != LATHE_OK ||
+        lathe_function_parameter_type(&m->vm, "main", i, &kind, &e) != LATHE_OK)
         return failed(c, &e);
-    *t = (run_tensor){.name = arena_strdup(&c->mem, name), .rank = (uint32_t)(rank < 0 ? 0 : rank), .count = 1};
-    if (rank < 0 || rank > (int32_t)TYPE_MAX_RANK || !run_module_from_dlpack(dt, &t->dt))
+    *t = (run_tensor){.name = arena_strdup(&c->mem, name), .dt = DT_I64, .rank = (uint32_t)(rank < 0 ? 0 : rank),
+                      .is_shape = kind == LATHE_SHAPE};
+    if (rank < 0 || rank > (int32_t)TYPE_MAX_RANK || (!t->is_shape && !run_module_from_dlpack(dt, &t->dt)))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "argument %d of main ('%s') is no tensor of a known type: call the module from a program", i,
-                          name);
+                          "argument %d of main ('%s') is no tensor of a known type, and no shape: call the module "
+                          "from a program", i, name);
+    t->count = !t->is_shape;
     dim *open = arena_array(&c->mem, dim, t->rank + 1u);
     for (uint32_t k = 0; k < t->rank; k++) {
         const char *symbol = arena_printf(&c->mem, "%s_%u", t->name, k);
@@ -145,11 +148,17 @@ static bool describe(compiler *c, const struct run_module *m, run_model *out)
 
 /* --- calling --- */
 
-static void fill_args(run_model *m)
+static bool fill_args(compiler *c, run_model *m)
 {
     struct run_module *v = m->module;
+    lathe_error e = {0};
     for (uint32_t i = 0; i < m->n_inputs; i++) {
         run_tensor *t = &m->inputs[i];
+        lathe_release(&v->args[i]); /* a shape of the call before */
+        if (t->is_shape && lathe_shape_new(t->dims, t->rank, &v->args[i], &e) != LATHE_OK)
+            return failed(c, &e);
+        if (t->is_shape)
+            continue;
         v->tensors[i] = (lathe_dltensor){.data = t->data,
                                          .device = {LATHE_CPU, 0},
                                          .ndim = (int32_t)t->rank,
@@ -158,6 +167,7 @@ static void fill_args(run_model *m)
         v->args[i] = (lathe_value){.type = LATHE_DLTENSOR};
         v->args[i].u.v_tensor = &v->tensors[i];
     }
+    return true;
 }
 
 /* A result as a tensor of ours; the bytes are the machine's, until the next call. */
@@ -204,7 +214,8 @@ static bool call_module(compiler *c, run_model *m)
     struct run_module *v = m->module;
     lathe_error e = {0};
     lathe_release(&v->result);
-    fill_args(m);
+    if (!fill_args(c, m))
+        return false;
     if (lathe_call(&v->main, v->args, (int32_t)m->n_inputs, &v->result, &e) != LATHE_OK) {
         if (e.code == LATHE_E_FILE)
             e.code = LATHE_E_COMPILER; /* the run-time compiler's files are no input */
@@ -219,6 +230,8 @@ static void close_module(run_model *m)
     lathe_value *const held[] = {&v->result, &v->main, &v->vm, &v->library};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         lathe_release(held[i]);
+    for (uint32_t i = 0; v->args && i < m->n_inputs; i++)
+        lathe_release(&v->args[i]);
     lathe_runtime_destroy(v->rt);
     lathe_loops_destroy(v->loops);
     v->rt = NULL;

@@ -377,7 +377,14 @@ def script():
                 R.output(y)
             return y
 
-    return {"branch": branch, "parallel": parallel}
+    @I.ir_module
+    class shape:
+        @R.function
+        def main(x: R.Tensor(("n", "m"), "float32"), s: R.Shape(["a", 4])) -> R.Tensor(("a", 4), "float32"):
+            a = T.int64()
+            return R.reshape(x, (a, 4))
+
+    return {"branch": branch, "parallel": parallel, "shape": shape}
 
 
 def test_arguments(options, folder):
@@ -469,6 +476,19 @@ def test_stock(options, target, module, runs, bad, folder):
 # --- what is refused, and errors of kernels ---
 
 
+def test_shape(options, folder):
+    """A function that takes a shape: by the command line, which gives it in a file, or extent by extent."""
+    x, path = random(2, 6), export(folder, script()["shape"])
+    np.save(os.path.join(folder, "x.npy"), x)
+    np.save(os.path.join(folder, "s.npy"), np.array([3, 4], np.int64))
+    for words in (["--input", f"s={folder}/s.npy"], ["--dim", "s_0=3"]):
+        run = subprocess.run([options.lathe, "run", path, "--output-dir", folder, "--input", f"x={folder}/x.npy",
+                              *words], capture_output=True, text=True, timeout=TIME_LIMIT)
+        if run.returncode:
+            raise Failure(f"lathe run: status {run.returncode}: {run.stderr[:200]}")
+        compare([np.load(f"{folder}/output0.npy")], [x.reshape(3, 4)])
+
+
 def export(folder, module, target="llvm", **flags):
     from tvm import relax
     path = os.path.join(folder, "model.so")
@@ -542,6 +562,7 @@ def all_tests(options):
             yield f"stock/{name}/{target}", lambda folder, a=(target, *rest): test_stock(options, *a, folder)
         yield f"kernel errors/{target}", lambda folder, t=target: test_kernel_errors(options, t, folder)
     yield "arguments", lambda folder: test_arguments(options, folder)
+    yield "shape", lambda folder: test_shape(options, folder)
     yield "compiled", lambda folder: test_compiled(options, folder)
     yield "missing", lambda folder: test_missing(options, folder)
     yield "offload", lambda folder: test_offload(options, folder)

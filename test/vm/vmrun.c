@@ -195,12 +195,66 @@ static bool parse_tensor(const char *s, struct given *g)
     return true;
 }
 
+static lathe_runtime *maker; /* of values that own their memory */
+
+static bool parse_argument(char *s, struct given *g);
+
+static bool parse_shape(const char *s, struct given *g)
+{
+    char *at;
+    size_t n = 0;
+    for (; *s != ']' && n < MOST_RANK; s = at + (*at == ','))
+        g->dims[n++] = strtoll(s, &at, 10);
+    return lathe_shape_new(n ? g->dims : NULL, n, &g->value, NULL) == LATHE_OK;
+}
+
+/* A tensor that owns its memory, on the CPU; with "zero:" its numbers do not count. */
+static bool parse_owned(const char *s, bool zero, struct given *g)
+{
+    if (!parse_tensor(s, g))
+        return false;
+    const lathe_dltensor *t = &g->tensor;
+    return lathe_tensor_new(maker, t->device, t->dtype, t->shape, t->ndim, zero ? NULL : t->data, &g->value, NULL) ==
+           LATHE_OK;
+}
+
+static bool parse_tuple(char *s, struct given *g)
+{
+    lathe_value elements[MOST_ARGS];
+    lathe_error e = {0};
+    size_t n = 0;
+    s[strlen(s) - 1] = 0;
+    for (char *word = strtok(s, "|"); word && n < MOST_ARGS; word = strtok(NULL, "|"), n++) {
+        struct given one;
+        if (!parse_argument(word, &one))
+            return false;
+        elements[n] = one.value;
+        if (one.value.type != LATHE_DLTENSOR)
+            free(one.data);
+    }
+    *g = (struct given){0};
+    if (lathe_array_new(elements, n, &g->value, &e) != LATHE_OK)
+        put_error(e.code, &e);
+    for (size_t i = 0; i < n; i++) {
+        if (elements[i].type == LATHE_DLTENSOR)
+            free(lathe_tensor_of(&elements[i])->data);
+        lathe_release(&elements[i]);
+    }
+    return true;
+}
+
 static bool parse_argument(char *s, struct given *g)
 {
     char *end;
     *g = (struct given){0};
     if (strcmp(s, "none") == 0)
         return true;
+    if (strncmp(s, "shape[", 6) == 0)
+        return parse_shape(s + 6, g);
+    if (strncmp(s, "own:", 4) == 0 || strncmp(s, "zero:", 5) == 0)
+        return parse_owned(strchr(s, ':') + 1, *s == 'z', g);
+    if (*s == '(')
+        return parse_tuple(s + 1, g);
     if (s[0] == '"') {
         s[strlen(s) - 1] = 0;
         g->value = (lathe_value){.type = LATHE_RAW_STRING, .u.v_string = s + 1};
@@ -341,6 +395,7 @@ static void call(const lathe_value *module, const char *method, char *line, bool
     lathe_release(&result);
     lathe_release(&function);
     for (int i = 0; i < n; i++) {
+        lathe_release(&given[i].value);
         free(given[i].data);
         given[i] = (struct given){0};
     }
@@ -375,10 +430,14 @@ static void describe(const struct session *s, const char *command, char *line)
             printf("%d\n", arity);
     } else {
         char *i = next_word(&line);
+        int32_t type = 0;
         status = lathe_function_parameter(&s->machine, function, i ? atoi(i) : 0, &name, &t, &rank, dims, MOST_RANK,
                                           &e);
+        if (status == LATHE_OK)
+            status = lathe_function_parameter_type(&s->machine, function, i ? atoi(i) : 0, &type, &e);
         if (status == LATHE_OK) {
-            printf("%s: %d %d %d, rank %d:", name, t.code, t.bits, t.lanes, rank);
+            printf("%s: %s%d %d %d, rank %d:", name, type == LATHE_SHAPE ? "shape, " : "", t.code, t.bits, t.lanes,
+                   rank);
             for (int32_t k = 0; k < rank && k < MOST_RANK; k++)
                 printf(" %" PRId64, dims[k]);
             printf("\n");
@@ -594,6 +653,7 @@ int main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     int32_t status = lathe_runtime_create(&options, &s.rt, &e);
+    maker = s.rt;
     if (status == LATHE_OK && with_file) {
         (void)with_file(s.rt, argv[i]);
     } else if (status == LATHE_OK) {
