@@ -154,6 +154,16 @@ static void clear_away(int number)
     (void)raise(number); /* due when this returns */
 }
 
+/* This program, for what it starts of itself; NULL: it cannot be told. */
+static const char *find_self(char *room, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", room, size - 1);
+    if (n <= 0)
+        return NULL;
+    room[n] = '\0';
+    return room;
+}
+
 static void say(const char *line)
 {
     fprintf(stderr, "%s\n", line);
@@ -176,7 +186,8 @@ static void end_without_memory(void *context, size_t size)
 int main(int argc, char **argv)
 {
     compiler c;
-    ask x = {.c = &c, .say = say};
+    char path[4096];
+    ask x = {.c = &c, .say = say, .flush = cli_say, .program = find_self(path, sizeof path)};
     arena root;
     arena_init(&root, NULL);
     root.out_of_memory = end_without_memory;

@@ -554,7 +554,11 @@ static int run_verify(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
     return run_json(row, a, lathe_verify, result);
 }
 
-static int run_quantize(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
+typedef int32_t (*json_writer)(lathe_context *, const lathe_model *, const char *, const lathe_settings *,
+                               const char **);
+
+/* The same of verbs that write a file. */
+static int run_json_writer(const ffi_row *row, const ffi_arg *a, json_writer verb, TVMFFIAny *result)
 {
     work w;
     lathe_settings *s = NULL;
@@ -564,12 +568,22 @@ static int run_quantize(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
         return -1;
     const int rc = make_settings(&w, row->name, &a[2], &s);
     if (rc == 0 && w.outcome == LATHE_DONE)
-        w.outcome = lathe_quantize(w.x, h->model, a[1].bytes, s, &json);
+        w.outcome = verb(w.x, h->model, a[1].bytes, s, &json);
     lathe_settings_free(s);
     if (rc == 0)
         return end_json(&w, json, result);
     lathe_context_free(w.x);
     return rc;
+}
+
+static int run_quantize(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
+{
+    return run_json_writer(row, a, lathe_quantize, result);
+}
+
+static int run_tune(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
+{
+    return run_json_writer(row, a, lathe_tune, result);
 }
 
 /* --- exports --- */

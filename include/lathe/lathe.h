@@ -81,7 +81,7 @@ const lathe_diagnostic *lathe_diagnostic_at(const lathe_context *context, uint32
 
 typedef struct lathe_settings lathe_settings;
 
-/* verb: "compile", "run" (for lathe_load), "inspect", "verify" or "quantize". */
+/* verb: "compile", "run" (for lathe_load), "inspect", "verify", "quantize" or "tune". */
 int32_t lathe_settings_new(lathe_context *context, const char *verb, lathe_settings **out);
 /* ("target", "cortex-m4"), ("dim", "batch=4"); a switch takes NULL or "". The value is copied. */
 int32_t lathe_set(lathe_context *context, lathe_settings *settings, const char *name, const char *value);
@@ -155,6 +155,10 @@ int32_t lathe_verify(lathe_context *context, const lathe_model *model, const lat
  * what `lathe quantize --json` prints. */
 int32_t lathe_quantize(lathe_context *context, const lathe_model *model, const char *path,
                        const lathe_settings *settings, const char **out_json);
+/* Measures schedules for the model's kernels, and keeps the best in the file at path, for the option "schedules" of a
+ * compile. The program `lathe` measures, which must be on the PATH, or what the option "measure" names. */
+int32_t lathe_tune(lathe_context *context, const lathe_model *model, const char *path, const lathe_settings *settings,
+                   const char **out_json);
 
 #ifdef __cplusplus
 }

@@ -179,6 +179,7 @@ static int32_t explain(const job *j, const jit_process *p)
         return vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' took longer than %u s on '%s' and was stopped: "
                         "LATHE_COMPILE_SECONDS, or the option `compile_seconds`, gives it more", program,
                         (unsigned)jit_command_seconds(j->options), j->name);
+    case JIT_STOPPED: return vm_fail(j->error, LATHE_E_STOPPED, "stopped");
     case JIT_ENDED:
     case JIT_WAITING:
     case JIT_RUNNING:

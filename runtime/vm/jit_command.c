@@ -91,6 +91,8 @@ static int32_t ask_version(const lathe_options *options, const char *folder, jit
         if (p.how == JIT_NOT_STARTED)
             status = vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' cannot be started: %s", c->path,
                               strerror(p.number));
+        else if (p.how == JIT_STOPPED)
+            status = vm_fail(error, LATHE_E_STOPPED, "stopped");
         else if (p.how == JIT_TOO_LONG)
             status = vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' took longer than %u s to say its version and "
                               "was stopped", c->path, (unsigned)jit_command_seconds(options));

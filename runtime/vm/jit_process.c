@@ -203,6 +203,9 @@ bool jit_processes_run(const lathe_options *options, jit_process *list, size_t n
         if (good && left > 0 && passed > seconds) {
             kill_all(options, list, n, JIT_TOO_LONG);
             good = false;
+        } else if (good && left > 0 && options && options->stop && options->stop(options->user) != 0) {
+            kill_all(options, list, n, JIT_STOPPED);
+            good = false;
         } else if (good && left > 0) {
             sleep_some(passed);
         }

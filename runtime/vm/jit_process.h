@@ -16,6 +16,7 @@ enum jit_ended {
     JIT_KILLED,      /* by the signal `number` */
     JIT_NOT_STARTED, /* `number`: errno */
     JIT_TOO_LONG,
+    JIT_STOPPED, /* the program asked for it */
     JIT_GIVEN_UP /* because another one failed */
 };
 

@@ -38,7 +38,8 @@ extern "C" {
     X(LATHE_E_SHAPE, -7, "a tensor's shape, type or device is not what the function takes") \
     X(LATHE_E_KERNEL, -8, "a kernel ended with an error")                                 \
     X(LATHE_E_COMPILER, -9, "the kernels could not be compiled")                          \
-    X(LATHE_E_REFUSED, -10, "the options forbid it")
+    X(LATHE_E_REFUSED, -10, "the options forbid it")                                      \
+    X(LATHE_E_STOPPED, -11, "the program asked for an end")
 enum lathe_status {
 #define LATHE_STATUS_ROW(name, value, text) name = value,
     LATHE_STATUSES(LATHE_STATUS_ROW)
@@ -141,6 +142,8 @@ typedef struct lathe_options {
     int32_t (*interpret)(void *interpret_user, const char *loops, size_t size, const char *kernel, void *const *data,
                          const size_t *bytes, uint32_t n, int32_t *out_status, lathe_error *error);
     void *interpret_user;
+    /* Asked often while compilers run: not 0 ends them, and the call fails with LATHE_E_STOPPED. NULL: they go on. */
+    int32_t (*stop)(void *user);
 } lathe_options;
 
 /* options may be NULL. */

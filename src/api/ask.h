@@ -32,8 +32,16 @@ typedef struct ask {
     ask_strings values[OPT_COUNT]; /* "" for switches; in the order given */
     ask_strings args;              /* files */
     writer out;                    /* what the verb has made, when it has ended */
+    void (*flush)(struct ask *x);  /* what takes long says what it knows: `out` is ready so far; NULL: nobody listens */
+    const char *program;           /* the path of this program `lathe`; NULL: this is another one */
     void (*say)(const char *line); /* what must be known at once, while something waits; NULL: nobody listens */
 } ask;
+
+static inline void ask_flush(ask *x)
+{
+    if (x->flush)
+        x->flush(x);
+}
 
 typedef struct ask_row {
     const char *name;

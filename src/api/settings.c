@@ -14,7 +14,8 @@ typedef struct new_args {
 
 static bool find_verb(lathe_context *x, home *h, void *args)
 {
-    static const ask_verb known[] = {VERB_COMPILE, VERB_RUN, VERB_INSPECT, VERB_VERIFY, VERB_QUANTIZE};
+    static const ask_verb known[] = {VERB_COMPILE, VERB_RUN, VERB_INSPECT, VERB_VERIFY,
+                                     VERB_QUANTIZE, VERB_TUNE};
     new_args *a = args;
     (void)x;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -23,7 +24,7 @@ static bool find_verb(lathe_context *x, home *h, void *args)
             return true;
         }
     diag_error(&h->c.diags, DIAG_USAGE, src_loc_none(), "there are no settings of '%.100s'", a->verb);
-    diag_hint(&h->c.diags, "there are some of compile, run, inspect, verify and quantize");
+    diag_hint(&h->c.diags, "there are some of compile, run, inspect, verify, quantize and tune");
     return false;
 }
 

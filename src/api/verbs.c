@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verbs whose result is JSON: verify and quantize. They work on files, so a model of bytes becomes one for a while. */
+/* Verbs whose result is JSON: verify, quantize and tune. They work on files, so a model of bytes becomes one for a
+ * while. */
 #include "api/objects.h"
 
 #include "api/quantize_verb.h"
+#include "api/tune.h"
 #include "api/verify.h"
 
 #include <string.h>
@@ -50,6 +52,18 @@ static bool quantize_json_of(lathe_context *x, ask *q)
     return true;
 }
 
+static bool tune_json_of(lathe_context *x, ask *q)
+{
+    tuning t;
+    writer w;
+    if (!tune_verb(q, &t))
+        return false;
+    writer_init(&w, &x->mem);
+    tune_verb_write_json(&t, &w);
+    x->json = w.data;
+    return true;
+}
+
 static bool work(lathe_context *x, home *h, void *args)
 {
     const verb_args *a = args;
@@ -67,7 +81,9 @@ static bool work(lathe_context *x, home *h, void *args)
         vec_push(&c->mem, &q.args, file);
         if (a->path)
             ask_add(&q, OPT_OUT, a->path);
-        ok = a->verb == VERB_VERIFY ? verify_json_of(x, &q) : quantize_json_of(x, &q);
+        ok = a->verb == VERB_VERIFY     ? verify_json_of(x, &q)
+             : a->verb == VERB_QUANTIZE ? quantize_json_of(x, &q)
+                                        : tune_json_of(x, &q);
     }
     if (scratch)
         compiler_remove_temp_dir(c, scratch);
@@ -90,4 +106,10 @@ int32_t lathe_quantize(lathe_context *x, const lathe_model *model, const char *p
                        const char **out_json)
 {
     return run_verb(x, &(verb_args){model, settings, VERB_QUANTIZE, path}, out_json);
+}
+
+int32_t lathe_tune(lathe_context *x, const lathe_model *model, const char *path, const lathe_settings *settings,
+                   const char **out_json)
+{
+    return run_verb(x, &(verb_args){model, settings, VERB_TUNE, path}, out_json);
 }

@@ -41,6 +41,8 @@ bool run_module_from_dlpack(lathe_dtype d, dtype *out)
 /* The machine's sentence under the code that the command line has for it. */
 static bool failed(compiler *c, const lathe_error *e)
 {
+    if (c->cancelled) /* which is said already */
+        return false;
     diag_code code = DIAG_DATA;
     switch (e->code) {
     case LATHE_E_MEMORY:
@@ -264,6 +266,11 @@ static void note_outside(void *user, const char *path, int32_t pid, int32_t ther
         temps_forget_child(t, pid);
 }
 
+static int32_t stop(void *user)
+{
+    return !compiler_goes_on(user);
+}
+
 bool run_open_module(compiler *c, const char *path, const run_module_options *o, run_model *out)
 {
     struct run_module *m = arena_new(&c->mem, struct run_module);
@@ -277,6 +284,7 @@ bool run_open_module(compiler *c, const char *path, const run_module_options *o,
                                    .trace = o->trace,
                                    .keep_sources = o->keep_sources,
                                    .outside = note_outside,
+                                   .stop = stop,
                                    .log = o->trace ? NULL : note,
                                    .user = c,
                                    .interpret = lathe_loops_interpret,

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -304,6 +306,7 @@ typedef struct watcher {
     char stages[2000];
     const char *last; /* the stage in which it is enough; NULL: none */
     int calls, told;
+    int enough; /* calls after which it is; 0: never */
 } watcher;
 
 static int watch(void *user, const char *stage, double share)
@@ -315,6 +318,8 @@ static int watch(void *user, const char *stage, double share)
         strcat(w->stages, stage);
         strcat(w->stages, ";");
     }
+    if (w->enough > 0 && --w->enough == 0)
+        return 1;
     return w->last && strstr(w->stages, w->last) != NULL;
 }
 
@@ -325,12 +330,39 @@ static void tell(void *user, const lathe_diagnostic *d)
     w->told++;
 }
 
+/* One that does not end by itself, nor does what it started. */
+static void write_slow_compiler(char *path, size_t size)
+{
+    (void)snprintf(path, size, "%s/slow", scratch);
+    FILE *f = fopen(path, "w");
+    fprintf(f, "#!/bin/sh\n[ \"$1\" = -v ] && echo Target: x86_64 && exit 0\n"
+               "sleep 1000 & echo $! > %s/pid; wait\n", scratch);
+    fclose(f);
+    chmod(path, 0700);
+}
+
+static void remove_slow_compiler(char *path, size_t size)
+{
+    int pid = 0;
+    unlink(path);
+    (void)snprintf(path, size, "%s/pid", scratch);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return;
+    assert_int_equal(fscanf(f, "%d", &pid), 1);
+    fclose(f);
+    unlink(path);
+    const struct timespec moment = {.tv_nsec = 10000000};
+    for (int i = 0; i < 1000 && kill(pid, 0) == 0; i++)
+        (void)nanosleep(&moment, NULL);
+    assert_int_not_equal(kill(pid, 0), 0);
+}
+
 static void test_progress(void **state)
 {
     lathe_context *x = *state;
-    watcher w = {"", NULL, 0, 0};
+    watcher w = {"", NULL, 0, 0, 0};
     char slow[300];
-    FILE *f;
     lathe_on_progress(x, watch, &w);
     lathe_on_diagnostic(x, tell, &w);
     lathe_executable *e = compile_text(x, doubles, NULL, NULL);
@@ -338,24 +370,38 @@ static void test_progress(void **state)
     assert_non_null(strstr(w.stages, "planning;"));
     assert_int_equal(w.told, 0);
     /* a compiler that never ends is ended, and so is what it started */
-    (void)snprintf(slow, sizeof slow, "%s/slow", scratch);
-    f = fopen(slow, "w");
-    fprintf(f, "#!/bin/sh\nsleep 1000 & echo $! > %s/pid; wait\n", scratch);
-    fclose(f);
-    chmod(slow, 0700);
+    write_slow_compiler(slow, sizeof slow);
     setenv("CC", slow, 1);
     w.last = "building";
     w.stages[0] = '\0';
     expect_error(x, lathe_build(x, e), LATHE_CANCELLED, "cancelled", "cancelled");
     assert_int_equal(w.told, 1);
     unsetenv("CC");
-    unlink(slow);
-    (void)snprintf(slow, sizeof slow, "%s/pid", scratch);
-    unlink(slow);
+    remove_slow_compiler(slow, sizeof slow);
     assert_int_equal(count_left(), 0);
     w.last = NULL;
     expect_done(x, lathe_build(x, e));
     lathe_executable_free(e);
+    /* the compilers of a module, which run at the first call */
+    float numbers[6] = {0};
+    int64_t shape[] = {2, 3};
+    const lathe_dltensor t = matrix(numbers, shape, NULL), *one = &t;
+    lathe_managed_tensor *out;
+    w.last = NULL;
+    e = compile_text(x, doubles, "emit", "module");
+    write_slow_compiler(slow, sizeof slow);
+    setenv("XDG_CACHE_HOME", scratch, 1);
+    setenv("CC", slow, 1);
+    w.enough = 50;
+    expect_error(x, lathe_run(x, e, &one, 1, &out, 1), LATHE_CANCELLED, "cancelled", "cancelled");
+    unsetenv("CC");
+    unsetenv("XDG_CACHE_HOME");
+    w.enough = 0;
+    lathe_executable_free(e);
+    remove_slow_compiler(slow, sizeof slow);
+    (void)snprintf(slow, sizeof slow, "rm -rf '%s/lathe'", scratch);
+    assert_int_equal(system(slow), 0);
+    assert_int_equal(count_left(), 0);
     /* in every stage of a compile */
     lathe_model *m = read_text(x, doubles);
     static const char *const stages[] = {"reading", "pass ", "kernels", "planning", "writing C"};

@@ -147,6 +147,8 @@ def test_verbs(tmp_path):
     with pytest.raises(lathe.InputError, match="outside of the tolerance") as e:
         lathe.verify(DIGITS.read_bytes(), against="interpreter", rtol=0, atol=0)
     assert e.value.result[0]["wrong"] > 0
+    gain = lathe.tune(ADD, tmp_path / "tuned", candidates=2)
+    assert gain["failed"] == 0
     np.save(tmp_path / "data.npy", np.random.default_rng(0).random((4, 1, 8, 8), dtype=np.float32))
     cost = lathe.quantize(DIGITS, tmp_path / "q.onnx", data=tmp_path / "data.npy")
     assert cost["quantised"] > 0 and (tmp_path / "q.onnx").exists()

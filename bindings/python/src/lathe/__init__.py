@@ -7,8 +7,8 @@
 
 ``compile`` takes a path, bytes or an ``onnx.ModelProto`` and returns an ``Executable``: call it with numpy arrays,
 PyTorch tensors or anything else that speaks DLPack. ``load`` opens what ``Executable.save`` or the program ``lathe``
-wrote. ``inspect``, ``verify`` and ``quantize`` are the program's verbs of these names. What goes wrong is raised as
-``lathe.Error``, which has the diagnostics. ``lathe.backend`` is the interface of ``onnx.backend``.
+wrote. ``inspect``, ``verify``, ``quantize`` and ``tune`` are the program's verbs of these names. What goes wrong is
+raised as ``lathe.Error``, which has the diagnostics. ``lathe.backend`` is the interface of ``onnx.backend``.
 """
 
 from ._compiler import (
@@ -25,6 +25,7 @@ from ._compiler import (
     inspect,
     load,
     quantize,
+    tune,
     verify,
     version,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "inspect",
     "load",
     "quantize",
+    "tune",
     "verify",
     "version",
 ]

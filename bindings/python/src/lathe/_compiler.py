@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import sys
 import typing
 import warnings
 
@@ -371,4 +372,26 @@ def quantize(
     """
     settings = _settings(_merged(options, data=data))
     text = str(_call("quantize", _read(model, progress), os.fspath(path), settings, progress=progress))
+    return typing.cast("dict[str, typing.Any]", json.loads(text))
+
+
+def tune(
+    model: object,
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    dims: typing.Mapping[str, int | str] | None = None,
+    progress: Progress | None = None,
+    **options: Option,
+) -> dict[str, typing.Any]:
+    """Measures schedules for the model's kernels and keeps the best in the file ``path``; returns what they gain.
+
+    Pass the file to ``compile`` as ``schedules=path``. The program ``lathe``, which comes with the wheel, measures.
+    ``options``: of ``lathe tune``, such as ``budget=600`` (seconds) and ``candidates=24``.
+    """
+    beside = pathlib.Path(sys.executable).with_name("lathe")
+    if "measure" not in options and beside.exists():  # the one of this environment
+        options["measure"] = f"{beside} measure"
+    settings = _settings(_merged(options, target=target, dim=dims))
+    text = str(_call("tune", _read(model, progress), os.fspath(path), settings, progress=progress))
     return typing.cast("dict[str, typing.Any]", json.loads(text))

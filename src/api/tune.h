@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of lathe tune share: its kernels (tune.c), the network as a whole (tune_network.c), the verb. */
-#ifndef LATHE_TOOLS_TUNE_H
-#define LATHE_TOOLS_TUNE_H
+/* What the parts of tuning share: kernels (tune.c), the network as a whole (tune_network.c), the verb (tune_verb.c). */
+#ifndef LATHE_API_TUNE_H
+#define LATHE_API_TUNE_H
 #include "base/ptr_map.h"
-#include "cli.h"
+#include "api/ask.h"
 #include "driver/measure_remote.h"
 #include "driver/tune_log.h"
 
@@ -50,4 +50,8 @@ bool tuning_keep(tuning *t, const writer *line);
 bool tuning_is_over(tuning *t);
 /* All of it: kernels; forms of operators, by runs of the whole network; the rules' network against the tuned one. */
 bool tune_network(tuning *t);
+/* Tunes what is asked for, and writes the records; false after a diagnostic. Lines that say how it goes are in x->out
+ * from time to time (ask_flush). */
+bool tune_verb(ask *x, tuning *out);
+void tune_verb_write_json(const tuning *t, writer *w);
 #endif

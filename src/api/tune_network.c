@@ -4,7 +4,7 @@
  * tried in the network, with the kernels that it brings tuned first, and stays where the network becomes faster. This
  * goes on until the network has no kernel and no point of choice that was not measured: a second call has nothing to
  * do. */
-#include "tune.h"
+#include "api/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ static void show_trial(ask *x, const graph_choice_point *p, uint32_t taken, uint
     else
         w_fmt(&x->out, "%s: %s (%.4g ms), not %s (%.4g ms)\n", p->node, p->forms[faster ? other : taken],
               1e3 * seconds[faster], p->forms[faster ? taken : other], 1e3 * seconds[!faster]);
-    cli_say(x);
+    ask_flush(x);
 }
 
 /* Of the forms of one point so far. */

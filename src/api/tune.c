@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe tune, kernel by kernel: the space of each, the side that measures it, and the record that is kept. */
-#include "tune.h"
+#include "api/tune.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -177,7 +177,7 @@ static void show_kernel(ask *x, const tune_record *r, const tally *n, uint32_t c
     if (n->right < n->built)
         w_fmt(&x->out, ", %u WRONG", n->built - n->right);
     w_str(&x->out, "\n");
-    cli_say(x);
+    ask_flush(x);
 }
 
 static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel *k)
@@ -195,7 +195,7 @@ static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel 
         t->failed++;
         w_fmt(&t->x->out, "%s: not measured: %s\n", k->name,
               a.failed ? a.failed : "the rule's own schedule came back without a time");
-        cli_say(t->x);
+        ask_flush(t->x);
         return true;
     }
     const uint32_t best = best_of(&a, at, s.candidates.len, &n);
@@ -303,7 +303,7 @@ static bool count_found(tuning *t, compiler *c, const compile_result *r, const k
               t->shards == 1 && forms_left(&r->records->forms)
                   ? "; other forms are tried then, and kernels that they bring"
                   : "");
-    cli_say(t->x);
+    ask_flush(t->x);
     return true;
 }
 
