@@ -57,6 +57,15 @@ static bool is_same(const graph_value *x)
     return extent(x, 1) == 1 || (extent(x, 2) == 1 && extent(x, 3) == 1);
 }
 
+/* Numbers of a byte or two are moved, and dequantised behind that: the floats are several times as many bytes. */
+static graph_value *dequantized_plain(converter *v, const graph_node *n)
+{
+    graph_value *in[MAX_OPERANDS] = {NULL};
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        in[i] = n->inputs[i] ? twins_plain(&v->t, n->inputs[i], n->loc) : NULL;
+    return in[0] ? rewrite_emit(&v->t.r, n->op->name, n->n_inputs, in, n->n_attrs, n->attrs, n->loc) : NULL;
+}
+
 static graph_value *back(twins *t, const graph_value *x, graph_value *other, src_loc loc)
 {
     static const int64_t perm[4] = {0, 3, 1, 2};
@@ -66,6 +75,8 @@ static graph_value *back(twins *t, const graph_value *x, graph_value *other, src
         dims[i] = extent(x, i);
     if (is_matrix(x) || is_same(x))
         return reshaped(v, other, (uint32_t)x->type.shape.rank, dims, loc);
+    if (x->def && strcmp(x->def->op->name, "qnn.dequantize") == 0 && x->def->n_inputs <= MAX_OPERANDS)
+        return dequantized_plain(v, x->def);
     return transposed(v, other, perm, loc);
 }
 
