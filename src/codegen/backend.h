@@ -109,6 +109,8 @@ BACKENDS(X)
 
 /* A C identifier (also a C++ one) for a name of a model: letters, digits and _; with v_ in front where the name itself
  * is a keyword, a macro, a type, a function of the C library or a name that generated code uses. Not yet unique. */
+/* Whether a package can have so many operators; else an error. */
+bool codegen_c_holds(compiler *c, uint32_t operators);
 const char *codegen_c_identifier(arena *a, const char *s);
 
 /* The name of a form, and the form of a name (CONSTANTS_DEFAULT: there is none of that name). */

@@ -406,6 +406,8 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     if (!run_graph_passes(c, out->graph, o, t, &out->records->forms))
         return false;
     take_remarks(c, o, out);
+    if (strcmp(o->emit, "c") == 0 && !codegen_c_holds(c, prog_least_kernels(c, out->graph)))
+        return false;
     return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, compile_is_for_module(o), &out->prog);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The border between graph and loops: a graph function becomes a program. Operators and fused groups become kernels
- * with the plain loops of their compute definitions; what only gives another shape becomes a view. Nothing is shared
- * or placed here: passes on programs do that. */
+ * with the plain loops of their compute definitions; what only gives another shape becomes a view. Nothing is placed
+ * here, and no kernel shared, but for the plain loops of equal ones (lower_plain.c): passes on programs do that. */
 #include "graph/op.h"
 #include "prog/lower.h"
 #include "te/from_graph.h"
@@ -36,6 +36,31 @@ static bool joins(const graph_node *n)
     return k == inner->n_inputs;
 }
 
+uint32_t prog_least_kernels(compiler *c, const graph_module *g)
+{
+    const graph_func *f = graph_module_find(g, "main");
+    uint32_t count = 0, unused;
+    arena tmp;
+    ptr_map read;
+    arena_init(&tmp, &c->mem);
+    ptr_map_init(&read, &tmp);
+    for (uint32_t i = 0; f && i < f->results.len; i++)
+        ptr_map_set(&read, f->results.data[i], 1);
+    for (uint32_t i = f ? f->nodes.len : 0; i-- > 0;) { /* what nobody reads may be dropped */
+        graph_node *n = f->nodes.data[i];
+        bool kept = n->op->effect != EFFECT_PURE;
+        for (uint32_t k = 0; k < n->n_outputs && !kept; k++)
+            kept = ptr_map_get(&read, n->outputs[k], &unused);
+        for (uint32_t k = 0; k < n->n_inputs && kept; k++)
+            if (n->inputs[k])
+                ptr_map_set(&read, n->inputs[k], 1);
+        count += kept && strcmp(n->op->name, "constant") != 0 && !(n->op->flags & OPF_CALL && !graph_callee(n)) &&
+                 !lower_viewed(n) && !joins(n);
+    }
+    arena_free(&tmp);
+    return count;
+}
+
 /* --- steps --- */
 
 static prog_step *add_step(lowering *l, prog_step_kind kind, const graph_node *n, uint32_t most)
@@ -63,30 +88,6 @@ static bool add_view(lowering *l, graph_node *n)
     s->n_in = 1;
     s->n_args = 2;
     return true;
-}
-
-static bool has_compute(const graph_node *n)
-{
-    return strcmp(n->op->name, "constant") == 0 || (n->op->te && n->op->te->compute);
-}
-
-static bool is_known(const graph_func *f)
-{
-    bool known = true;
-    for (uint32_t i = 0; known && i < f->nodes.len; i++) {
-        const graph_func *inner = graph_callee(f->nodes.data[i]);
-        known = inner ? is_known(inner) : has_compute(f->nodes.data[i]);
-    }
-    return known;
-}
-
-/* An operator without a compute definition may still have a target that knows it: prog_schedule finds out. */
-static bool plain_loops(compiler *c, prog_kernel *k)
-{
-    if (k->func ? !is_known(k->func) : !has_compute(k->node))
-        return true;
-    return k->func ? te_lower_func(c, k->func, k->name, NULL, NULL, &k->plain)
-                   : te_lower_node(c, k->node, k->name, NULL, NULL, &k->plain);
 }
 
 /* The cells of the extents that the kernel's loops ask for, then n's operands. */
@@ -186,7 +187,7 @@ static bool add_kernel(lowering *l, graph_node *n)
     k->func = graph_callee(n);
     k->node = k->func ? NULL : n;
     k->joins = joins(n);
-    if (!lower_region(l, n, k) || !plain_loops(l->c, k))
+    if (!lower_region(l, n, k) || !lower_plain(l, k))
         return false;
     s.args = arena_array(&l->c->mem, uint32_t, most_operands(n, k));
     if (!add_operands(l, n, k, &s))

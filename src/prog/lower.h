@@ -12,6 +12,18 @@ typedef struct lower_due {
     uint32_t cell, depth;
 } lower_due;
 
+/* Kernels whose plain loops are made, by their operators. */
+typedef struct lower_made {
+    uint64_t hash;
+    const prog_kernel *kernel; /* NULL: free */
+    const tir_func *plain;     /* as it was made: the kernel's own may change */
+} lower_made;
+
+typedef struct lower_table {
+    lower_made *slots;
+    uint64_t size, n; /* size: a power of two */
+} lower_table;
+
 typedef struct lowering lowering;
 struct lowering {
     compiler *c;
@@ -25,6 +37,7 @@ struct lowering {
     uint32_t depth;
     bool unbounded; /* values may have dimensions without a bound */
     VEC(lower_due) due;
+    lower_table made;
 };
 
 /* Whether the values of l->f can be kept: tensors, with bounds, of element types that kernels have. */
@@ -54,6 +67,9 @@ bool lower_is_told(const lowering *l, const char *symbol); /* its value is made,
 void lower_expect_extent(lowering *l, uint32_t cell);
 bool lower_take_extent(lowering *l, uint32_t cell);
 void lower_clear_marks(graph_func *f); /* before a function is lowered */
+
+/* lower_plain.c: sets k->plain, when the operators have a compute definition. */
+bool lower_plain(lowering *l, prog_kernel *k);
 
 /* lower_flow.c */
 bool lower_if(lowering *l, graph_node *n);

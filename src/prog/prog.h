@@ -183,6 +183,8 @@ void prog_find_steering(compiler *c, const prog_func *f, bool *out);
  * values whose dimensions have no bound. Errors: shapes that are not known, types that kernels cannot use, operators
  * without a compute definition; `t` is who runs it, and refuses values that are too large for it. Changes the graph
  * only by copies in front of results. */
+/* Kernels that the program of g will have at least, told without making them. */
+uint32_t prog_least_kernels(compiler *c, const struct graph_module *g);
 bool prog_from_graph(compiler *c, struct graph_module *g, const struct target *t, bool unbounded, prog_module **out);
 /* Parameter `param` of f always holds the one number of t: loads of it become that number, and it goes. */
 void prog_drop_param(compiler *c, tir_func *f, uint32_t param, const tensor_data *t);

@@ -92,3 +92,29 @@ bool attr_equal(const attr *a, const attr *b)
     }
     return false;
 }
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h ^= v + 0x9E3779B97F4A7C15u + (h << 6) + (h >> 2);
+    return h * 0xFF51AFD7ED558CCDu;
+}
+
+uint64_t attr_hash(const attr *a)
+{
+    uint64_t h = mix((uint64_t)(uintptr_t)a->name, a->n);
+    switch (a->kind) {
+    case ATTR_INT: return mix(h, (uint64_t)a->u.i);
+    case ATTR_STRING: return mix(h, (uint64_t)(uintptr_t)a->u.s);
+    case ATTR_DTYPE: return mix(h, (uint64_t)a->u.dt);
+    case ATTR_TENSOR: return mix(h, tensor_hash(a->u.tensor));
+    case ATTR_FUNC: return mix(h, (uint64_t)(uintptr_t)a->u.func);
+    case ATTR_INTS:
+        for (uint32_t i = 0; i < a->n; i++)
+            h = mix(h, (uint64_t)a->u.ints[i]);
+        return h;
+    case ATTR_FLOAT:
+    case ATTR_FLOATS:
+    case ATTR_STRINGS: return h; /* rare, and equality decides */
+    }
+    return h;
+}

@@ -53,5 +53,6 @@ attr attr_floats(compiler *c, const char *name, uint32_t n, const double *v); /*
 attr attr_strings(compiler *c, const char *name, uint32_t n, const char *const *v);
 attr attr_tensor(compiler *c, const char *name, const tensor_data *t);
 attr attr_func(compiler *c, const char *name, struct graph_func *f);
+uint64_t attr_hash(const attr *a); /* of the process: equal attributes have equal ones */
 bool attr_equal(const attr *a, const attr *b); /* names included; tensors by value, functions by identity */
 #endif

@@ -84,55 +84,6 @@ package package_of(compiler *c, const codegen_unit *u, const char *prefix)
     return p;
 }
 
-/* --- static data: the workspace, the tensors of main.c --- */
-
-#define CODE_BYTES ((uint64_t)1 << 24) /* beside the data, at most */
-
-static bool is_x86(const target *t)
-{
-    return t->cc && strncmp(t->cc, "x86_64", 6) == 0;
-}
-
-/* Bytes that code of the usual model reaches: 32 bits with a sign, pages of 4 KB on AArch64. */
-static uint64_t reach(const target *t)
-{
-    bool pages = t->cc && strncmp(t->cc, "aarch64", 7) == 0;
-    return ((uint64_t)1 << (pages ? 32 : 31)) - CODE_BYTES;
-}
-
-static uint64_t static_bytes(const package *p)
-{
-    return p->pl->workspace_bytes + package_caller_bytes(p->pl->problem);
-}
-
-const char *package_target_flags(const package *p)
-{
-    const target *t = p->u->target;
-    bool medium = is_x86(t) && static_bytes(p) + p->pl->constant_bytes > reach(t);
-    return medium ? arena_printf(&p->c->mem, "%s -mcmodel=medium", t->cflags) : t->cflags;
-}
-
-/* Only x86-64 has a model for large data beside small code that all compilers know. */
-static bool check_static(const package *p)
-{
-    const target *t = p->u->target;
-    uint64_t constants = p->constants_form == CONSTANTS_BIN ? 0 : p->pl->constant_bytes;
-    if (constants > reach(t)) {
-        diag_error(&p->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                   "%llu bytes of constants are more than the code of a package reaches",
-                   (unsigned long long)constants);
-        diag_hint(&p->c->diags, "--constants bin leaves them to the program, which hands over their file's bytes");
-        return false;
-    }
-    if (is_x86(t) || static_bytes(p) + constants <= reach(t))
-        return true;
-    diag_error(&p->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-               "workspace, inputs and outputs have %llu bytes; static data of code for %s has at most %llu",
-               (unsigned long long)(static_bytes(p) + constants), t->name, (unsigned long long)reach(t));
-    diag_hint(&p->c->diags, "give smaller extents or bounds (--dim); a module allocates its memory: --emit module");
-    return false;
-}
-
 /* What code generators have written, a file for each. */
 static bool add_sources(const package *p, artifact *out)
 {
@@ -185,16 +136,21 @@ static bool write_constants(package *p, artifact *out, uint32_t first, uint32_t 
     return true;
 }
 
+bool codegen_c_holds(compiler *c, uint32_t operators)
+{
+    return operators <= UINT16_MAX || diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                                                 "the model has %u operators; a package holds 65535", operators);
+}
+
 bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
 {
     arena *a = &c->mem;
     package p = package_of(c, u, arena_printf(a, "tvmgen_%s", u->module_name));
     if (n > 1)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "a package is made for one target, not for %u", n);
-    if (u->plan->problem->ops.len > UINT16_MAX)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "the model has %u operators; a package holds 65535", u->plan->problem->ops.len);
-    if (!check_static(&p))
+    if (!codegen_c_holds(c, u->plan->problem->ops.len))
+        return false;
+    if (!package_check_static(&p))
         return false;
     const uint32_t constants = out->files.len;
     if (p.constants_form != CONSTANTS_C && !add_constants(&p, out))

@@ -58,6 +58,7 @@ typedef struct package {
 
 /* The target's flags, and the code model where static data is too large for the usual one. */
 const char *package_target_flags(const package *p);
+bool package_check_static(const package *p); /* whether code reaches all of it; else an error */
 /* A unit's names and numbers; `prefix` begins the names of its kernels. */
 package package_of(compiler *c, const codegen_unit *u, const char *prefix);
 /* Gives what the caller sees and the constants their names in C (bind.c). */

@@ -22,26 +22,6 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return h * 0xFF51AFD7ED558CCDu;
 }
 
-static uint64_t hash_attr(const attr *a)
-{
-    uint64_t h = mix((uint64_t)(uintptr_t)a->name, a->n);
-    switch (a->kind) {
-    case ATTR_INT: return mix(h, (uint64_t)a->u.i);
-    case ATTR_STRING: return mix(h, (uint64_t)(uintptr_t)a->u.s);
-    case ATTR_DTYPE: return mix(h, (uint64_t)a->u.dt);
-    case ATTR_TENSOR: return mix(h, tensor_hash(a->u.tensor));
-    case ATTR_FUNC: return mix(h, (uint64_t)(uintptr_t)a->u.func);
-    case ATTR_INTS:
-        for (uint32_t i = 0; i < a->n; i++)
-            h = mix(h, (uint64_t)a->u.ints[i]);
-        return h;
-    case ATTR_FLOAT:
-    case ATTR_FLOATS:
-    case ATTR_STRINGS: return h; /* rare, and equality decides */
-    }
-    return h;
-}
-
 /* Order of operands does not enter for commutative rows. */
 static uint64_t hash_node(const graph_node *n)
 {
@@ -52,7 +32,7 @@ static uint64_t hash_node(const graph_node *n)
     }
     h = mix(h, sum);
     for (uint32_t i = 0; i < n->n_attrs; i++)
-        h = mix(h, hash_attr(&n->attrs[i]));
+        h = mix(h, attr_hash(&n->attrs[i]));
     return h;
 }
 
