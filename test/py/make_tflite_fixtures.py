@@ -19,11 +19,11 @@ def numbers():
     c = net.tensor("int8", [1, 2, 3, 4], 2.0, 5)
     net.operator("CONV_2D", 3, [x, w, b], [c], options("Conv2D", padding=0, strideH=2, strideW=2,
                                                        fusedActivationFunction=1))
-    s = net.tensor("int8", [1, 2, 3, 4], 4.0, 0)
+    s = net.tensor("int8", [1, 2, 3, 4], 4.1, 0)
     net.operator("ADD", 2, [c, c], [s], options("Add", fusedActivationFunction=0))
-    f = net.tensor("int8", [1, 24], 4.0, 0)
+    f = net.tensor("int8", [1, 24], 4.1, 0)
     net.operator("RESHAPE", 1, [s, net.tensor("int32", [2], data=[1, -1])], [f], options("Reshape", newShape=[1, -1]))
-    k = net.tensor("int8", [2, 24], 0.125, 0, np.arange(48) - 24)
+    k = net.tensor("int8", [2, 24], 0.137, 0, np.arange(48) - 24)  # a product of scales that 32 bits do not hold
     l = net.tensor("int8", [1, 2], 0.25, 1)
     net.operator("FULLY_CONNECTED", 4, [f, k], [l], options("FullyConnected"))
     y = net.tensor("int8", [1, 2], 1 / 256, -128)

@@ -143,7 +143,7 @@ def add_product(m, rng, how, is_conv):
     ws = np.float32(rng.uniform(0.002, 0.02, n if per_channel else None))
     acc = (x.astype(np.int64) - xz) @ w.astype(np.int64).T + b
     scales = np.broadcast_to(np.asarray(ws), n)
-    reals = [float(xs) * float(s) / float(ys) if is_conv else float(np.float32(xs * s)) / float(ys) for s in scales]
+    reals = [float(xs) * float(s) / float(ys) for s in scales]
     want = np.stack([rescaled(acc[:, i], reals[i], yz, how) for i in range(n)], 1)
     product = np.float32(xs) * np.asarray(ws)
     bias = m.dequantized(b, np.broadcast_to(product, n).astype(np.float32))

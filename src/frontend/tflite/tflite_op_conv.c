@@ -90,8 +90,7 @@ static graph_value *with_bias(tflite_node *n, const layer *l, graph_value *sums)
     return bias ? tflite_binary(n, "add", sums, bias) : sums;
 }
 
-/* What the products of quantised numbers are scaled by. A fully connected layer with one scale forms the product of
- * two scales in floats of 32 bits, all others in 64. */
+/* What the products of quantised numbers are scaled by: products and quotients of scales in 64 bits. */
 static graph_value *requantised(tflite_node *n, const layer *l, graph_value *sums)
 {
     tflite_scale x, y;
@@ -100,11 +99,8 @@ static graph_value *requantised(tflite_node *n, const layer *l, graph_value *sum
         !tflite_read_scales(n, 1, l->w_axis, l->outputs, &w))
         return sums;
     double *real = arena_array(&n->c->mem, double, (size_t)w.len + 1);
-    for (uint32_t i = 0; i < w.len; i++) {
-        const float s = flat_f32(w, i), in_floats = x.scale * s;
-        const bool narrow = !l->is_conv && w.len == 1;
-        real[i] = (narrow ? (double)in_floats : (double)x.scale * (double)s) / (double)y.scale;
-    }
+    for (uint32_t i = 0; i < w.len; i++)
+        real[i] = (double)x.scale * (double)flat_f32(w, i) / (double)y.scale;
     return tflite_requantised(n, sums, w.len, real, l->is_conv ? 1 : -1, most_sum(n, l));
 }
 

@@ -149,12 +149,14 @@ bool infer_rescale(compiler *c, const graph_node *n, type *out)
     if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || !is_narrow(c, n, dt))
         return false;
     for (uint32_t i = 1; i < 3; i++) {
-        shape s = infer_in(n, i)->shape;
+        shape s = infer_in(n, i)->shape, both;
         int32_t axis = 0;
         if (shape_count(s) == 1)
             continue;
-        if (s.rank != 1)
-            return infer_error(c, n, "operand %u is neither one number nor a list", i);
+        if (s.rank > 1 && (!shape_broadcast(c, x, s, &both) || !shape_equal(both, x)))
+            return infer_no_broadcast_to(c, n, infer_in(n, i), infer_in(n, 0));
+        if (s.rank > 1)
+            continue;
         if (!infer_axis(c, n, graph_attr_int(n, "axis"), x.rank, &axis))
             return false;
         if (!dim_equal(s.dims[0], x.dims[axis]))

@@ -235,21 +235,28 @@ static graph_value *in_blocks(converter *v, const tensor_data *t, src_loc loc)
     return rewrite_constant(&v->t.r, tensor_dense(v->t.r.c, t->dt, 4, dims, out), "scale", loc);
 }
 
-/* A scale for each channel gets the layout of the sums. */
-static bool convert_requantize(converter *v, graph_node *n, bool *done)
+/* Operand i is a list of numbers for the channels. */
+static bool is_list(const graph_node *n, uint32_t i)
+{
+    return n->inputs[i] && shape_count(n->inputs[i]->type.shape) != 1;
+}
+
+/* Scales, or multipliers and shifts, for each channel get the layout of the sums: operands 1 to `lists`. */
+static bool convert_requantize(converter *v, graph_node *n, uint32_t lists, bool *done)
 {
     graph_value *x = n->inputs[0], *in[4] = {NULL};
-    const tensor_data *scale = graph_constant(n->inputs[1]);
     if (!is_packed(v, x) || n->n_inputs > 4)
         return true;
-    bool one = shape_count(n->inputs[1]->type.shape) == 1;
-    if (!one && (!scale || scale->rank != 1 || graph_attr_int(n, "axis") != 1))
-        return true;
+    for (uint32_t i = 1; i <= lists; i++) {
+        const tensor_data *scale = graph_constant(n->inputs[i]);
+        if (is_list(n, i) && (!scale || scale->rank != 1 || graph_attr_int(n, "axis") != 1))
+            return true;
+    }
     *done = true;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         in[i] = i == 0 ? twins_of(&v->t, x)->other : n->inputs[i];
-        if (i == 1 && !one)
-            in[i] = in_blocks(v, scale, n->loc);
+        if (i > 0 && i <= lists && is_list(n, i))
+            in[i] = in_blocks(v, graph_constant(n->inputs[i]), n->loc);
         else if (i > 0 && in[i])
             in[i] = twins_plain(&v->t, in[i], n->loc);
     }
@@ -385,7 +392,9 @@ static bool convert(twins *t, graph_node *n, bool *done)
     if (strcmp(op, "qnn.conv2d") == 0)
         return convert_integer_conv(v, n, done);
     if (strcmp(op, "qnn.requantize") == 0)
-        return convert_requantize(v, n, done);
+        return convert_requantize(v, n, 1, done);
+    if (strcmp(op, "qnn.rescale") == 0)
+        return convert_requantize(v, n, 2, done);
     if (strcmp(op, "qnn.avg_pool2d") == 0 || strcmp(op, "qnn.global_avg_pool2d") == 0)
         return convert_scaled_pool(v, n, done);
     if (strcmp(op, "nn.max_pool2d") == 0 || strcmp(op, "nn.avg_pool2d") == 0 || strcmp(op, "nn.lp_pool2d") == 0)

@@ -315,7 +315,6 @@ static graph_value *rescaled(converter *v, const anchor *a, const tail *t, const
     const qnn_fixed x = {.first = qnn_scale(&a->x, 0),
                          .second = a->w.scale,
                          .last = qnn_scale(&t->y, 0),
-                         .is_conv = a->is_conv,
                          .twice = strcmp(v->method, "tflite") == 0,
                          .axis = a->is_conv ? 1 : -1,
                          .most = a->most + most,

@@ -53,7 +53,7 @@ const char *qnn_method(const pass_options *o);
 typedef struct qnn_fixed {
     float first, last;         /* scales of one operand and of the result */
     const tensor_data *second; /* of the other one: one, or one for each index of the axis */
-    bool is_conv, twice;       /* is_conv: TensorFlow Lite forms the product of others with one scale in f32 */
+    bool twice;
     int64_t axis, most;        /* most: no sum is farther from 0 */
     dtype out;
 } qnn_fixed;

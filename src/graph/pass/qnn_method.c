@@ -27,8 +27,7 @@ graph_value *qnn_rescale(rewriter *r, const qnn_fixed *x, graph_value *acc, grap
     int32_t *m = arena_array(&c->mem, int32_t, (size_t)count), *s = arena_array(&c->mem, int32_t, (size_t)count);
     for (int64_t i = 0; i < count; i++) {
         float w = (float)tensor_get_f64(x->second, i);
-        double product = x->is_conv || count > 1 ? (double)x->first * (double)w : (double)(float)(x->first * w);
-        graph_fixed_scale(product / (double)x->last, &m[i], &s[i]);
+        graph_fixed_scale((double)x->first * (double)w / (double)x->last, &m[i], &s[i]);
         most = s[i] > most ? s[i] : most;
     }
     const uint32_t rank = count == 1 ? 0 : 1;
@@ -56,12 +55,6 @@ static bool read_product(const graph_value *v, float *first, const tensor_data *
     return true;
 }
 
-/* A sum of products, or of such and a bias. */
-static bool is_sum(const graph_value *v)
-{
-    return v->def && (strcmp(v->def->op->name, "add") == 0 || strncmp(v->def->op->name, "qnn.", 4) == 0);
-}
-
 /* The qnn.rescale that rounds as n, a qnn.requantize, says; NULL: its scales are not known, or not on one axis. */
 static graph_value *rescaled(rewriter *r, const graph_node *n, bool twice)
 {
@@ -69,13 +62,9 @@ static graph_value *rescaled(rewriter *r, const graph_node *n, bool twice)
     const tensor_data *second, *last = graph_constant(n->inputs[2]);
     if (!read_product(n->inputs[1], &first, &second) || second->rank > 1 || second->dt != DT_F32 || !last)
         return NULL;
-    const graph_value *acc = n->inputs[0];
-    while (rewrite_is_op(acc, "add"))
-        acc = acc->def->inputs[is_sum(acc->def->inputs[1])];
     const qnn_fixed x = {.first = first,
                          .second = second,
                          .last = (float)tensor_get_f64(last, 0),
-                         .is_conv = acc->def && strncmp(acc->def->op->name, "qnn.conv", 8) == 0,
                          .twice = twice,
                          .axis = graph_attr_int(n, "axis"),
                          .most = (int64_t)1 << 31,

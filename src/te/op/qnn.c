@@ -61,11 +61,13 @@ static tir_expr_ref requantized_wide(te_graph *g, const requantize_ctx *v, tir_e
     return qnn_scaled_real(g, x, x->type.dt == DT_I64 ? 47 : 31, quotient, known ? &k : NULL, exact);
 }
 
-static tir_expr_ref read_scale(te_graph *g, const requantize_ctx *v, const te_tensor *t, tir_expr_ref const *idx)
+/* What t, a scale or a part of it, is for element idx of x: one number, one for each index of the axis, or a tensor. */
+static tir_expr_ref read_for(te_graph *g, const te_tensor *t, const te_tensor *x, uint32_t axis,
+                             tir_expr_ref const *idx)
 {
     return te_is_one(t)   ? te_read_one(g, t)
-           : t->rank == 1 ? te_read(g, t, &idx[v->axis])
-                          : te_read_broadcast(g, t, v->x->rank, v->x->shape, idx);
+           : t->rank == 1 ? te_read(g, t, &idx[axis])
+                          : te_read_broadcast(g, t, x->rank, x->shape, idx);
 }
 
 static tir_expr_ref requantize_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -73,8 +75,8 @@ static tir_expr_ref requantize_body(te_graph *g, void *ctx, tir_expr_ref const *
     const requantize_ctx *v = ctx;
     compiler *c = g->c;
     tir_expr_ref x = te_read(g, v->x, idx), zero = te_read_one(g, v->y_zero), ys = te_read_one(g, v->y_scale);
-    tir_expr_ref xs = read_scale(g, v, v->x_scale, idx);
-    tir_expr_ref quotient = v->quotient ? read_scale(g, v, v->quotient, idx) : NULL;
+    tir_expr_ref xs = read_for(g, v->x_scale, v->x, v->axis, idx);
+    tir_expr_ref quotient = v->quotient ? read_for(g, v->quotient, v->x, v->axis, idx) : NULL;
     if (v->x_scale->dt == DT_F64)
         return qnn_saturated(g, qnn_moved(g, DT_I32, requantized_wide(g, v, x, xs, ys, quotient), zero), DT_I32,
                              v->out);
@@ -314,7 +316,7 @@ static tir_expr_ref rescale_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     const te_tensor *of[2] = {v->multiplier, v->shift};
     tir_expr_ref fixed[2];
     for (uint32_t i = 0; i < 2; i++)
-        fixed[i] = te_is_one(of[i]) ? te_read_one(g, of[i]) : te_read(g, of[i], &idx[v->axis]);
+        fixed[i] = read_for(g, of[i], v->x, v->axis, idx);
     tir_expr_ref y = qnn_scaled_fixed(g, v->twice, v->up, te_read(g, v->x, idx), fixed[0], fixed[1]);
     return qnn_saturated(g, qnn_moved(g, DT_I32, y, te_read_one(g, v->y_zero)), DT_I32, v->out);
 }
@@ -323,7 +325,7 @@ bool compute_rescale(te_graph *g, const graph_node *n, te_tensor *const *in, te_
 {
     rescale_ctx v = {.x = in[0], .multiplier = in[1], .shift = in[2], .y_zero = operand(n, in, 3)};
     int32_t axis = 0;
-    if (!(te_is_one(in[1]) && te_is_one(in[2])) &&
+    if (((in[1]->rank == 1 && !te_is_one(in[1])) || (in[2]->rank == 1 && !te_is_one(in[2]))) &&
         !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))
         return false;
     v.axis = (uint32_t)axis;
