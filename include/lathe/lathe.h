@@ -11,7 +11,8 @@
  *
  * Errors. A function that can fail returns an enum lathe_outcome, the number that the program `lathe` would exit with.
  * The context has the diagnostics of the last call: what is wrong, where, and what to do. On failure outputs are NULL,
- * and nothing is left behind: no temporary file, no half-written output, no child process.
+ * and nothing is left behind: no temporary file, no half-written output, no child process. An object that is NULL, as
+ * after a call that failed, makes the next call fail with LATHE_BAD_USAGE.
  *
  * Threads. There is no global state. Use contexts, settings and executables in one thread at a time, and as many of
  * them side by side as you like. A model does not change after lathe_read, so threads may share it. Two threads that

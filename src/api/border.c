@@ -259,3 +259,16 @@ int32_t border_call_briefly(lathe_context *x, border_work work, void *args)
     border_free_home(&h);
     return outcome;
 }
+
+static bool say_missing(lathe_context *x, home *h, void *args)
+{
+    (void)x;
+    diag_error(&h->c.diags, DIAG_USAGE, src_loc_none(), "no %s is given", (const char *)args);
+    diag_hint(&h->c.diags, "it is NULL, as after a call that failed");
+    return false;
+}
+
+int32_t border_refuse_missing(lathe_context *x, const char *what)
+{
+    return border_call_briefly(x, say_missing, (void *)(uintptr_t)what);
+}

@@ -44,6 +44,8 @@ typedef bool (*border_work)(lathe_context *x, home *h, void *args);
 int32_t border_call(lathe_context *x, home *h, border_work work, void *args);
 /* The same of an object that has no compiler context. */
 int32_t border_call_briefly(lathe_context *x, border_work work, void *args);
+/* An object that a call needs is NULL, as after a call that failed: LATHE_BAD_USAGE, and a diagnostic. */
+int32_t border_refuse_missing(lathe_context *x, const char *what);
 /* h->brief, made new; border_end_brief gives its diagnostics to x and frees it; so does the end of the call. */
 compiler *border_begin_brief(lathe_context *x, home *h);
 void border_end_brief(lathe_context *x, home *h);

@@ -139,8 +139,10 @@ static bool compile(lathe_context *x, home *h, void *args)
 int32_t lathe_compile(lathe_context *x, const lathe_model *model, const lathe_settings *settings,
                       lathe_executable **out)
 {
-    compile_args a = {model, settings, begin()};
     *out = NULL;
+    if (!model)
+        return border_refuse_missing(x, "model");
+    compile_args a = {model, settings, begin()};
     return a.made ? end(border_call(x, &a.made->at, compile, &a), a.made, out) : LATHE_BAD_ENVIRONMENT;
 }
 
@@ -175,6 +177,8 @@ static bool save(lathe_context *x, home *h, void *args)
 int32_t lathe_save(lathe_context *x, lathe_executable *executable, const char *path)
 {
     place_args a = {executable, NULL, path};
+    if (!executable)
+        return border_refuse_missing(x, "executable");
     pthread_mutex_lock(&executable->lock);
     const int32_t outcome = border_call(x, &executable->at, save, &a);
     pthread_mutex_unlock(&executable->lock);
@@ -288,6 +292,8 @@ static bool build(lathe_context *x, home *h, void *args)
 
 int32_t lathe_build(lathe_context *x, lathe_executable *executable)
 {
+    if (!executable)
+        return border_refuse_missing(x, "executable");
     pthread_mutex_lock(&executable->lock);
     const int32_t outcome = border_call(x, &executable->at, build, executable);
     pthread_mutex_unlock(&executable->lock);

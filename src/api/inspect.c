@@ -30,7 +30,7 @@ static bool inspect(lathe_context *x, home *h, void *args)
 int32_t lathe_inspect(lathe_context *x, const lathe_model *model, const lathe_settings *settings, const char **out_json)
 {
     inspect_args a = {model, settings};
-    const int32_t outcome = border_call_briefly(x, inspect, &a);
+    const int32_t outcome = model ? border_call_briefly(x, inspect, &a) : border_refuse_missing(x, "model");
     *out_json = outcome == LATHE_DONE ? x->json : NULL;
     return outcome;
 }

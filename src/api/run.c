@@ -250,6 +250,8 @@ int32_t lathe_run(lathe_context *x, lathe_executable *executable, const lathe_dl
     run_args a = {executable, inputs, outputs, n_inputs, n_outputs};
     for (uint32_t i = 0; i < n_outputs; i++)
         outputs[i] = NULL;
+    if (!executable)
+        return border_refuse_missing(x, "executable");
     pthread_mutex_lock(&executable->lock);
     const int32_t outcome = border_call(x, &executable->at, run, &a);
     pthread_mutex_unlock(&executable->lock);

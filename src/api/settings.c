@@ -83,6 +83,8 @@ static bool set(lathe_context *x, home *h, void *args)
 int32_t lathe_set(lathe_context *x, lathe_settings *settings, const char *name, const char *value)
 {
     set_args a = {settings, name, value};
+    if (!settings)
+        return border_refuse_missing(x, "settings object");
     return border_call(x, &settings->at, set, &a);
 }
 

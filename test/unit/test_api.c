@@ -294,6 +294,13 @@ static void test_save_and_load(void **state)
         assert_int_equal(system(command), 0);
     }
     lathe_executable *none;
+    const char *json;
+    expect_error(x, lathe_save(x, NULL, scratch), LATHE_BAD_USAGE, "usage", "no executable is given");
+    expect_error(x, lathe_build(x, NULL), LATHE_BAD_USAGE, "usage", "no executable is given");
+    expect_error(x, lathe_run(x, NULL, NULL, 0, NULL, 0), LATHE_BAD_USAGE, "usage", "no executable is given");
+    expect_error(x, lathe_compile(x, NULL, NULL, &none), LATHE_BAD_USAGE, "usage", "no model is given");
+    expect_error(x, lathe_inspect(x, NULL, NULL, &json), LATHE_BAD_USAGE, "usage", "no model is given");
+    expect_error(x, lathe_set(x, NULL, "target", "native"), LATHE_BAD_USAGE, "usage", "no settings object is given");
     expect_error(x, lathe_load(x, "/nonexistent", NULL, &none), LATHE_BAD_INPUT, "io", "/nonexistent");
     expect_error(x, lathe_load(x, "/etc/passwd", NULL, &none), LATHE_BAD_INPUT, "format", "/etc/passwd");
     expect_error(x, lathe_load(x, scratch, NULL, &none), LATHE_BAD_INPUT, "format", "folder");

@@ -90,7 +90,7 @@ done
 [ -e "$work/page/firmware/report.json" ]
 check "docs/c-api.md: the firmware is there" $?
 "$work/compile" README.md > "$work/out" 2>&1
-[ $? = 1 ] && grep -q '^README.md: ' "$work/out"
+[ $? = 1 ] && grep -q '^README.md:' "$work/out"
 check "it says what is wrong with a file" $?
 # shellcheck disable=SC2046
 ${CC:-cc} -std=c11 examples/compile.c -o "$work/static" $(pkg-config --cflags lathe) "$work/root/lib/liblathe.a" \
