@@ -46,7 +46,7 @@ test: ## what finds most in a quarter of an hour; prints counts
 	@bash scripts/test.sh test
 
 test-long: ## everything: new seeds, sanitizers, all processors; hours. SEED=N repeats a run
-	@sh scripts/setup.sh test
+	@sh scripts/setup.sh long
 	@bash scripts/test.sh long
 
 golden-update: ## rewrite the expected parts of test/golden

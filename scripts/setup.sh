@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings what a Debian machine lacks for one tier of work: setup.sh build|test|coverage|fmt.
+# Brings what a Debian machine lacks for one tier of work: setup.sh build|test|long|coverage|fmt.
 # Each row is a probe and the package that makes it succeed; nothing is asked of apt when all probes succeed.
 # With neither root nor sudo it prints the one command to run and fails with status 3.
 # SPDX-License-Identifier: Apache-2.0
@@ -44,6 +44,11 @@ test -e /usr/include/xnnpack.h | libxnnpack-dev
 test -e /usr/include/pthreadpool.h | libpthreadpool-dev
 command -v qemu-s390x && command -v qemu-riscv64 && command -v qemu-aarch64 | qemu-user
 ROWS
+}
+
+rows_long() {
+    rows_test
+    echo 'command -v valgrind | valgrind'
 }
 
 rows_coverage() {
@@ -102,17 +107,17 @@ make_venv() {
     cp "$list" "$venv/installed.txt"
 }
 
-# Apache TVM with its packages, about 500 MB, for the tests that exchange modules with it; they are skipped without.
-make_tvm_venv() {
-    venv=$top/build/tvm
-    list=$top/test/py/requirements_tvm.txt
+# optional_venv NAME WHAT: an environment build/NAME of requirements_NAME.txt for tests that are skipped without it.
+optional_venv() {
+    venv=$top/build/$1
+    list=$top/test/py/requirements_$1.txt
     cmp -s "$list" "$venv/installed.txt" && "$venv/bin/python" -c '' 2> /dev/null && return
-    echo "setup: making the Python environment build/tvm"
+    echo "setup: making the Python environment build/$1"
     rm -rf "$venv"
     if python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check -r "$list"; then
         cp "$list" "$venv/installed.txt"
     else
-        echo "setup: no Apache TVM for this machine: the tests that need it are skipped" >&2
+        echo "setup: no $2 for this machine: the tests that need it are skipped" >&2
     fi
 }
 
@@ -152,8 +157,8 @@ make_libffi() {
 }
 
 case "${1:-}" in
-build|test|coverage|fmt) ;;
-*) echo "usage: setup.sh build|test|coverage|fmt" >&2; exit 2 ;;
+build|test|long|coverage|fmt) ;;
+*) echo "usage: setup.sh build|test|long|coverage|fmt" >&2; exit 2 ;;
 esac
 lacking=$(missing "$1")
 [ -z "$lacking" ] || install "$lacking"
@@ -162,4 +167,5 @@ if [ -n "$lacking" ]; then
     echo "setup: still missing after installation:$lacking" >&2
     exit 3
 fi
-case $1 in test | coverage) make_venv; make_tvm_venv; make_libffi ;; esac
+case $1 in test | long | coverage) make_venv; optional_venv tvm "Apache TVM"; make_libffi ;; esac # 500 MB
+case $1 in long) optional_venv torch PyTorch ;; esac # some GB

@@ -186,6 +186,12 @@ bindings_and_layers() {
     stage bindings bash bindings/test.sh "$build" && stage "layers of bindings" bash scripts/check_layers.sh "$build"
 }
 
+architectures() {
+    local with=$build/torch/bin/python
+    "$with" -c 'import torch, transformers' || { echo "skipped: no PyTorch in $build/torch"; return 77; }
+    "$with" test/py/architectures.py --lathe "$build/lathe"
+}
+
 tsan() {
     stage "tsan build" configure_and_build "$build/tsan" clang-19 -DLATHE_SANITIZE=thread || return
     # test_fork.c starts threads in a child, which the sanitizer ends by default
@@ -225,6 +231,7 @@ stages() {
     run long "modules of TVM" bash test/stock.sh "$build"
     run long operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
     run long "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
+    run long architectures architectures
     run long operators "$python" test/py/operators.py --lathe "$build/lathe" \
         --targets interpret,x86-64-v3,qemu-m55
     run test "operators here" "$python" test/py/operators.py --lathe "$build/lathe" --targets interpret,x86-64-v3
