@@ -450,22 +450,62 @@ static bool parse_return(parser *p, uint32_t *n_leaving)
     return lexer_expect(l, "}");
 }
 
-/* From the last node all others are reached, or a match would never see them. */
-static bool check_reach(parser *p, src_loc at)
+/* What a match has seen: nodes, and values by their variables. */
+typedef struct reach {
+    bool nodes[PATTERN_MAX_NODES], vars[PATTERN_MAX_VARS];
+} reach;
+
+/* Node i and all that it needs. true: some of its values were there before. */
+static bool reach_from(const parser *p, uint32_t i, reach *r)
 {
-    bool seen[PATTERN_MAX_NODES] = {false};
-    seen[p->nodes.len - 1] = true;
-    for (uint32_t i = p->nodes.len; i-- > 0;)
-        for (uint32_t k = 0; seen[i] && k < p->nodes.data[i].n_operands; k++) {
-            uint32_t v = p->nodes.data[i].operands[k].var;
-            if (v != PATTERN_NONE && p->vars.data[v].node != PATTERN_NONE)
-                seen[p->vars.data[v].node] = true;
+    bool shares = false;
+    reach mine = {0};
+    mine.nodes[i] = true;
+    for (uint32_t n = i + 1; n-- > 0;)
+        for (uint32_t k = 0; mine.nodes[n] && k < p->nodes.data[n].n_operands; k++) {
+            const uint32_t v = p->nodes.data[n].operands[k].var;
+            if (v == PATTERN_NONE)
+                continue;
+            mine.vars[v] = true;
+            shares |= r->vars[v];
+            if (p->vars.data[v].node != PATTERN_NONE)
+                mine.nodes[p->vars.data[v].node] = true;
         }
-    for (uint32_t i = 0; i < p->nodes.len; i++)
-        if (!seen[i])
+    for (uint32_t k = 0; k < PATTERN_MAX_NODES; k++)
+        r->nodes[k] |= mine.nodes[k];
+    for (uint32_t k = 0; k < PATTERN_MAX_VARS; k++)
+        r->vars[k] |= mine.vars[k];
+    return shares;
+}
+
+/* A node that gives a result, and is there. */
+static bool is_sibling(const parser *p, uint32_t i)
+{
+    const pattern_node *n = &p->nodes.data[i];
+    bool leaves = false;
+    for (uint32_t k = 0; k < n->n_results; k++)
+        leaves |= p->vars.data[n->first_var + k].leaves;
+    return leaves && !n->optional;
+}
+
+/* From the last node and its siblings all others are reached, or a match would never see them. */
+static bool check_reach(parser *p, graph_pattern *out, src_loc at)
+{
+    reach seen = {0};
+    uint32_t *siblings = arena_array(p->mem, uint32_t, p->nodes.len);
+    (void)reach_from(p, p->nodes.len - 1, &seen);
+    for (uint32_t i = p->nodes.len; i-- > 0;) {
+        if (seen.nodes[i])
+            continue;
+        if (!is_sibling(p, i) || !reach_from(p, i, &seen))
             return diag_error(&p->c->diags, DIAG_SYNTAX, at,
-                              "the last node does not need %%%s: a match would not see it",
+                              p->nodes.data[i].optional
+                                  ? "%%%s may be missing, and the last node does not need it: make it the last one"
+                                  : "the last node does not need %%%s: a match would not see it",
                               p->vars.data[p->nodes.data[i].first_var].name);
+        siblings[out->n_siblings++] = i;
+    }
+    out->siblings = siblings;
     for (uint32_t i = 0; i < p->vars.len; i++)
         if (p->vars.data[i].node == PATTERN_NONE && !p->used[i])
             return diag_error(&p->c->diags, DIAG_SYNTAX, at, "no node takes the input %%%s", p->vars.data[i].name);
@@ -483,7 +523,7 @@ static bool parse_body(parser *p, graph_pattern *out)
             return false;
     if (p->nodes.len == 0)
         return lexer_error(l, "a pattern has a node at least");
-    if (!parse_return(p, &out->n_leaving) || !check_reach(p, at))
+    if (!parse_return(p, &out->n_leaving) || !check_reach(p, out, at))
         return false;
     if (out->is_operator && (p->nodes.len != 1 || p->nodes.data[0].optional))
         return diag_error(&p->c->diags, DIAG_SYNTAX, at, "what is taken as an operator is one node");

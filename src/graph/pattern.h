@@ -87,7 +87,10 @@ typedef struct graph_pattern {
     uint32_t n_vars;
     const pattern_node *nodes;
     uint32_t n_nodes;
-    uint32_t root; /* the last node: all others are found from it */
+    uint32_t root; /* the last node: all others are found from it, and from: */
+    const uint32_t *siblings; /* nodes that it does not need, each of which gives a result and reads, or what it needs
+                               * reads, a value of those before */
+    uint32_t n_siblings;
     const pattern_check *checks;
     uint32_t n_checks;
     const char *const *symbols; /* names of extents */
@@ -132,7 +135,17 @@ typedef struct graph_match {
     } trail[2 * PATTERN_MAX_VARS + 2 * PATTERN_MAX_NODES];
 } graph_match;
 
+/* Where siblings of the last node are looked for: the nodes of a function, whose marks are their positions, as far as
+ * PATTERN_SPAN from it. */
+#define PATTERN_SPAN 1000u
+typedef struct graph_around {
+    const graph_func *f;
+    const uint32_t *taken; /* by position; UINT32_MAX: a match may have the node */
+} graph_around;
+
 /* Whether the pattern's last node can be n. Only operators, attributes, types and named checks are asked; what else
- * must hold is the pass's business. Text of `why` is in `scratch`. */
-bool graph_pattern_match(compiler *c, arena *scratch, const graph_pattern *p, graph_node *n, graph_match *out);
+ * must hold is the pass's business. Text of `why` is in `scratch`. around: for patterns with siblings; NULL: none
+ * matches. */
+bool graph_pattern_match(compiler *c, arena *scratch, const graph_pattern *p, const graph_around *around, graph_node *n,
+                         graph_match *out);
 #endif

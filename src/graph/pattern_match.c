@@ -372,6 +372,34 @@ static bool match_root(matcher *k, graph_node *n)
     return match_value(k, n, root->operands[0].var, n->outputs[result]);
 }
 
+static bool match_siblings(matcher *k, const graph_around *around, const graph_node *root, uint32_t from);
+
+static bool match_sibling_at(matcher *k, const graph_around *around, const graph_node *root, uint32_t from, uint32_t at)
+{
+    const uint32_t mark = k->m->n_trail;
+    if (around->taken[at] == UINT32_MAX && match_node(k, k->p->siblings[from], around->f->nodes.data[at]) &&
+        match_siblings(k, around, root, from + 1))
+        return true;
+    undo(k, mark);
+    return false;
+}
+
+/* Siblings from number `from` on: each the nearest node that fits, in front of the last node first, and leaves one to
+ * those behind it. */
+static bool match_siblings(matcher *k, const graph_around *around, const graph_node *root, uint32_t from)
+{
+    const uint32_t at = root->mark, count = around ? around->f->nodes.len : 0;
+    if (from == k->p->n_siblings)
+        return true;
+    for (uint32_t d = 1; d <= PATTERN_SPAN && d <= at && count > 0; d++)
+        if (match_sibling_at(k, around, root, from, at - d))
+            return true;
+    for (uint32_t d = 1; d <= PATTERN_SPAN && at + d < count; d++)
+        if (match_sibling_at(k, around, root, from, at + d))
+            return true;
+    return refuse(k, root, "no %s beside the last node fits", k->p->nodes[k->p->siblings[from]].ops[0]->name);
+}
+
 /* An optional root is seen through; then the node below it may be the one. */
 static bool may_be_root(const graph_pattern *p, const graph_op *op)
 {
@@ -386,7 +414,8 @@ static bool may_be_root(const graph_pattern *p, const graph_op *op)
     }
 }
 
-bool graph_pattern_match(compiler *c, arena *scratch, const graph_pattern *p, graph_node *n, graph_match *out)
+bool graph_pattern_match(compiler *c, arena *scratch, const graph_pattern *p, const graph_around *around, graph_node *n,
+                         graph_match *out)
 {
     out->why = NULL;
     out->refused = NULL;
@@ -395,5 +424,5 @@ bool graph_pattern_match(compiler *c, arena *scratch, const graph_pattern *p, gr
     memset(out, 0, offsetof(graph_match, trail));
     out->pattern = p;
     matcher k = {.c = c, .scratch = scratch, .p = p, .m = out};
-    return match_root(&k, n) && out->n_matched > 0 && run_checks(&k, n);
+    return match_root(&k, n) && out->n_matched > 0 && match_siblings(&k, around, n, 0) && run_checks(&k, n);
 }

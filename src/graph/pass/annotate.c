@@ -27,7 +27,7 @@ static bool takes(compiler *c, arena *scratch, const struct offload *o, const of
         const char *own[1];
         if (!p->is_operator)
             continue;
-        if (graph_pattern_match(c, scratch, p, n, match) && graph_is_pure(n) && graph_own_symbols(n, 1, own) == 0)
+        if (graph_pattern_match(c, scratch, p, NULL, n, match) && graph_is_pure(n) && graph_own_symbols(n, 1, own) == 0)
             return true;
         if (match->why && o->log)
             offload_refuse(c, o->log, n, match->why, match->why_matched);

@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-#define FREE      UINT32_MAX
+#define FREE      UINT32_MAX /* as graph_around has it */
 #define IS_RESULT 0x80000000u /* in the mark of a value: a result of the function */
-#define MOST_SPAN 1000u       /* positions from the first to the last node of a match with several results */
+#define MOST_SPAN PATTERN_SPAN /* positions from the first to the last node of a match with several results */
 
 /* A match that holds. */
 typedef struct group {
@@ -224,7 +224,8 @@ static bool accept(composer *k, const group *g)
 /* The match at a node, if there is one that holds. */
 static bool find(composer *k, const graph_pattern *p, graph_node *n, group *g)
 {
-    if (!graph_pattern_match(k->c, &k->scratch, p, n, &k->match)) {
+    const graph_around around = {k->f, k->group_of};
+    if (!graph_pattern_match(k->c, &k->scratch, p, &around, n, &k->match)) {
         refuse_match(k, n);
         return false;
     }

@@ -79,3 +79,11 @@ pattern open.nonzero(%x) {
   %y = nonzero(%x)
   return %y
 }
+
+// Two products of one value, neither of which needs the other.
+pattern beside.products(%x, %v: constant, %w: constant) {
+  %c = nn.matmul(%x, %w)
+  %a = nn.matmul(%x, %v)
+  %b = optional nn.relu(%a)
+  return %b, %c
+}
