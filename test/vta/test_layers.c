@@ -333,7 +333,7 @@ typedef struct network_layer {
 #define ADD  TE_VTA_ADD
 static const network_layer networks[] = {
     {"resnet conv1", CONV, "height=224,in_channels=3,out_channels=64,kernel=7,stride=2,low=0"},
-    {"resnet max pool", TE_VTA_MAX_POOL, "height=112,in_channels=64,kernel=3,stride=2"},
+    {"resnet max pool", TE_VTA_MAX_POOL, "height=112,in_channels=64,kernel=3,stride=2,positive=1"},
     {"resnet18 C2", CONV, "height=56,in_channels=64,out_channels=64,low=0"},
     {"resnet18 C3", CONV, "height=56,in_channels=64,out_channels=128,stride=2,low=0"},
     {"resnet18 C4", CONV, "height=56,in_channels=64,out_channels=128,kernel=1,stride=2"},
