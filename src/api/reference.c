@@ -551,6 +551,9 @@ static bool check_format(const ask *x, const struct runtime *child, const char *
 
 bool reference_check(const ask *x, const char *known)
 {
+    if (ask_has(x, OPT_MODEL) && !(ask_has(x, OPT_AGAINST) && runtime_of(x)))
+        return ask_usage_error(x, "add --against onnxruntime, or leave it out",
+                               "--model names the file that another runtime runs, and none is compared with");
     if (!ask_has(x, OPT_AGAINST))
         return true;
     int which = ask_choice(x, OPT_AGAINST, known, "onnxruntime");

@@ -396,8 +396,9 @@ static bool count_samples(session *s)
     s->samples = 1;
     if (!ask_number(s->x, OPT_SEEDS, 1, 100000, 1, &seeds))
         return false;
-    if (s->data && ask_has(s->x, OPT_SEEDS))
-        return ask_usage_error(s->x, "leave one of them out", "--seeds is for random inputs, and --data gives them");
+    if (s->data && (ask_has(s->x, OPT_SEEDS) || ask_has(s->x, OPT_SEED)))
+        return ask_usage_error(s->x, "leave one of them out", "--%s is for random inputs, and --data gives them",
+                               ask_has(s->x, OPT_SEEDS) ? "seeds" : "seed");
     s->samples = (uint32_t)seeds;
     const char *first = s->data ? path_join(&s->x->c->mem, s->data, "test_data_set_0") : NULL;
     if (s->x->verb != VERB_VERIFY || !first || session_data_file(s, "input", 0) || !file_is_dir(first))
@@ -451,9 +452,11 @@ static bool prepare_profile(session *s, long workers)
 static bool open_rows(session *s)
 {
     const char *path = s->data;
-    if (ask_has(s->x, OPT_INPUT) || ask_has(s->x, OPT_SEEDS))
+    if (ask_has(s->x, OPT_INPUT) || ask_has(s->x, OPT_SEEDS) || ask_has(s->x, OPT_SEED))
         return ask_usage_error(s->x, "leave one of them out", "--data names samples for the model's one input: --%s "
-                               "gives others", ask_has(s->x, OPT_INPUT) ? "input" : "seeds");
+                               "gives others", ask_has(s->x, OPT_INPUT)   ? "input"
+                                               : ask_has(s->x, OPT_SEEDS) ? "seeds"
+                                                                          : "seed");
     if (!ask_has(s->x, OPT_AGAINST))
         return ask_usage_error(s->x, "give --against onnxruntime, interpreter or c, or a folder with output_N.pb",
                                "--data: '%s' has inputs alone, and nothing to compare with", path);

@@ -7,8 +7,10 @@
 The options are those of src/api/options.def; ROWS says for each one on which model its effect shows, and with what
 beside it. `compile` is run with and without it for each kind of artifact (--emit), and so are `inspect` and `schedule`:
 what is written or printed has to be another one, or the command line is refused (status 2). `run`, `verify` and `bench`
-have to refuse what `compile` refuses for the same artifact; they are given a C compiler that fails, so that nothing is
-built. An option without a row fails the test."""
+have to refuse what `compile` refuses for the same artifact; they get a C compiler that fails, so that nothing is built.
+RUN_ROWS has their other options: `run` and `verify` try them on a model, a package and a module, where the answer has
+to be another one, or a refusal. What is compiled already refuses the options of a compile. An option without a row
+fails the test."""
 import argparse
 import fnmatch
 import os
@@ -55,7 +57,7 @@ ROWS = {
     "share-kernels": [("shape", "conv", ["--target", "generic"])],
     "input-in-workspace": [(None, "conv", [])],
     "quantized-io": [(None, "quantised", [])],
-    "ram": [("8K", "quantised", CORTEX)],
+    "ram": [("5K", "quantised", CORTEX)],
     "minimize": [("ram", "quantised", CORTEX)],
     "schedules": [("@schedules", "conv", ["--target", "x86-64-v3"])],
     "report": [("@out/r.json", "conv", [])],
@@ -84,6 +86,47 @@ SILENT = {
     ("schedules", "graph"): "records of lathe tune choose forms of operators; a schedule alone says nothing there",
     ("schedules", "prog"): "as in the graph",
 }
+
+
+# The other options of `run` and `verify`: value, and what else is given for a verb and an artifact, where that is not
+# what GIVEN has.
+DATA, TWIN = ["--data", "@data"], ["--against", "interpreter"]
+GIVEN = {
+    ("run", "model"): ["--workers", "0"], ("run", "package"): [], ("run", "file"): ["--no-jit"],
+    ("verify", "model"): ["--workers", "0"] + TWIN, ("verify", "package"): DATA,
+    ("verify", "file"): ["--no-jit"] + DATA,
+}
+RUN_ROWS = {
+    "meta": ("@memory", {}),
+    "no-jit": (None, {"run/file": [], "verify/file": DATA}),
+    "keep-sources": ("@out/sources", {"run/file": [], "verify/file": DATA}),
+    "trace": (None, {}),
+    "model": ("@bound.onnx", {}),
+    "input": ("k=@number.npy", {"verify/package": DATA, "verify/file": ["--no-jit"] + DATA}),
+    "data": ("@data", {"verify/package": [], "verify/file": ["--no-jit"]}),
+    "seed": ("5", {"verify/package": DATA, "verify/file": ["--no-jit"] + DATA}),
+    "seeds": ("3", {}),
+    "output-dir": ("@out/results", {}),
+    "interpret": (None, {"run/model": [], "verify/model": DATA}),
+    "emulator": ("/no/such", {"run/model": ["--workers", "0", "--target", "generic"],
+                              "verify/model": ["--workers", "0", "--target", "generic"] + TWIN}),
+    "keep": ("@out/kept", {}),
+    "against": ("c", {"verify/model": ["--workers", "0"]}),
+    "per-node": (None, {}),
+    "rtol": ("1e-9", {"verify/model": ["--workers", "0", "--atol", "0", "--data", "@near"],
+                      "verify/package": ["--atol", "0", "--data", "@near"],
+                      "verify/file": ["--no-jit", "--atol", "0", "--data", "@near"]}),
+    "atol": ("1e-9", {"verify/model": ["--workers", "0", "--rtol", "0", "--data", "@near"],
+                      "verify/package": ["--rtol", "0", "--data", "@near"],
+                      "verify/file": ["--no-jit", "--rtol", "0", "--data", "@near"]}),
+    "json": (None, {}),
+    "cycle": (None, {}), "timeline": ("@out/t.json", {}), "profile": ("hls", {}), "bus-bits": ("64", {}),
+    "latency": ("9", {}),
+    "key": ("board", {}), "token-file": ("@memory", {}),
+    "remote": ("127.0.0.1:1", {}), "tracker": ("127.0.0.1:1", {}),
+}
+# Options of a compile that are for a run, too.
+OF_RUNS = ("workers", "dim", "emit", "json")
 
 
 def table():
@@ -185,6 +228,51 @@ class Bench:
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
+    def write_run(self):
+        """A package and a module of the model `bound`, inputs and outputs of it, and outputs that are a little off."""
+        place, model = self.folder, os.path.join(self.folder, "bound.onnx")
+        for more in (["--workers", "0", "-o", place + "/package"],
+                     ["--emit", "module", "--with-interpreter", "--widths", "16", "-o", place + "/module"]):
+            subprocess.run([self.args.lathe, "compile", model, "-q"] + more, check=True)
+        x, k = np.arange(4, dtype=np.float32), np.float32(0.5)
+        np.save(os.path.join(place, "number.npy"), np.float32(7))
+        for name, y in (("data", x + k), ("near", x + k + np.float32(1e-6))):
+            os.mkdir(os.path.join(place, name))
+            for what, value in (("input_0", x), ("input_1", k), ("output_0", y)):
+                with open(os.path.join(place, name, what + ".pb"), "wb") as f:
+                    f.write(numpy_helper.from_array(np.asarray(value), what).SerializeToString())
+
+    def run_on(self, verb, artifact, extra):
+        """Like run, of a package, a module or a model, by a compiler that takes a moment."""
+        place = tempfile.mkdtemp(dir=self.folder)
+        try:
+            file = os.path.join(self.folder, {"model": "bound.onnx", "file": "module"}.get(artifact, artifact))
+            words = [w.replace("@out", place).replace("@", self.folder + "/") for w in extra]
+            done = subprocess.run([self.args.lathe, verb, file] + words, capture_output=True, text=True,
+                                  errors="replace", timeout=TIME_LIMIT,
+                                  env=dict(os.environ, CC="cc" if artifact == "file" else "tcc", CFLAGS="",
+                                           XDG_CACHE_HOME=self.folder + "/cache"))
+            written = sorted(os.path.relpath(os.path.join(root, name), place)
+                             for root, _, files in os.walk(place) for name in files)
+            return done.returncode, done.stdout.replace(place, ""), written, done.stderr.replace(place, "")
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def effect_on_run(self, verb, option, artifact):
+        """None: it has an effect, or is refused; else what is wrong."""
+        if option not in RUN_ROWS: # it steers a compile: what is compiled already refuses it
+            value, _, _ = ROWS[option][0]
+            given = ["--" + option] + ([value] if value is not None else [])
+            status, _, _, said = self.run_on(verb, artifact, GIVEN.get((verb, artifact), []) + given)
+            return None if status == 2 and "error:" in said else f"it is not refused: status {status}"
+        value, others = RUN_ROWS[option]
+        extra = others.get(f"{verb}/{artifact}", GIVEN[verb, artifact])
+        given = ["--" + option] + ([value] if value is not None else [])
+        with_it, without = self.run_on(verb, artifact, extra + given), self.run_on(verb, artifact, extra)
+        if with_it[0] == 2:
+            return None if "error:" in with_it[3] else "refused without a message"
+        return None if with_it != without else "no effect, and no message"
+
     def write_schedules(self):
         """What the rules choose for a kernel, but for its last primitive."""
         said = self.run("schedule", "conv", ["--target", "x86-64-v3"])[1][0]
@@ -235,18 +323,24 @@ def main():
         write_models(folder)
         bench = Bench(args, folder)
         bench.write_schedules()
+        bench.write_run()
         cases = [("compile", e, o) for e in EMIT for o in has["compile"]]
         cases += [(v, e, o) for v in RUNS for e in EMIT[:2] for o in has[v]
                   if o in has["compile"] and o != "json"]  # of these verbs it is how they answer
         cases += [(v, "", o) for v in ("inspect", "schedule") for o in has[v]]
+        cases += [(v, a, o) for v in RUNS for a in ("package", "file") for o in has[v]
+                  if o in has["compile"] and o not in OF_RUNS]
+        cases += [(v, a, o) for v in RUNS[:2] for a in ("model", "package", "file") for o in has[v]
+                  if o not in has["compile"] or o == "json"]
         cases = [c for c in cases if fnmatch.fnmatch("/".join(c), args.filter) and c[2] not in ELSEWHERE
                  and (c[2], c[1]) not in SILENT]
-        unknown = sorted({o for _, _, o in cases if o not in ROWS})
+        unknown = sorted({o for _, _, o in cases if o not in ROWS and o not in RUN_ROWS})
         for option in unknown:
             print(f"FAILED {option}: it has no row in test/py/options.py")
-        cases = [c for c in cases if c[2] in ROWS]
+        cases = [c for c in cases if c[2] not in unknown]
         with ThreadPoolExecutor(args.jobs) as pool:
-            found = list(pool.map(lambda c: bench.effect(c[0], c[2], c[1]), cases))
+            found = list(pool.map(lambda c: (bench.effect_on_run if c[1] in ("model", "package", "file") else
+                                             bench.effect)(c[0], c[2], c[1]), cases))
     for case, why in zip(cases, found):
         if why:
             print(f"FAILED {'/'.join(case)}: {why}")
