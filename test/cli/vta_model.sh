@@ -203,6 +203,8 @@ int main(int argc, char **argv)
 C
 cc=${CC:-cc} libraries=$(cd "$(dirname "$lathe")" && pwd)/runtime
 flags=-std=c11
+# Where a build has only the archives, the linker would take those, and lack what they need.
+check "the shared libraries are built" cmake --build "$(dirname "$libraries")" --target lathe_vm_shared vta_shared
 nm -D "$libraries/vta/libvta.so" | grep -q __asan_init && flags="$flags -fsanitize=address,undefined"
 check "a program with a device of its own builds" "$cc" $flags -I"$top/runtime/vm" -I"$top/runtime/vta" \
     -I"$top/include/abi" own.c -L"$libraries/vm" -L"$libraries/vta" -llathe_vm -lvta -o own
