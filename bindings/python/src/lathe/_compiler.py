@@ -209,7 +209,12 @@ def _tensor_in(value: typing.Any, want: Tensor) -> typing.Any:
 
 
 def _tensor_out(tensor: typing.Any) -> typing.Any:
-    return np.from_dlpack(tensor)
+    """A numpy array, or the tensor of tvm-ffi where numpy lacks the type (bfloat16)."""
+    try:
+        array = np.from_dlpack(tensor)
+    except (RuntimeError, TypeError, BufferError):
+        return tensor
+    return array if array.flags.writeable else array.copy()  # before numpy 2.1 it is not, whosever it is
 
 
 # --- executables ---
@@ -219,7 +224,7 @@ class Executable:
     """A compiled model: call it, save it, look at its report.
 
     ``m(x)`` and ``m(name=x)`` return one numpy array where the model has one output, else a tuple. ``m.run(...)``
-    returns a dict by name. ``inputs`` and ``outputs`` are of type ``Tensor``.
+    returns a dict by name. An output of bfloat16, which numpy lacks, is a tensor of tvm-ffi, for ``from_dlpack``. ``inputs`` and ``outputs`` are of type ``Tensor``.
     """
 
     kind: str  #: ``package`` or ``module``
