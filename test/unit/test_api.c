@@ -482,7 +482,8 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
 {
     if (allowed == 0)
         return NULL;
-    allowed -= allowed > 0;
+    if (allowed > 0) /* threads only read it */
+        allowed--;
     return __real_aligned_alloc(align, size);
 }
 

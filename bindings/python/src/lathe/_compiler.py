@@ -224,7 +224,8 @@ class Executable:
     """A compiled model: call it, save it, look at its report.
 
     ``m(x)`` and ``m(name=x)`` return one numpy array where the model has one output, else a tuple. ``m.run(...)``
-    returns a dict by name. An output of bfloat16, which numpy lacks, is a tensor of tvm-ffi, for ``from_dlpack``. ``inputs`` and ``outputs`` are of type ``Tensor``.
+    returns a dict by name. An output of bfloat16, which numpy lacks, is a tensor of tvm-ffi, for ``from_dlpack``.
+    ``inputs`` and ``outputs`` are of type ``Tensor``.
     """
 
     kind: str  #: ``package`` or ``module``
