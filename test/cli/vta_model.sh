@@ -77,11 +77,11 @@ check "a slower memory takes longer" test "$(awk -F'|' '/^. the model/ { print $
 expect_error 2 'bus-bits' vta model "$net" --offload vta --cycle --bus-bits 3
 expect_error 2 'are for the cycle model' vta model "$net" --offload vta --latency 90
 
-# --- blocks of channels and rows that are both odd: two virtual threads share most of the blocks
+# --- blocks of channels and rows that neither 2 nor 3, 5 or 7 divides: two virtual threads share most of the blocks
 cat > odd.txt << END
-func @main(%x: i8[1, 32, 7, 7]) {
-  %k = constant i8[112, 32, 3, 3] dense [$(numbers $((112 * 32 * 9)) 61)]
-  %b = constant i32[112, 1, 1] dense [$(numbers 112 61)]
+func @main(%x: i8[1, 32, 11, 11]) {
+  %k = constant i8[176, 32, 3, 3] dense [$(numbers $((176 * 32 * 9)) 61)]
+  %b = constant i32[176, 1, 1] dense [$(numbers 176 61)]
   %1 = constant f32[] dense [0.00390625]
   %2 = constant f32[] dense [1.0]
   %v = qnn.conv2d(%x, %k) {pads = [1, 1, 1, 1]}
