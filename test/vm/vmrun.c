@@ -220,17 +220,17 @@ static bool parse_owned(const char *s, bool zero, struct given *g)
 
 static bool parse_tuple(char *s, struct given *g)
 {
+    struct given parts[MOST_ARGS]; /* a borrowed tensor lies in one */
     lathe_value elements[MOST_ARGS];
     lathe_error e = {0};
     size_t n = 0;
     s[strlen(s) - 1] = 0;
     for (char *word = strtok(s, "|"); word && n < MOST_ARGS; word = strtok(NULL, "|"), n++) {
-        struct given one;
-        if (!parse_argument(word, &one))
+        if (!parse_argument(word, &parts[n]))
             return false;
-        elements[n] = one.value;
-        if (one.value.type != LATHE_DLTENSOR)
-            free(one.data);
+        elements[n] = parts[n].value;
+        if (elements[n].type != LATHE_DLTENSOR)
+            free(parts[n].data);
     }
     *g = (struct given){0};
     if (lathe_array_new(elements, n, &g->value, &e) != LATHE_OK)
