@@ -441,6 +441,9 @@ static bool read_max_pool(reader *r, graph_node *n)
     l->data[0] = n->inputs[0];
     if (!read_pool_window(r, n) || !cover_windows(r, n->inputs[0], n->outputs[0]))
         return false;
+    for (uint32_t i = 0; i < 2; i++) /* the CPU has the least number there, the device zero */
+        if (l->pads[i] >= l->kernel[i] || l->pads[2 + i] >= l->kernel[i])
+            return no(r, "its padding is as large as its window, so a window may read nothing else");
     l->wants_positive = is_padded(l);
     return !l->wants_positive || r->inside || vta_layer_is_positive(l->data[0], NULL) ||
            no(r, "its padding is less than any number, and the device pads with zeros");
