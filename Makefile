@@ -25,8 +25,9 @@ build: ## build/lathe, liblathe, libvta, liblathe_vm and build/exec.out (the def
 install: build ## lathe, liblathe, libvta, liblathe_vm, liblathe_loops and their headers under PREFIX (/usr/local); DESTDIR for packages
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
-uninstall: ## remove what the last `make install` wrote
-	@cmake -DMANIFEST=$(BUILD)/install_manifest.txt -DDESTDIR=$(DESTDIR) -P cmake/uninstall.cmake
+uninstall: ## remove what the last `make install` wrote; with PREFIX, only if that was there
+	@cmake -DMANIFEST=$(BUILD)/install_manifest.txt -DDESTDIR=$(DESTDIR) \
+		-DPREFIX=$(if $(filter command environment,$(origin PREFIX)),$(abspath $(PREFIX))) -P cmake/uninstall.cmake
 
 wheel: build ## build/wheel/lathe_compiler-*.whl: the Python package lathe with the compiler in it, for Python 3.9 and later
 	@bash bindings/wheel.sh $(BUILD)

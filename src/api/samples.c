@@ -87,12 +87,14 @@ static bool load(samples *s, const char *path, const run_tensor *like)
         bool fits = rank == like->rank && rank > 0 && dims[0] % (like->dims[0] > 0 ? like->dims[0] : 1) == 0;
         for (uint32_t i = 1; fits && i < rank; i++)
             fits = dims[i] == like->dims[i];
-        if (rank > 0 && !fits)
-            return diag_error(&c->diags, DIAG_DATA, src_loc_none(),
-                              "'%s': its shape, %s, is not that of input '%s', %s, with any multiple of %lld samples "
-                              "on the first axis", path, tensor_file_dims(&c->mem, rank, dims), like->name,
-                              tensor_file_dims(&c->mem, like->rank, like->dims),
-                              (long long)(like->rank ? like->dims[0] : 1));
+        if (rank > 0 && !fits) {
+            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has the shape %s; input '%s' is %s", path,
+                       tensor_file_dims(&c->mem, rank, dims), like->name,
+                       tensor_file_dims(&c->mem, like->rank, like->dims));
+            diag_hint(&c->diags, "the first axis may be any multiple of %lld, the others are as they are",
+                      (long long)(like->rank ? like->dims[0] : 1));
+            return false;
+        }
         if (rank > 0)
             t->dims[0] = dims[0];
     } else if (c->diags.errors != errors) {

@@ -267,7 +267,7 @@ expect_error 2 'is unknown|takes' quantize "$model" --data train.npy --method ma
 expect_error 2 'above 50' quantize "$model" --data train.npy --percentile 5 -o out.onnx
 expect_error 1 'there is no file' quantize "$model" --data nothing.npy -o out.onnx
 expect_error 1 'neither .npy files nor folders' quantize "$model" --data empty -o out.onnx
-expect_error 1 "its shape, \[3, 1, 8, 9\], is not that of input 'image', \[1, 1, 8, 8\]" quantize "$model" --data wrong.npy -o out.onnx
+expect_error 1 "has the shape \[3, 1, 8, 9\]; input 'image' is \[1, 1, 8, 8\]" quantize "$model" --data wrong.npy -o out.onnx
 expect_error 1 'infinite or no number' quantize "$model" --data nan.npy -o out.onnx
 expect_error 1 'fewer than samples' quantize "$model" --data test.npy --labels few.npy -o out.onnx
 expect_error 1 'labels are integers' quantize "$model" --data test.npy --labels real.npy -o out.onnx

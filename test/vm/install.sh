@@ -248,6 +248,9 @@ check "Python loads both libraries" $?
 
 # --- and away again
 mkdir -p "$work/stage/opt" && mv "$work/root" "$work/stage/opt/lathe" && echo mine > "$work/stage/opt/lathe/lib/mine"
+env -u MAKEFLAGS -u MAKELEVEL make uninstall BUILD="$LATHE_BUILD" PREFIX=/opt/other DESTDIR="$work/stage" > "$work/out" 2>&1
+[ $? != 0 ] && grep -q 'not below /opt/other' "$work/out" && [ -e "$work/stage/opt/lathe/bin/lathe" ]
+check "make uninstall PREFIX of another place is refused" $?
 make_here uninstall
 check "make uninstall" $?
 (cd "$work/stage" && find . -type f -o -type l -o -name lathe -path './opt/lathe/*') > "$work/out"
