@@ -77,8 +77,11 @@ static uint64_t hash_node(uint64_t h, const graph_node *n)
 static uint64_t hash_of(const prog_kernel *k)
 {
     uint64_t h = 0;
-    if (k->node)
+    if (k->node) {
+        for (uint32_t i = 0; i < k->node->n_inputs; i++) /* same_call tells constants apart */
+            h = graph_constant(k->node->inputs[i]) ? mix(h, (uint64_t)(uintptr_t)k->node->inputs[i]) : mix(h, i);
         return hash_node(h, k->node);
+    }
     for (uint32_t i = 0; i < k->func->nodes.len; i++)
         h = hash_node(h, k->func->nodes.data[i]);
     return h;
