@@ -170,8 +170,9 @@ static bool strided_axis(tflite_node *n, int64_t extent, int64_t step, bool open
     int64_t b = *begin < 0 ? *begin + extent : *begin, e = *end < 0 ? *end + extent : *end;
     b = open_begin ? (step > 0 ? low : high) : b < low ? low : b > high ? high : b;
     e = open_end ? (step > 0 ? high : low) : e < low ? low : e > high ? high : e;
-    *begin = b;
-    *end = e == -1 ? INT64_MIN : e; /* -1 would count from the end */
+    const bool nothing = b == -1; /* backwards from before the first one */
+    *begin = nothing ? 0 : b;
+    *end = nothing ? 0 : e == -1 ? INT64_MIN : e; /* -1 would count from the end */
     return true;
 }
 
