@@ -79,7 +79,8 @@ static uint64_t hash_of(const prog_kernel *k)
     uint64_t h = 0;
     if (k->node) {
         for (uint32_t i = 0; i < k->node->n_inputs; i++) /* same_call tells constants apart */
-            h = graph_constant(k->node->inputs[i]) ? mix(h, (uint64_t)(uintptr_t)k->node->inputs[i]) : mix(h, i);
+            h = graph_constant(k->node->inputs[i]) ? mix(h, (uint64_t)(uintptr_t)k->node->inputs[i])
+                                                   : mix(h, first_like(k->node, i));
         return hash_node(h, k->node);
     }
     for (uint32_t i = 0; i < k->func->nodes.len; i++)
