@@ -240,7 +240,7 @@ stages() {
     run long instructions "$python" test/py/instructions.py --lathe "$build/lathe"
     run long convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     run long "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
-    run test attention "$python" test/py/attention.py --lathe "$build/lathe"
+    run long attention "$python" test/py/attention.py --lathe "$build/lathe"
     run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
     run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
     run test options "$python" test/py/options.py --lathe "$build/lathe" -j "$jobs"
@@ -273,8 +273,8 @@ stages() {
         --target generic --cc "cc -O0" --filter-models int8
     run long "TensorFlow Lite models by chance" "$python" test/py/tflite_models.py --lathe "$build/lathe" --count 200 \
         --runs 1000 --network-runs 5 --seed "$chance"
-    run test "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --count 60
-    run long "more networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --first 60
+    run test "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --count 30
+    run long "more networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --first 30
     run long "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package --module
     run long "unbounded modules" "$python" test/py/modules.py --lathe "$build/lathe" -j "$jobs"
     run long branches "$python" test/py/branches.py --lathe "$build/lathe" -j "$jobs"

@@ -315,7 +315,7 @@ static tally random_layers(int count, uint32_t seed)
 static void layers_by_chance(void **state)
 {
     (void)state;
-    const int count = (int)seeds(100, 400, 4000);
+    const int count = (int)seeds(100, 200, 4000);
     tally t = random_layers(count, 1);
     assert_true(t.lowered > count / 2 && t.computed > count / 4);
 }
