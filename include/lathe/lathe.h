@@ -69,7 +69,7 @@ void lathe_on_diagnostic(lathe_context *context, lathe_diagnostic_fn fn, void *u
 
 /* Is told what is done, and asked often whether to go on: not 0 ends the work, and the call returns LATHE_CANCELLED.
  * share: the part of this stage that is done, from 0 to 1; below 0: not known. Both functions run in the thread that
- * made the call, and must not use the context. */
+ * made the call. They must not use the context, nor the model or executable that the call works on. */
 typedef int (*lathe_progress_fn)(void *user, const char *stage, double share);
 void lathe_on_progress(lathe_context *context, lathe_progress_fn fn, void *user);
 

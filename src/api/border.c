@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of the library. This is the one place where setjmp is used: node-sized requests to arenas cannot fail for their
- * callers, and a library may not end the program that it is in. All that a call holds is known to its compiler contexts
- * (memory, files that were read, temporary files, children), so it can be given back from here. */
+ * callers, and a library may not end the program that it is in. What a call holds is known to its compiler contexts
+ * (memory, files that were read, temporary files, children), so it can be given back from here; only a folder that is
+ * being listed when memory lacks stays open. */
 #define _GNU_SOURCE /* uselocale */
 #include "api/border.h"
 

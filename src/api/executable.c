@@ -4,6 +4,7 @@
 
 #include "driver/format.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,9 +198,8 @@ static bool load(lathe_context *x, home *h, void *args)
     if (!settings_ask(c, a->settings, VERB_RUN, &q) || !ask_workers(&q, &workers))
         return false;
     const ask_option early = ask_find_early(&q, 0);
-    char *real = realpath(a->path, NULL); /* whoever runs it may be elsewhere by then */
-    e->place = arena_strdup(&c->mem, real ? real : a->path);
-    free(real);
+    char *real = arena_alloc(&c->mem, PATH_MAX, 1); /* whoever runs it may be elsewhere by then */
+    e->place = realpath(a->path, real) ? real : arena_strdup(&c->mem, a->path);
     e->workers = workers;
     e->options = (run_module_options){.workers = workers < 0 ? 0 : workers == 0 ? 1 : (uint32_t)workers,
                                       .no_jit = ask_has(&q, OPT_NO_JIT),

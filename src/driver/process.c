@@ -65,8 +65,8 @@ static int weight(const char *line)
 /* The line that says most about a failure: the first of its kind, or the last one when there is nothing but talk. */
 static const char *telling_line(compiler *c, const char *path)
 {
-    FILE *f = fopen(path, "r");
     char *best = arena_alloc(&c->mem, 400, 1), line[400];
+    FILE *f = fopen(path, "r");
     int most = 0;
     bool begins = true; /* else the rest of a line that is longer than any message */
     snprintf(best, 400, "it said nothing");
