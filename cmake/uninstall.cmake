@@ -1,7 +1,7 @@
 # Removes what the last `make install` wrote, by its list:
 #     cmake -DMANIFEST=FILE [-DDESTDIR=DIR] [-DPREFIX=DIR] -P uninstall.cmake
-# With PREFIX nothing is removed when that install was to another place. A folder that this leaves empty goes as well, if
-# it is one of Lathe's own.
+# With PREFIX nothing is removed when that install was to another place. A folder that this leaves empty goes as well,
+# if it is one of Lathe's own.
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.22)
 
