@@ -64,16 +64,6 @@ const lathe_diagnostic *lathe_diagnostic_at(const lathe_context *x, uint32_t ind
 
 /* --- diagnostics --- */
 
-static const char *code_name(diag_code code)
-{
-    static const char *const names[] = {
-#define X(id, name, status) name,
-        DIAG_CODES(X)
-#undef X
-    };
-    return names[code];
-}
-
 /* One of the caller's, in its memory. */
 static void add_diag(lathe_context *x, const diag *d)
 {
@@ -84,10 +74,12 @@ static void add_diag(lathe_context *x, const diag *d)
                                          .severity = d->level == DIAG_ERROR     ? LATHE_ERROR
                                                      : d->level == DIAG_WARNING ? LATHE_WARNING
                                                                                 : LATHE_NOTE,
-                                         .code = code_name(d->code),
+                                         .code = diag_code_name(d->code),
                                          .where = where && *where ? where : NULL,
                                          .text = arena_strdup(&x->mem, d->text),
                                          .hint = d->hint ? arena_strdup(&x->mem, d->hint) : NULL};
+    if (d->level == DIAG_ERROR && x->outcome == LATHE_DONE)
+        x->outcome = diag_code_status(d->code);
 }
 
 static void take_diags(lathe_context *x, compiler *c)
@@ -99,26 +91,6 @@ static void take_diags(lathe_context *x, compiler *c)
     diags_init(&c->diags, &c->mem);
 }
 
-static int32_t outcome_of(const lathe_context *x)
-{
-    static const struct {
-        const char *name;
-        int32_t status;
-    } codes[] = {
-#define X(id, name, status) {name, status},
-        DIAG_CODES(X)
-#undef X
-    };
-    const lathe_diagnostic *first = NULL;
-    for (uint32_t i = 0; i < x->n && !first; i++)
-        if (x->list[i].severity == LATHE_ERROR)
-            first = &x->list[i];
-    for (size_t i = 0; first && i < sizeof codes / sizeof *codes; i++)
-        if (strcmp(codes[i].name, first->code) == 0)
-            return codes[i].status;
-    return LATHE_DONE;
-}
-
 static void forget(lathe_context *x)
 {
     arena_free(&x->mem);
@@ -126,8 +98,8 @@ static void forget(lathe_context *x)
     x->n = x->cap = 0;
     x->json = NULL;
     x->errors = false;
+    x->outcome = LATHE_DONE;
 }
-
 
 /* Without memory to say it in: the one list that needs none. */
 static int32_t refuse(lathe_context *x, const char *hint)
@@ -229,7 +201,7 @@ static int32_t call(lathe_context *x, home *h, border_work work, void *args)
     const bool whole = work_within(x, h, work, args);
     x->edge.back = h->edge.back = NULL;
     if (whole)
-        return outcome_of(x);
+        return x->outcome;
     free_brief(h);
     if (h->ready)
         temps_clear(&h->c.temps);

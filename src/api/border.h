@@ -31,7 +31,8 @@ struct lathe_context {
     lathe_diagnostic *list;
     uint32_t n, cap;
     const char *json; /* NULL: the call has none */
-    bool errors;
+    bool errors;     /* there were some, if only in number: where memory lacks, none is kept */
+    int32_t outcome; /* of the first error in the list; LATHE_DONE: it has none */
     lathe_diagnostic_fn tell;
     lathe_progress_fn progress;
     void *tell_user, *progress_user;

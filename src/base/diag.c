@@ -151,11 +151,21 @@ void diags_pass_warnings(diags *to, const diags *from)
     }
 }
 
+const char *diag_code_name(diag_code code)
+{
+    return code_table[code].name;
+}
+
+int diag_code_status(diag_code code)
+{
+    return code_table[code].status;
+}
+
 int diags_exit_status(const diags *d)
 {
     for (const diag *n = d->first; n; n = n->next)
         if (n->level == DIAG_ERROR)
-            return code_table[n->code].status;
+            return diag_code_status(n->code);
     return d->errors ? 1 : 0;
 }
 

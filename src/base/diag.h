@@ -83,6 +83,8 @@ void diags_reset(diags *d, diags_mark mark);
 bool diags_pass_on(diags *to, const diags *from);
 void diags_pass_warnings(diags *to, const diags *from); /* all of them */
 const char *diags_first_error(const diags *d); /* its text; "": there is none, or it was not kept */
+const char *diag_code_name(diag_code code);
+int diag_code_status(diag_code code); /* the exit status */
 int diags_exit_status(const diags *d); /* of the first error; 0 without errors */
 /* "error: model.onnx: node 3 'conv1' (Conv): text [type]\n  hint: ...", one diagnostic a line; the string is in `a`. */
 char *diags_print(const diags *d, arena *a);
