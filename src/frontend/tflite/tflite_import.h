@@ -109,7 +109,7 @@ graph_value *tflite_image(tflite_node *n, uint32_t i); /* of four dimensions, it
 bool tflite_is_image(tflite_node *n, uint32_t i);      /* it is there in that form, and not in the other */
 const tensor_data *tflite_constant(tflite_node *n, uint32_t i); /* NULL: no constant */
 bool tflite_is_int(tflite_node *n, uint32_t i);        /* of 8 or 16 bits: quantised */
-/* Constant integers of an operand, TYPE_MAX_RANK at most; fails the node. */
+/* Constant integers of an operand, 2 * TYPE_MAX_RANK at most, which out has room for; fails the node. */
 bool tflite_ints(tflite_node *n, uint32_t i, const char *what, int64_t *out, uint32_t *out_n);
 bool tflite_axis(tflite_node *n, int64_t axis, int32_t rank, int64_t *out); /* negative ones count from the end */
 int64_t tflite_image_axis(int64_t axis); /* the place of a plain axis in the other form */

@@ -27,7 +27,6 @@ static bool wanted_shape(tflite_node *n, int64_t *dims, uint32_t *rank)
     return shape_get(y->type.shape, dims);
 }
 
-/* Where one of the data's first extents is open, a result that has 1 in its place has it too. */
 bool tflite_op_reshape(tflite_node *n)
 {
     int64_t dims[TYPE_MAX_RANK * 2], count = 1, whole;

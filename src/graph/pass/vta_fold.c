@@ -136,7 +136,7 @@ static void fold_conv(folding *f, graph_node *n, int what)
 
 /* --- the walk --- */
 
-/* Marks a convolution whose image the CPU makes, and which VTA takes: its sums are read by what requantises them. */
+/* Whether VTA takes the convolution that `result` is requantised from, while the CPU makes its image. Fills f. */
 static bool read_conv(folding *f, graph_value *result)
 {
     vta_layer image;
