@@ -46,7 +46,7 @@ test: ## what finds most in a quarter of an hour; prints counts
 	@sh scripts/setup.sh test
 	@bash scripts/test.sh test
 
-test-long: ## everything: new seeds, sanitizers, all processors; hours. SEED=N repeats a run
+test-long: ## everything: new seeds, sanitizers, all processors; hours. SEED=N repeats a run, ONLY='tsan*' picks stages
 	@sh scripts/setup.sh long
 	@bash scripts/test.sh long
 
