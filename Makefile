@@ -9,7 +9,7 @@ COMPILER := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=$(COMPILER)
 export BUILD JOBS
 
-.PHONY: help build install uninstall wheel demo demo-vta check test test-long golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers fmt clean
+.PHONY: help build install uninstall wheel demo demo-vta check test test-long golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers docs fmt clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
@@ -78,7 +78,7 @@ fuzz-long: ## ten minutes for each reader and for mutated models (SECONDS_PER_TA
 	@sh scripts/setup.sh test
 	@SECONDS_PER_TARGET=$(or $(SECONDS_PER_TARGET),600) bash scripts/test.sh fuzz-long
 
-coverage: ## lines of src, tools and runtime that the tests run; ARGS=--write updates docs/testing.md
+coverage: ## lines of src, tools and runtime that the tests run; ARGS=--write updates docs/notes/testing.md
 	@sh scripts/setup.sh coverage
 	@bash scripts/coverage.sh $(ARGS)
 
@@ -94,6 +94,12 @@ layers: build ## folder law, circles of files, globals, allocators
 
 headers: ## every header compiles alone as C11 and as C++17
 	@bash scripts/check_headers.sh
+
+docs: ## the documentation as a site, build/site/index.html
+	@sh scripts/setup.sh docs
+	@rm -rf $(BUILD)/doxygen
+	@NO_MKDOCS_2_WARNING=1 $(BUILD)/docs-venv/bin/mkdocs build --quiet
+	@echo "built: $(BUILD)/site/index.html"
 
 fmt: ## clang-format over the C sources
 	@sh scripts/setup.sh fmt

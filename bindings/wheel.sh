@@ -2,7 +2,7 @@
 # The wheel of the Python packages: wheel.sh [BUILD [test|long]]. Takes the libraries and the program of BUILD, gives
 # BUILD/wheel/lathe_compiler-*.whl, which auditwheel has filled with the libraries that it needs and has given the tag
 # of the oldest systems that it runs on.
-#   test: the wheel is installed into a fresh environment, where the Python blocks of docs/python.md run
+#   test: the wheel is installed into a fresh environment, where the Python blocks of docs/reference/python.md run
 #   long: also its tests and a check of its types, on every Python from 3.9 that is there, and the official ONNX cases
 #         through onnx.backend
 # SPDX-License-Identifier: Apache-2.0
@@ -77,7 +77,7 @@ all_pythons() {
         python=$(command -v "python$version") && "$python" -c 'import venv' 2> "$work/log" || continue
         check "Python $version environment" environment "$python" numpy "$(grep '^onnx=' test/py/requirements.txt)" pytest mypy
         python_tests
-        check "Python $version page" page docs/python.md
+        check "Python $version page" page docs/reference/python.md
     done
     check "types" sh -c "cd bindings/python/src && $work/venv/bin/mypy --strict -p lathe"
 }
@@ -89,7 +89,7 @@ if [ "$what" = long ]; then
     check "official cases" "$work/venv/bin/python" test/py/onnx_backend.py --result "$work/cases"
 else
     check "environment" environment python3
-    check "page" page docs/python.md
+    check "page" page docs/reference/python.md
 fi
 check "program" program
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Line coverage of src, tools and runtime by what `make check` runs, the runtime's tests and compiles of the official ONNX
 # cases: coverage.sh [--write]. A table by folder, the files that are covered least, and build/coverage/lines.html with every
-# line; --write puts the table into docs/testing.md. What runs in generated packages is not seen: they are built without.
+# line; --write puts the table into docs/notes/testing.md. What runs in generated packages is not seen: they are built
+# without.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."

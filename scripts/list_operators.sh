@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Writes docs/operators.md, the table of operators, from src/graph/graph_ops.def: list_operators.sh [FILE]. What stands
-# behind the table is written by hand, and stays.
+# Writes docs/reference/operators.md, the table of operators, from src/graph/graph_ops.def: list_operators.sh [FILE].
+# What stands behind the table is written by hand, and stays.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."
-out=${1:-docs/operators.md}
-by_hand=$(sed -n '/^<!-- end of the table -->$/,$p' docs/operators.md)
+out=${1:-docs/reference/operators.md}
+by_hand=$(sed -n '/^<!-- end of the table -->$/,$p' docs/reference/operators.md)
 {
     cat << 'TEXT'
 # Operators
 
 Made by `scripts/list_operators.sh` from `src/graph/graph_ops.def`. Operands: their names and what is asked of them
-(docs/graph-ir.md). Results: their number, `n-` for any number from n. Class: what fusion may assume. An attribute
+(docs/reference/graph-ir.md). Results: their number, `n-` for any number from n. Class: what fusion may assume. An attribute
 without `=` is required.
 
 | operator | operands | results | class | attributes |

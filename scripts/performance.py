@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of docs/performance.md: five networks at one and two workers, against onnxruntime in turns, and the share
-of the processor's multiply-add peak that each reaches.
+"""The table of docs/notes/performance.md: five networks at one and two workers, against onnxruntime in turns, and the
+share of the processor's multiply-add peak that each reaches.
 
     performance.py MODELS [--lathe FILE] [--rounds N] [--workers 1,2] [--write]
 
@@ -10,7 +10,7 @@ MODELS is a folder with resnet18.onnx and the others. Needs onnxruntime and nump
 one process with the network, a loop of independent vector multiply-adds and a run of the network in turns; the share is
 (multiply-adds of the model / time) / peak, the time and the peak each at its best tenth, where nothing disturbs.
 Winograd convolutions count the multiply-adds of the direct form. --write puts the table between the marks in
-docs/performance.md; without it the table is printed."""
+docs/notes/performance.md; without it the table is printed."""
 import argparse
 import ctypes
 import json

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Brings what a Debian machine lacks for one tier of work: setup.sh build|test|long|coverage|fmt.
+# Brings what a Debian machine lacks for one tier of work: setup.sh build|test|long|coverage|docs|fmt.
 # Each row is a probe and the package that makes it succeed; nothing is asked of apt when all probes succeed.
 # With neither root nor sudo it prints the one command to run and fails with status 3.
 # SPDX-License-Identifier: Apache-2.0
@@ -56,6 +56,11 @@ rows_coverage() {
     echo 'command -v gcovr | gcovr'
 }
 
+rows_docs() {
+    echo 'python3 -c "import venv, ensurepip" | python3-venv'
+    echo 'command -v doxygen | doxygen'
+}
+
 rows_fmt() {
     echo 'command -v clang-format-19 | clang-format-19'
 }
@@ -92,12 +97,12 @@ install() {
     rm -f "$log"
 }
 
-# The Python environment of the tests, remade when the list of requirements changes.
+# make_venv NAME LIST: the Python environment build/NAME with the packages of LIST, remade when LIST changes.
 make_venv() {
-    venv=$top/build/venv
-    list=$top/test/py/requirements.txt
+    venv=$top/build/$1
+    list=$top/$2
     cmp -s "$list" "$venv/installed.txt" && "$venv/bin/python" -c '' 2> /dev/null && return
-    echo "setup: making the Python environment build/venv"
+    echo "setup: making the Python environment build/$1"
     mkdir -p "$top/build"
     rm -rf "$venv"
     if ! { python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check -r "$list"; }; then
@@ -157,8 +162,8 @@ make_libffi() {
 }
 
 case "${1:-}" in
-build|test|long|coverage|fmt) ;;
-*) echo "usage: setup.sh build|test|long|coverage|fmt" >&2; exit 2 ;;
+build|test|long|coverage|docs|fmt) ;;
+*) echo "usage: setup.sh build|test|long|coverage|docs|fmt" >&2; exit 2 ;;
 esac
 lacking=$(missing "$1")
 [ -z "$lacking" ] || install "$lacking"
@@ -167,5 +172,6 @@ if [ -n "$lacking" ]; then
     echo "setup: still missing after installation:$lacking" >&2
     exit 3
 fi
-case $1 in test | long | coverage) make_venv; optional_venv tvm "Apache TVM"; make_libffi ;; esac # 500 MB
+case $1 in test | long | coverage) make_venv venv test/py/requirements.txt; optional_venv tvm "Apache TVM"; make_libffi ;; esac # 500 MB
 case $1 in long) optional_venv torch PyTorch ;; esac # some GB
+case $1 in docs) make_venv docs-venv docs/requirements.txt ;; esac

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The table of operators in docs/tflite.md, made of src/frontend/tflite/tflite_ops.def: tflite_operators.sh [--check]
-# rewrites it, or says whether it is right.
+# The table of operators in docs/reference/tflite.md, made of src/frontend/tflite/tflite_ops.def: tflite_operators.sh
+# [--check] rewrites it, or says whether it is right.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
-doc=docs/tflite.md new=$(mktemp)
+doc=docs/reference/tflite.md new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 rows=$(printf '| operator | up to version | types |\n|---|---|---|\n'; sed -n 's/^TFLITE_OP([0-9]*, "\([^"]*\)", \([0-9]*\), "[^"]*", "\([^"]*\)".*/| \1 | \2 | \3 |/p' \
     src/frontend/tflite/tflite_ops.def | sort)

@@ -5,11 +5,11 @@
     tuned.py MODELS [--lathe FILE] [--targets T,...] [--networks N,...] [--candidates N] [--out DIR] [--state DIR]
     tuned.py MODELS --check [--untimed] [--lathe FILE] [--targets T,...] [--networks N,...] [--out DIR]
 
-MODELS is a folder with resnet18.onnx and the others. Each network is tuned at one worker (docs/tuning.md). Of what
-comes back only the records stay that gain, a kernel 3 %, a form 1 %, and that the network takes; what is left then runs
-in turns with the rules' network (`lathe bench --schedules FILE --against lathe`), and a file that does not gain half a
-per cent there is not written: the rules are as good. DIR/README.md has a table of the files, with the machine and the C
-compiler of each. Needs a machine that does nothing else.
+MODELS is a folder with resnet18.onnx and the others. Each network is tuned at one worker (docs/how-to/tuning.md). Of
+what comes back only the records stay that gain, a kernel 3 %, a form 1 %, and that the network takes; what is left then
+runs in turns with the rules' network (`lathe bench --schedules FILE --against lathe`), and a file that does not gain
+half a per cent there is not written: the rules are as good. DIR/README.md has a table of the files, with the machine
+and the C compiler of each. Needs a machine that does nothing else.
 
 One that was stopped goes on where it was: --state (build/tuned) has the records so far, of this lathe, this C compiler
 and this machine; with another one it begins anew.

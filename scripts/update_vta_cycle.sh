@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rewrites the tables of docs/vta-cycle.md and docs/vta-timeline-*.svg with what the cycle model gives now:
-# update_vta_cycle.sh [BUILD]. Read the difference: vta/test_calibration fails until it is committed.
+# Rewrites the tables of docs/explanation/vta-cycle.md and docs/explanation/vta-timeline-*.svg with what the cycle model
+# gives now: update_vta_cycle.sh [BUILD]. Read the difference: vta/test_calibration fails until it is committed.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites the tables of docs/vta.md with what the cycle model gives now: between `made: NAME` and `end`.
+"""Rewrites the tables of docs/explanation/vta.md with what the cycle model gives now: between `made: NAME` and `end`.
 
     vta_tables.py [--build build] [--keep DIR] [NAME...]
 
@@ -95,7 +95,7 @@ def main():
     for name, table in made.items():
         text, n = re.subn(rf"(<!-- made: {name} -->\n).*?(<!-- end -->)", lambda m, t=table: f"{m[1]}{t}\n{m[2]}",
                           text, flags=re.S)
-        assert n == 1, f"docs/vta.md has {n} places for the table {name}"
+        assert n == 1, f"docs/explanation/vta.md has {n} places for the table {name}"
     with open(DOC, "w", encoding="utf-8") as f:
         f.write(text)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe vta: programs of the VTA accelerator: assemble, disassemble, run, time. docs/vta-isa.md has the language. */
+/* lathe vta: programs of the VTA accelerator: assemble, disassemble, run, time. docs/reference/vta-isa.md has the
+ * language. */
 #include "cmd_vta.h"
 
 #include "base/file.h"

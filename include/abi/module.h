@@ -2,7 +2,7 @@
  * reads it. A module is an ELF shared object with one data symbol, MODULE_SYMBOL; its bytes are those that Apache TVM
  * 0.22 and later write for an exported library: a tree of modules with a Relax VM executable as its root, and one
  * import of a kind of our own that holds the C source of all kernels. All numbers are little endian; `str` is a u64
- * length and bytes, `vec<T>` a u64 count and elements. docs/module.md has the whole.
+ * length and bytes, `vec<T>` a u64 count and elements. docs/reference/module.md has the whole.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ABI_MODULE_H
 #define ABI_MODULE_H
@@ -116,8 +116,9 @@ enum module_make_code { MODULE_MAKE_IMMEDIATE = 0, MODULE_MAKE_LOADED = 1 };
  * has them. `main` asks it from the widest on; the preprocessor chooses in the same order. */
 #define MODULE_HAS_VECTORS "lathe_has_vectors"
 
-/* A function of an executable that can be interpreted: () -> string, the loop IR of its kernels (docs/loop-ir.md), each
- * under its name in bytecode. A kernel takes as many of its addresses as its loops have parameters. */
+/* A function of an executable that can be interpreted: () -> string, the loop IR of its kernels
+ * (docs/reference/loop-ir.md), each under its name in bytecode. A kernel takes as many of its addresses as its loops
+ * have parameters. */
 #define MODULE_LOOPS "lathe_loops"
 
 /* The ELF file: machines that a module is written for; its data does not depend on them. X(name, e_machine, e_flags) */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public header for a code generator of one's own (docs/add-a-back-end.md): a library, or hardware, that takes parts of
- * a model, each a function of the graph, and runs them by C source that the generator writes. This header needs nothing
- * else of Lathe: compile with -Iinclude alone, as C or C++.
+/* Public header for a code generator of one's own (docs/how-to/add-a-back-end.md): a library, or hardware, that takes
+ * parts of a model, each a function of the graph, and runs them by C source that the generator writes. This header
+ * needs nothing else of Lathe: compile with -Iinclude alone, as C or C++.
  *
  * A generator is a row of the table of targets: a name, patterns of what it takes, and callbacks. It is loaded by
  * `lathe compile MODEL --load-codegen FILE.so --offload NAME`. For each compile the base walks the functions that the
@@ -52,7 +52,7 @@ typedef struct lathe_check {
 typedef struct lathe_codegen {
     int api;              /* LATHE_CODEGEN_API */
     const char *name;     /* of the target: letters, digits and _; --offload NAME, [compiler = "NAME"] */
-    const char *patterns; /* what it takes, text (docs/partition.md); NULL: only what a graph's text gives to it */
+    const char *patterns; /* what it takes (docs/reference/partition.md); NULL: only what a graph's text names */
     const lathe_check *checks; /* that its patterns name; NULL: built-in ones alone */
     uint64_t least_work;  /* multiply-adds below which a region stays on the CPU */
     const char *suffix;   /* of the file that is written: NULL for "c"; "cu": compiled by nvcc, not for modules */
@@ -132,7 +132,7 @@ const lathe_node *lathe_func_node(const lathe_func *f, uint32_t i);
 /* The first node of that operator; NULL: there is none. */
 const lathe_node *lathe_func_find(const lathe_func *f, const char *op);
 
-/* --- nodes (docs/operators.md lists the operators with their operands and attributes) --- */
+/* --- nodes (docs/reference/operators.md lists the operators with their operands and attributes) --- */
 const char *lathe_node_op(const lathe_node *n); /* "nn.conv2d"; of a call: its composite, "NAME.conv2d_relu" */
 const lathe_func *lathe_node_composite(const lathe_node *n); /* the function that n calls; NULL: an operator */
 uint32_t lathe_node_inputs(const lathe_node *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe.h: the compiler as a library (docs/c-api.md).
+/* lathe.h: the compiler as a library (docs/reference/c-api.md).
  *
  *     lathe_context *context = lathe_context_new();
  *     lathe_model *model;
@@ -53,7 +53,7 @@ enum lathe_severity { LATHE_NOTE = 0, LATHE_WARNING = 1, LATHE_ERROR = 2 };
 typedef struct lathe_diagnostic {
     uint32_t size;
     int32_t severity;  /* enum lathe_severity */
-    const char *code;  /* a word such as "unsupported"; the list is in docs/cli.md */
+    const char *code;  /* a word such as "unsupported"; the list is in docs/reference/cli.md */
     const char *where; /* "model.onnx: node 3 'conv1' (Conv)"; NULL: nowhere in particular */
     const char *text;  /* one sentence */
     const char *hint;  /* what to do about it; NULL: nothing is known */
@@ -130,7 +130,7 @@ const char *lathe_executable_kind(const lathe_executable *executable);
 /* NULL: there are no more. Valid as long as the executable. */
 const lathe_tensor_info *lathe_executable_input(const lathe_executable *executable, uint32_t index);
 const lathe_tensor_info *lathe_executable_output(const lathe_executable *executable, uint32_t index);
-/* What the compile has made, as JSON (docs/report.md); "" when a loaded module has none. */
+/* What the compile has made, as JSON (docs/reference/report.md); "" when a loaded module has none. */
 const char *lathe_report(const lathe_executable *executable);
 
 /* Builds a package with the machine's C compiler ($CC, else cc) and loads it. lathe_run does so at the first call;

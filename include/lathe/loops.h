@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Portable modules without a C compiler: runs the kernels of modules that were compiled with --with-interpreter from
- * the loops in them (docs/module.md). A program that embeds the virtual machine (lathe_vm.h) links lathe_loops beside
- * lathe_vm, and says so to the runtime:
+ * the loops in them (docs/reference/module.md). A program that embeds the virtual machine (lathe_vm.h) links
+ * lathe_loops beside lathe_vm, and says so to the runtime:
  *
  *     lathe_loops *loops;
  *     lathe_loops_create(NULL, NULL, &loops, &error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public header for operators from outside the tree (docs/add-an-op.md): operator rows and type relations, tensor
- * expressions, schedules and tensor intrinsics, and what walks and simplifies loops. An operator library defines
+/* Public header for operators from outside the tree (docs/tutorials/add-an-op.md): operator rows and type relations,
+ * tensor expressions, schedules and tensor intrinsics, and what walks and simplifies loops. An operator library defines
  * lathe_register_ops and is loaded with `--load-ops FILE`. Compile it with -I for both `include` and `src`, or against
  * an installed tree. */
 #ifndef LATHE_OP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe_rpc.h: remote devices: the server, the tracker and the client of Apache TVM's RPC protocol (0.22 and later;
- * docs/rpc.md). POSIX systems. Statuses and errors are those of lathe_vm.h; there is no global state. */
+ * docs/how-to/rpc.md). POSIX systems. Statuses and errors are those of lathe_vm.h; there is no global state. */
 #ifndef LATHE_RPC_H
 #define LATHE_RPC_H
 
@@ -108,7 +108,7 @@ typedef struct lathe_rpc_value {
     size_t size;
     lathe_rpc_tensor tensor; /* of LATHE_DLTENSOR and LATHE_TENSOR; its shape is valid until the next call */
 } lathe_rpc_value;
-enum { LATHE_RPC_BYTES = 66 };
+enum lathe_rpc_sizes { LATHE_RPC_BYTES = 66 };
 
 /* The handle of a global function; LATHE_E_NAME. */
 int32_t lathe_rpc_get(lathe_rpc *r, const char *name, uint64_t *out, lathe_error *error);

@@ -42,13 +42,14 @@ extern "C" {
 #endif
 
 /* Bytes of a worker's stack where the port allots it (FreeRTOS); a port of a hosted system uses the system's default
- * unless this is defined. docs/tvmrt.md says how large it must be. */
+ * unless this is defined. docs/reference/tvmrt.md says how large it must be. */
 #if defined(TVMRT_PORT_FREERTOS) && !defined(TVMRT_WORKER_STACK_BYTES)
 #define TVMRT_WORKER_STACK_BYTES 4096
 #endif
 
 /* How often a thread that waits for a layer looks for it before it goes to sleep (hosted: 1000 looks are 10 to 50
- * microseconds). 0: never; right where a waiting thread would starve one of lower priority. Figures: docs/tvmrt.md. */
+ * microseconds). 0: never; right where a waiting thread would starve one of lower priority. Figures:
+ * docs/reference/tvmrt.md. */
 #ifndef TVMRT_SPIN
 #ifdef TVMRT_PORT_FREERTOS
 #define TVMRT_SPIN 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe_vm.h: the virtual machine of portable modules: load a module, initialise it for a device, call its functions.
- * Kernels are compiled from their C source where the module runs (docs/module.md).
+ * Kernels are compiled from their C source where the module runs (docs/reference/module.md).
  *
  *     lathe_LoadFromFile(runtime, "mobilenet.so", &library, &error);
  *     lathe_start(&library, &vm, &error);
@@ -136,9 +136,10 @@ typedef struct lathe_options {
      * folder (`path`, pid 0), or a process that leads a group of its own (pid, path NULL). there: 1 from now on, 0 no
      * longer. Signals of the calling thread wait meanwhile. NULL: nobody is told. */
     void (*outside)(void *user, const char *path, int32_t pid, int32_t there);
-    /* Runs a kernel from the text of the module's loops (docs/module.md), where there is no compiler, or where no_jit
-     * forbids one: bytes[i] may be touched at data[i]. *out_status is what the kernel ends with, 0 when all is well. Is
-     * called by several threads at once where machines are. NULL: modules need a compiler. <lathe/loops.h> has one. */
+    /* Runs a kernel from the text of the module's loops (docs/reference/module.md), where there is no compiler, or
+     * where no_jit forbids one: bytes[i] may be touched at data[i]. *out_status is what the kernel ends with, 0 when
+     * all is well. Is called by several threads at once where machines are. NULL: modules need a compiler.
+     * <lathe/loops.h> has one. */
     int32_t (*interpret)(void *interpret_user, const char *loops, size_t size, const char *kernel, void *const *data,
                          const size_t *bytes, uint32_t n, int32_t *out_status, lathe_error *error);
     void *interpret_user;

@@ -15,7 +15,8 @@
 
 /* --- profiles ----------------------------------------------------------------------------------------------------- */
 
-/* What the two published implementations do differently; docs/vta-cycle.md says where each number comes from. */
+/* What the two published implementations do differently; docs/explanation/vta-cycle.md says where each number comes
+ * from. */
 typedef struct profile {
     uint32_t alu_immediate, alu_tensor; /* cycles per ALU micro-op */
     uint32_t read_command, write_command;

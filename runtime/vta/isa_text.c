@@ -1,6 +1,6 @@
 /* isa_text.c: programs as text. A line is a configuration, a buffer, a micro-op or an instruction; an instruction is
- * its operation and its fields by name, all from the field tables of vta_isa.def. docs/vta-isa.md describes it.
- * SPDX-License-Identifier: Apache-2.0 */
+ * its operation and its fields by name, all from the field tables of vta_isa.def. docs/reference/vta-isa.md describes
+ * it. SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -224,8 +224,9 @@ const vta_cycle_report *vta_cycle_last(const vta_device *d);
 
 /* --- programs as text and files (isa_text.c, program.c) ----------------------------------------------------------- */
 
-/* A stream with what it needs to run: micro-ops, and buffers by name. docs/vta-isa.md has the text and the file. */
-enum { VTA_NAME_BYTES = 32 };
+/* A stream with what it needs to run: micro-ops, and buffers by name. docs/reference/vta-isa.md has the text and the
+ * file. */
+enum vta_sizes { VTA_NAME_BYTES = 32 };
 typedef struct vta_program_buffer {
     char name[VTA_NAME_BYTES];
     uint64_t bytes;
@@ -269,7 +270,7 @@ typedef uint64_t vta_buffer; /* never 0, never used twice, no address inside */
     X(VTA_DEBUG_SKIP_READ_BARRIER, 3, "skip_read_barrier")   \
     X(VTA_DEBUG_SKIP_WRITE_BARRIER, 4, "skip_write_barrier") \
     X(VTA_DEBUG_FORCE_SERIAL, 5, "force_serial")
-enum {
+enum vta_debug_flag {
 #define X(id, bit, text) id = 1 << (bit),
     VTA_DEBUG_FLAGS(X)
 #undef X

@@ -19,7 +19,7 @@ typedef enum constants_form {
 #undef X
 } constants_form;
 
-/* A memory of a board (docs/tvmrt.md, "Memories"). */
+/* A memory of a board (docs/reference/tvmrt.md, "Memories"). */
 typedef struct board_memory {
     const char *name;
     const char *section; /* of the linker script; NULL: where the compiler puts things */

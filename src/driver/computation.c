@@ -183,7 +183,7 @@ static bool run_passes(compiler *c, tir_func *f, const char *passes)
 
 static const char host_text[] = "%s: nothing here runs on the accelerator";
 static const char host_hint[] =
-    "the schedule marks what does: set_scope, pragma \"dma_copy\" and \"alu\", tensorize (docs/vta.md)";
+    "the schedule marks what does: set_scope, pragma \"dma_copy\" and \"alu\", tensorize (docs/explanation/vta.md)";
 
 void computation_warn_of_host(compiler *c, const tir_func *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computations as files (docs/schedule.md): text with one computation or several, each with a schedule behind a line
- * "--- schedule" or "--- schedule for TARGET", or without; and one of them as a program, which goes the way of every
- * other one. */
+/* Computations as files (docs/reference/schedule.md): text with one computation or several, each with a schedule behind
+ * a line "--- schedule" or "--- schedule for TARGET", or without; and one of them as a program, which goes the way of
+ * every other one. */
 #ifndef LATHE_DRIVER_COMPUTATION_H
 #define LATHE_DRIVER_COMPUTATION_H
 #include "base/file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tuner's measurements on a server of docs/rpc.md: each candidate goes there as a module of its own, in a session
- * of its own, since servers of TVM have one at a time. So they do not run in turns: each runs several times, and the
- * least counts. */
+/* The tuner's measurements on a server of docs/how-to/rpc.md: each candidate goes there as a module of its own, in a
+ * session of its own, since servers of TVM have one at a time. So they do not run in turns: each runs several times,
+ * and the least counts. */
 #ifndef LATHE_DRIVER_MEASURE_REMOTE_H
 #define LATHE_DRIVER_MEASURE_REMOTE_H
 #include "driver/measure.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module that runs on a remote device: sent there, called and timed there (docs/rpc.md). */
+/* A module that runs on a remote device: sent there, called and timed there (docs/how-to/rpc.md). */
 #ifndef LATHE_DRIVER_RUN_REMOTE_H
 #define LATHE_DRIVER_RUN_REMOTE_H
 #include "driver/run.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph IR: modules of functions of nodes over typed values (docs/graph-ir.md). Everything is allocated in the
- * compiler's arena; pointers stay valid for the whole compile. A function's node list is in topological order: a node
- * stands after the nodes that make its inputs. Regions (bodies of If, Loop, Scan) and fused groups are functions of the
- * same module, closed: they see nothing but their parameters. */
+/* Graph IR: modules of functions of nodes over typed values (docs/reference/graph-ir.md). Everything is allocated in
+ * the compiler's arena; pointers stay valid for the whole compile. A function's node list is in topological order: a
+ * node stands after the nodes that make its inputs. Regions (bodies of If, Loop, Scan) and fused groups are functions
+ * of the same module, closed: they see nothing but their parameters. */
 #ifndef LATHE_GRAPH_GRAPH_H
 #define LATHE_GRAPH_GRAPH_H
 #include "base/vec.h"
@@ -123,7 +123,7 @@ void graph_drop_constants(graph_func *f); /* those that nobody reads; other node
 void graph_insert_before(graph_func *f, graph_node *at, graph_node *n);
 bool graph_sort(graph_func *f); /* stable topological order; false: a cycle */
 
-/* --- text (docs/graph-ir.md) --- */
+/* --- text (docs/reference/graph-ir.md) --- */
 void graph_print(writer *w, const graph_module *m);
 void graph_print_func(writer *w, const graph_func *f);
 /* Reads and verifies: what it returns is safe for every pass. Errors: DIAG_SYNTAX at line and column, DIAG_VERIFY. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text to graph, by the grammar of docs/graph-ir.md, one function for each of its rules. Functions may be named
- * before they are written: such attributes are resolved at the end. What has been read is verified. */
+/* Text to graph, by the grammar of docs/reference/graph-ir.md, one function for each of its rules. Functions may be
+ * named before they are written: such attributes are resolved at the end. What has been read is verified. */
 #include "base/nearest.h"
 #include "graph/op.h"
 #include "base/ptr_map.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text to patterns, by the grammar of docs/partition.md, one function for each of its rules. What has been read can be
- * matched: names are known, every node is found from the last one, checks exist. */
+/* Text to patterns, by the grammar of docs/reference/partition.md, one function for each of its rules. What has been
+ * read can be matched: names are known, every node is found from the last one, checks exist. */
 #include "graph/pattern.h"
 
 #include "base/nearest.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns: which nodes a target takes as one operation of its own, as text (docs/partition.md). Built-in ones are rows
- * of patterns.def; a user's own come from a file or with a registered target. */
+/* Patterns: which nodes a target takes as one operation of its own, as text (docs/reference/partition.md). Built-in
+ * ones are rows of patterns.def; a user's own come from a file or with a registered target. */
 #ifndef LATHE_GRAPH_PATTERN_H
 #define LATHE_GRAPH_PATTERN_H
 #include "graph/op.h"

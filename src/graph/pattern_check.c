@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks that patterns name where text does not suffice: NULL when the values hold to it, else why not. A value that
- * the match left out is NULL. docs/partition.md lists them. */
+ * the match left out is NULL. docs/reference/partition.md lists them. */
 #include "graph/pattern.h"
 
 #include <math.h>

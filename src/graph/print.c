@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph to text, as docs/graph-ir.md has it. Order is the order of creation; what equals its default is left out. */
+/* Graph to text, as docs/reference/graph-ir.md has it. Order is the order of creation; what equals its default is left
+ * out. */
 #include "graph/op.h"
 #include "graph/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text to program, by the grammar of docs/program.md. Kernels stand behind the functions that run them, so their names
- * are resolved at the end. What has been read is verified. */
+/* Text to program, by the grammar of docs/reference/program.md. Kernels stand behind the functions that run them, so
+ * their names are resolved at the end. What has been read is verified. */
 #include "base/ptr_map.h"
 #include "prog/shape.h"
 #include "tir/text.h"

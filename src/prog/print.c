@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs as text (docs/program.md): functions in order, then kernels, each with its loops. */
+/* Programs as text (docs/reference/program.md): functions in order, then kernels, each with its loops. */
 #include "prog/shape.h"
 #include "tir/text.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs: what stands between the graph and every back end (docs/program.md). A program says what is computed by
- * whom, on which values, in which memory; not when (layers), where (offsets) or in how many parts, which is the plan's,
- * and not how, which is the loop IR of its kernels. It knows no operator of the graph and no name of C. Values are
- * assigned once on every path, those that a loop carries once more in its body; they are numbered by their function in
- * the order in which they first appear. */
+/* Programs: what stands between the graph and every back end (docs/reference/program.md). A program says what is
+ * computed by whom, on which values, in which memory; not when (layers), where (offsets) or in how many parts, which is
+ * the plan's, and not how, which is the loop IR of its kernels. It knows no operator of the graph and no name of C.
+ * Values are assigned once on every path, those that a loop carries once more in its body; they are numbered by their
+ * function in the order in which they first appear. */
 #ifndef LATHE_PROG_PROG_H
 #define LATHE_PROG_PROG_H
 #include "tir/tir.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes of kernels: loops that stand for those of several, with numbers (docs/program.md, "Shapes"). */
+/* Shapes of kernels: loops that stand for those of several, with numbers (docs/reference/program.md, "Shapes"). */
 #ifndef LATHE_PROG_SHAPE_H
 #define LATHE_PROG_SHAPE_H
 #include "prog/prog.h"

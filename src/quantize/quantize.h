@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantising a model of ONNX: which values get scales, what ranges they have, and the model with QuantizeLinear and
- * DequantizeLinear around its arithmetic (docs/quantize.md). Running the model is the caller's: it compiles what
- * quantize_calibration gives and shows each run's values to quantize_observe. */
+ * DequantizeLinear around its arithmetic (docs/explanation/quantize.md). Running the model is the caller's: it compiles
+ * what quantize_calibration gives and shows each run's values to quantize_observe. */
 #ifndef LATHE_QUANTIZE_QUANTIZE_H
 #define LATHE_QUANTIZE_QUANTIZE_H
 #include "frontend/onnx/onnx_edit.h"

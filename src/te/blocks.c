@@ -3,7 +3,7 @@
  * amounts. So a long chain of additions is cut into blocks, whose sums are added: the error of n additions in blocks of
  * b grows with b + n / b. This holds for every stage, with a schedule and without, so that the interpreter, constants
  * that are folded and all targets mean the same by a sum; what a schedule changes is which numbers are in one chain.
- * Shorter chains are as they were. docs/operators.md states the bound. */
+ * Shorter chains are as they were. docs/reference/operators.md states the bound. */
 #include "te/stage.h"
 
 #define LONG_CHAIN   256

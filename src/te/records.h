@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules that stand beside a model: computations with the schedules that they are to get in place of what the rules
- * choose (docs/schedule.md, "Schedules beside a model"). A kernel's computation finds its record by structure; names of
- * values, which differ from layer to layer, play no part. */
+ * choose (docs/reference/schedule.md, "Schedules beside a model"). A kernel's computation finds its record by
+ * structure; names of values, which differ from layer to layer, play no part. */
 #ifndef LATHE_TE_RECORDS_H
 #define LATHE_TE_RECORDS_H
 #include "graph/choice.h"

@@ -5,8 +5,8 @@
 #define LATHE_TE_SCHEDULE_H
 #include "te/te.h"
 
-/* Primitives and their fields are rows of te/primitives.def; docs/schedule.md describes each. te_prim_kind has one
- * value a row, te_NAME_args the row's fields. */
+/* Primitives and their fields are rows of te/primitives.def; docs/reference/schedule.md describes each. te_prim_kind
+ * has one value a row, te_NAME_args the row's fields. */
 typedef struct te_names {
     const char *const *data;
     uint32_t len;

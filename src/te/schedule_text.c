@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules as values: a list of primitives, appended by calls, printed and parsed as text, one primitive a line
- * (docs/schedule.md). Nothing is checked here but the notation; te/apply.c gives it meaning. */
+ * (docs/reference/schedule.md). Nothing is checked here but the notation; te/apply.c gives it meaning. */
 #include "base/nearest.h"
 #include "te/stage.h"
 

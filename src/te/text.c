@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computations as text, and back (docs/schedule.md). One operation a line, producers first; expressions
+/* Computations as text, and back (docs/reference/schedule.md). One operation a line, producers first; expressions
  * are the loop IR's. Axis variables get names that are unique in their operation and differ from every tensor's. */
 #include "te/te.h"
 #include "te/text.h"

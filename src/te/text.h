@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A computation as text, parsed back: docs/schedule.md. */
+/* A computation as text, parsed back: docs/reference/schedule.md. */
 #ifndef LATHE_TE_TEXT_H
 #define LATHE_TE_TEXT_H
 #include "te/te.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensor intrinsics: operations of the hardware that stand for a whole loop nest. A row declares the nest, as loop IR,
  * and the code that takes its place; the pass `tensorize` finds the nest in a marked region and puts the code there
- * (tir/pass/tensorize.c, docs/schedule.md). A row is a family when its extents are symbols: a remainder tile is then a
- * smaller member. */
+ * (tir/pass/tensorize.c, docs/reference/schedule.md). A row is a family when its extents are symbols: a remainder tile
+ * is then a smaller member. */
 #ifndef LATHE_TIR_INTRIN_H
 #define LATHE_TIR_INTRIN_H
 #include "tir/tir.h"

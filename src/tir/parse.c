@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader of the loop IR's statements and functions (grammar: docs/loop-ir.md); expressions are read by parse_expr.c.
- * Nodes are made as written, nothing folds: print(parse(x)) == x. Any bytes are safe: depth, ranks and lanes are
- * bounded. */
+/* Reader of the loop IR's statements and functions (grammar: docs/reference/loop-ir.md); expressions are read by
+ * parse_expr.c. Nodes are made as written, nothing folds: print(parse(x)) == x. Any bytes are safe: depth, ranks and
+ * lanes are bounded. */
 #include "tir/parse.h"
 #include "tir/build.h"
 #include "tir/text.h"

@@ -5,7 +5,7 @@
 #include "tir/tir.h"
 
 typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
-/* For the VTA accelerator, under the names that TVM gave them (src/tir/pass/vta, docs/vta.md). */
+/* For the VTA accelerator, under the names that TVM gave them (src/tir/pass/vta, docs/explanation/vta.md). */
 #define TIR_VTA_PASSES(X)                                                                                             \
     X(T_TRANSPOSE, "InjectConv2DTransposeSkip", tir_pass_inject_conv2d_transpose_skip, "taps on zeros cost nothing") \
     X(T_DMA, "InjectDMAIntrin", tir_pass_inject_dma_intrin, "a dma_copy nest becomes a transfer of rows")             \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loop IR as text (docs/loop-ir.md). The printer hands down the type that each place asks for, exactly as the parser
- * does, so that a number is written bare where the parser will give it the right type. */
+/* Loop IR as text (docs/reference/loop-ir.md). The printer hands down the type that each place asks for, exactly as the
+ * parser does, so that a number is written bare where the parser will give it the right type. */
 #include "tir/names.h"
 #include "tir/node.h"
 #include "tir/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop IR as text (docs/loop-ir.md; print.c, parse.c). */
+/* The loop IR as text (docs/reference/loop-ir.md; print.c, parse.c). */
 #ifndef LATHE_TIR_TEXT_H
 #define LATHE_TIR_TEXT_H
 #include "tir/tir.h"

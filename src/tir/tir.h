@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loop IR: functions over buffers; statements and expressions as immutable trees in the compiler's arena
- * (docs/loop-ir.md). Passes build new trees and share what they leave alone. Index arithmetic is i64 (or i32 when the
- * function says so), never overflows by construction, and uses floordiv/floormod; value arithmetic wraps for integers.
- * f16 and bf16 are storage types: arithmetic on them is f32 rounded after every operation that the IR shows (a cast to
- * f16 rounds). bool is u8 holding 0 or 1.
+ * (docs/reference/loop-ir.md). Passes build new trees and share what they leave alone. Index arithmetic is i64 (or i32
+ * when the function says so), never overflows by construction, and uses floordiv/floormod; value arithmetic wraps for
+ * integers. f16 and bf16 are storage types: arithmetic on them is f32 rounded after every operation that the IR shows
+ * (a cast to f16 rounds). bool is u8 holding 0 or 1.
  *
  * This header has the nodes alone. What one does with them: build.h, walk.h, simplify.h, text.h, verify.h, interpret.h,
  * pass.h, facts.h. */
@@ -107,8 +107,8 @@ typedef enum tir_scope {
 #undef X
 } tir_scope;
 
-/* Keys of annotations "pragma_KEY" that passes act on; a schedule can write no others (docs/vta.md,
- * docs/schedule.md). */
+/* Keys of annotations "pragma_KEY" that passes act on; a schedule can write no others (docs/explanation/vta.md,
+ * docs/reference/schedule.md). */
 #define TIR_PRAGMAS(X) X(dma_copy) X(skip_dma_copy) X(alu) X(skip_alu) X(coproc_sync) X(conv2d_transpose_gemm) X(whole)
 
 /* The annotation of a call for its status, which is i32: the kernel ends with it unless it is 0. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the rules have to know of a processor: how many vectors it multiplies and loads in a cycle, how long a sum takes
  * to come back, which registers the compiler can use, how large its caches are. One row for each processor that a
- * target names and for each level of instructions; docs/targets.md says where the numbers come from. */
+ * target names and for each level of instructions; docs/reference/targets.md says where the numbers come from. */
 #ifndef LATHE_TYPE_CPU_MODEL_H
 #define LATHE_TYPE_CPU_MODEL_H
 #include <stdbool.h>

@@ -14,8 +14,8 @@ struct tir_func;
  * after a diagnostic. */
 typedef bool (*target_lower_fn)(compiler *c, const struct graph_func *f, const char *name, struct tir_func **out);
 
-/* A code generator writes the C source of all regions that its target has got (prog/source.h; docs/add-a-back-end.md).
- * False after a diagnostic. */
+/* A code generator writes the C source of all regions that its target has got (prog/source.h;
+ * docs/how-to/add-a-back-end.md). False after a diagnostic. */
 struct target;
 struct prog_source;
 typedef bool (*target_codegen_fn)(compiler *c, const struct target *t, struct prog_source *out);
@@ -32,7 +32,7 @@ typedef struct target_check {
  * that it adds become parameters. False after a diagnostic. */
 typedef bool (*target_rewrite_fn)(compiler *c, struct graph_func *region);
 
-/* What a target that takes parts of a model says of them: docs/partition.md. */
+/* What a target that takes parts of a model says of them: docs/reference/partition.md. */
 typedef struct target_offload {
     const char *patterns;       /* text; NULL: those of patterns.def alone */
     const target_check *checks; /* those that its patterns name; NULL: only built-in ones */
@@ -84,7 +84,7 @@ typedef struct target {
     bool regions_only;         /* takes parts of a model, not whole ones: a library, an accelerator */
     const char *memory; /* of a device, in which its regions find operands and leave results in modules: a row of
                          * MODULE_MEMORIES (abi/module.h); constants they take from the host. NULL: all is the host's */
-    const target_offload *offload; /* it takes parts of a model (docs/partition.md); NULL: what patterns.def says */
+    const target_offload *offload; /* it takes parts of a model: docs/reference/partition.md; NULL: patterns.def */
 } target;
 
 /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang),

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Follows docs/add-an-op.md to the letter: extracts its files, runs its commands, compares what it says they print.
+# Follows docs/tutorials/add-an-op.md to the letter: extracts its files, runs its commands, compares what it says they
+# print.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -8,20 +9,20 @@ LATHE=$(cd "$(dirname "$LATHE")" && pwd)/$(basename "$LATHE")
 export LATHE LATHE_SOURCE=$root
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-doc=$root/docs/add-an-op.md
+doc=$root/docs/tutorials/add-an-op.md
 
 # block INFO: the contents of the fenced block whose info string is INFO
 block() {
     awk -v want="\`\`\`$1" '$0 == want {on = 1; next} $0 == "```" {on = 0} on' "$doc"
 }
 cd "$dir"
-block 'c file=softcap.c' > softcap.c
-block 'text file=net.txt' > net.txt
+block 'c title="softcap.c"' > softcap.c
+block 'text title="net.txt"' > net.txt
 [ -s softcap.c ] && [ -s net.txt ]
-eval "$(block 'sh step=build')"
-eval "$(block 'sh step=types')" > types.txt
-diff -u <(block 'text step=types') types.txt
-eval "$(block 'sh step=run')" > run.txt
+eval "$(block 'sh title="build"')"
+eval "$(block 'sh title="types"')" > types.txt
+diff -u <(block 'text title="types"') types.txt
+eval "$(block 'sh title="run"')" > run.txt
 
 floats() { od -An -v -t f4 "$1" | tr -s ' \n' ' '; }
 tail -c 16 oracle/y.npy > oracle.bin

@@ -6,8 +6,8 @@
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 1
 
-# docs/vta.md: the product of its beginning, and the commands of its section
-block() { awk -v n="$1" '/^```text$/ { k++; on = k == n; next } /^```$/ { on = 0 } on' "$top/docs/vta.md"; }
+# docs/explanation/vta.md: the product of its beginning, and the commands of its section
+block() { awk -v n="$1" '/^```text$/ { k++; on = k == n; next } /^```$/ { on = 0 } on' "$top/docs/explanation/vta.md"; }
 block 1 > gemm.txt
 block 2 > gemm.sched
 commands=0
@@ -15,8 +15,8 @@ while read -r command; do
     commands=$((commands + 1))
     # shellcheck disable=SC2086
     expect 0 '' ${command#lathe }
-done < <(awk '/^```sh computation$/ { on = 1; next } /^```$/ { on = 0 } on { sub(/ +# .*/, ""); print }' "$top/docs/vta.md")
-[ $commands = 9 ] || bad "$commands commands in docs/vta.md"
+done < <(awk '/^```sh title="computation"$/ { on = 1; next } /^```$/ { on = 0 } on { sub(/ +# .*/, ""); print }' "$top/docs/explanation/vta.md")
+[ $commands = 9 ] || bad "$commands commands in docs/explanation/vta.md"
 check "a picture" grep -q '</svg>' gemm.svg
 check "a folder" test -s kernel/gemm.c -a -s kernel/gemm.h
 check "two forms" bash -c 'grep -q VTAPushGEMMOp gemm.c && ! grep -q VTAPushGEMMOp stream.c && grep -q vta_replay stream.c'

@@ -24,14 +24,14 @@ expect_error 2 'did you mean qemu-m4\?.* in an emulator qemu-m4, ' verify "$digi
 boards=$(sed -n 's/.* in an emulator \(.*\); for computations.*/\1/p' "$work/stderr")
 check "emulators are listed" test "$(tr ',' '\n' <<< "$boards" | wc -l)" -ge 8
 for board in $(tr -d ',' <<< "$boards"); do
-    check "help and cli.md name $board" sh -c "'$lathe' verify --help | grep -q $board && grep -q '^| .$board. ' '$top/docs/cli.md'"
+    check "help and cli.md name $board" sh -c "'$lathe' verify --help | grep -q $board && grep -q '^| .$board. ' '$top/docs/reference/cli.md'"
 done
 expect 2 'it takes x86' compile "$digits" --target qemu-n4 -o "$work/none"
 check "compile has no emulators" sh -c "! grep -q emulator '$work/stderr'"
 expect 0 'file of the schedules|svg\); tune: file' tune --help
 for verb in $("$lathe" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     case $verb in lathe | completion | man) continue ;; esac
-    check "cli.md has $verb" grep -Eq "^\| .*\`(lathe )?$verb[ \`]" "$top/docs/cli.md"
+    check "cli.md has $verb" grep -Eq "^\| .*\`(lathe )?$verb[ \`]" "$top/docs/reference/cli.md"
 done
 "$lathe" man > "$work/lathe.1"
 check "the man page begins with its title" grep -q '^\.TH LATHE 1' "$work/lathe.1"
@@ -49,8 +49,8 @@ for verb in $verbs completion man; do
     check "lines of '$verb --help' fit" sh -c "! grep -E '^.{101}' '$work/text'"
 done
 bash "$top/scripts/list_operators.sh" "$work/operators.md"
-check "docs/tflite.md has the operators of tflite_ops.def" bash "$top/scripts/tflite_operators.sh" --check
-check "docs/operators.md is what scripts/list_operators.sh makes of the table" diff "$work/operators.md" "$top/docs/operators.md"
+check "docs/reference/tflite.md has the operators of tflite_ops.def" bash "$top/scripts/tflite_operators.sh" --check
+check "docs/reference/operators.md is what scripts/list_operators.sh makes of the table" diff "$work/operators.md" "$top/docs/reference/operators.md"
 if command -v script > /dev/null; then
     script -qec "stty cols 60; $lathe compile --help" "$work/narrow" > /dev/null < /dev/null
     tr -d '\r' < "$work/narrow" | grep -Ev '^  lathe |^usage:|^Script' > "$work/text"

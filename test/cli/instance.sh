@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Instances of a package in a program: docs/tvmrt.md's example with the include folder alone, an engine of another size than
-# the runtime's, an initialisation that fails once, constants that change or are misaligned.
+# Instances of a package in a program: docs/reference/tvmrt.md's example with the include folder alone, an engine of
+# another size than the runtime's, an initialisation that fails once, constants that change or are misaligned.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cc=${CC:-cc}
@@ -11,7 +11,7 @@ check "make lib" make -s -C p lib CC="$cc"
 
 # --- the example as it stands in the document
 awk '/^```/ { code = 0 } code; /^```c/ { getline first; code = first ~ /_instance.h/; if (code) print first }' \
-    "$top/docs/tvmrt.md" > example.h
+    "$top/docs/reference/tvmrt.md" > example.h
 cat > example.c << 'C'
 #include <stdio.h>
 

@@ -139,7 +139,8 @@ expect 1 '^y5: onnxruntime with session.x64quantprecision=1.* differs from that 
 expect 1 '"other_session": "session.x64quantprecision=1.*", "other_session_wrong": [1-9]' \
     verify norms.onnx --against onnxruntime --rtol 0 --atol 0 --interpret --json
 
-# A NaN is not half-way between two steps: onnxruntime makes it the lowest one, and a package 0 (docs/quantize.md).
+# A NaN is not half-way between two steps: onnxruntime makes it the lowest one, and a package 0
+# (docs/explanation/quantize.md).
 "$python" - << 'PY' || exit 1
 import numpy as np, onnx
 from onnx import helper as h, TensorProto as T

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Remote devices by the command line: the commands of docs/rpc.md, what they refuse, and what is left when they end.
+# Remote devices by the command line: the commands of docs/how-to/rpc.md, what they refuse, and what is left when they
+# end.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 cd "$top" || exit 3
@@ -59,10 +60,10 @@ while read -r line; do
         read -ra words <<< "${line//x86-64-v3/x86-64-v2}" # which every machine has
         if "$lathe" "${words[@]:1}" --candidates 1 2> "$work/log" | grep -q '0 could not be measured'; then good
         else bad "$line: $(cat "$work/log")"; fi ;;
-    *) bad "docs/rpc.md: a command that this test does not know: $line" ;;
+    *) bad "docs/how-to/rpc.md: a command that this test does not know: $line" ;;
     esac
-done < <(sed -n '/^```sh/,/^```/p' docs/rpc.md | grep '^lathe ')
-[ "$documented" = 6 ] || bad "docs/rpc.md has $documented commands"
+done < <(sed -n '/^```sh/,/^```/p' docs/how-to/rpc.md | grep '^lathe ')
+[ "$documented" = 6 ] || bad "docs/how-to/rpc.md has $documented commands"
 
 # A module that is compiled already; several outputs go to files.
 "$lathe" compile "$work/model.onnx" --emit module -q -o "$work/model.so" || bad "no module"

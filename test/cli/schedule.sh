@@ -107,7 +107,8 @@ digits '' same --schedules all.txt --schedules one.txt
 expect 0 '' schedule "$top/demo/digits.onnx" --target cortex-m4 -o board.txt
 expect 0 '' schedule "$top/demo/digits.onnx" --target x86-64-v3 --schedules board.txt
 grep -q 'is for x86-64-v3: they are for cortex-m4' stderr && good || bad "schedules of another target: $(cat stderr)"
-# what verbs that run the model take, schedules of `schedule` are for; compile wants the target, as docs/cli.md says
+# what verbs that run the model take, schedules of `schedule` are for; compile wants the target, as
+# docs/reference/cli.md says
 expect 0 '' schedule "$top/demo/digits.onnx" -o native.txt
 expect 0 '' run "$top/demo/digits.onnx" --schedules native.txt
 grep -q '^warning' stderr && bad "run takes another target than schedule: $(cat stderr)" || good

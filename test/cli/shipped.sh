@@ -2,8 +2,8 @@
 # Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 # The tuned schedules that come with lathe, and scripts/tuned.py, which makes them: each record says all that
-# docs/tuning.md promises, gains, and its schedule still fits its computation; each file has its row in the table; and
-# where the networks are at hand, they still take every record.
+# docs/how-to/tuning.md promises, gains, and its schedule still fits its computation; each file has its row in the
+# table; and where the networks are at hand, they still take every record.
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 1
 python=${LATHE_PYTHON:-$top/build/venv/bin/python}

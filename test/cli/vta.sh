@@ -115,7 +115,7 @@ expect_error 2 'is no target' opt layer.te --lower vta --vta-config pinq
 expect 0 '' opt layer.te --schedule layer.sched --lower vta -o lowered.txt
 check "opt -o" grep -q VTALoadBuffer2D lowered.txt
 # The example of the document.
-awk '/^```text/ { n++; on = 1; next } /^```/ { on = 0 } on { print > ("doc" n) }' "$LATHE_SOURCE/docs/vta.md"
+awk '/^```text/ { n++; on = 1; next } /^```/ { on = 0 } on { print > ("doc" n) }' "$LATHE_SOURCE/docs/explanation/vta.md"
 expect 0 'VTAUopLoopBegin' opt doc1 --schedule doc2 --lower vta
 expect_error 2 'says nothing about a layer' vta conv2d hight=14
 expect_error 2 'multiples of 1 and 16' vta conv2d in_channels=3

@@ -140,11 +140,11 @@ check "and what to do" grep -q -e '--offload vta gives' stderr
 expect_error 1 'no part of it runs on VTA' vta model "$top/demo/residual.onnx" --offload vta
 check "and what model it takes" grep -q -e '--for vta; lathe inspect' stderr
 
-# --- docs/vta.md, "Whole models": its commands
+# --- docs/explanation/vta.md, "Whole models": its commands
 mkdir bin
 ln -s "$lathe" bin/lathe
 ln -s "$top/demo" demo
-awk '/^## / { on = /Whole models/ } /^```/ { code = on && /sh$/; next } code' "$top/docs/vta.md" > commands
+awk '/^## / { on = /Whole models/ } /^```/ { code = on && /sh$/; next } code' "$top/docs/explanation/vta.md" > commands
 while read -r line; do
     check "docs: $line" env PATH="$work/bin:$PATH" sh -c "$line"
 done < commands

@@ -137,7 +137,7 @@ def run_small(case, want, library, folder, inputs):
             for have, most in zip(want[name].shape, about["shape"])))
         return None if refused else f"{failure}, onnxruntime: {'refuses' if want is None else 'computes'}"
     if want is None:
-        return None  # what onnxruntime refuses may have a meaning here: docs/onnx-front-end.md
+        return None  # what onnxruntime refuses may have a meaning here: docs/reference/onnx-front-end.md
     return "; ".join(f"{k}: {e}" for k in want if (e := dynamic.close_enough(got[k], want[k]))) or None
 
 

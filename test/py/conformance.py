@@ -7,8 +7,9 @@
 A batch of packages becomes one shared library with one copy of the runtime and runs in a child process; when the child
 dies, the case it was in is at fault and the rest goes to a new child. Tolerances are the cases' own. Cases that do not
 pass stand in conformance_expected_failures.txt as "CASE REASON"; a case that fails unlisted, or passes although listed,
-fails the run. --update rewrites that list and docs/onnx-conformance.md: the reason is what the compiler says. For wrong
-numbers and the like it keeps a reason that somebody wrote into the list, and adds none: such a case fails the run.
+fails the run. --update rewrites that list and docs/reference/onnx-conformance.md: the reason is what the compiler says.
+For wrong numbers and the like it keeps a reason that somebody wrote into the list, and adds none: such a case fails the
+run.
 
 The batches load and compare by themselves, and each package's files are compiled as one, to be fast. Every case with a
 tensor of no elements, and every 30th of the others, has to pass `lathe verify --data` as well, which reads, runs and
@@ -332,7 +333,7 @@ def obstacles(listed):
 
 
 def table(cases, results):
-    """docs/onnx-conformance.md: passed and total, by kind and by operator."""
+    """docs/reference/onnx-conformance.md: passed and total, by kind and by operator."""
     by_kind, by_operator = collections.defaultdict(lambda: [0, 0]), collections.defaultdict(lambda: [0, 0])
     for case in cases:
         operator = official.operator(case, onnx.load(case.model, load_external_data=False)) or "(several operators)"
@@ -379,7 +380,7 @@ def stale(cases, listed, full):
             with open(TABLE) as f:
                 text = f.read()
         if text != table(cases, full):
-            problems.append("docs/onnx-conformance.md is out of date; run with --update")
+            problems.append("docs/reference/onnx-conformance.md is out of date; run with --update")
     for problem in problems:
         print("FAILED", problem)
     return len(problems)

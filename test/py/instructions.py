@@ -6,8 +6,8 @@ mode: a measure without noise, for processors that are not at hand, too.
     instructions.py [--lathe FILE] [--update] [-j N]
 
 A package of a few layers is built for each target, statically, and its program runs once under a plugin that counts the
-instructions of every function (test/steps/qemu_count.c). The tables in docs/performance.md hold the numbers, with the
-compilers that they are for: one that is more than 5 % above fails, and --update rewrites them. With other
+instructions of every function (test/steps/qemu_count.c). The tables in docs/notes/performance.md hold the numbers, with
+the compilers that they are for: one that is more than 5 % above fails, and --update rewrites them. With other
 compilers, or without the tools, nothing is compared.
 """
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What operators do with special values and rare attributes: NaN under the rule of docs/operators.md, results that
-nobody reads, output shapes of transposed convolutions and MaxUnpool, masks that allow nothing, long sorts.
+"""What operators do with special values and rare attributes: NaN under the rule of docs/reference/operators.md, results
+that nobody reads, output shapes of transposed convolutions and MaxUnpool, masks that allow nothing, long sorts.
 
     operators.py [--lathe FILE] [--filter GLOB] [--targets T,T...] [--seed N] [-v]
 
@@ -31,7 +31,8 @@ TARGETS = ["interpret", "generic", "x86-64-v3", "x86-64-v4", "qemu-aarch64", "qe
 TOOLS = {"qemu-aarch64": ["qemu-aarch64", "aarch64-linux-gnu-gcc"],
          "qemu-m55": ["qemu-system-arm", "arm-none-eabi-gcc"]}
 NAN = np.nan
-# onnxruntime's result depends on where in the window NaN stands, and the reference ignores it (docs/operators.md).
+# onnxruntime's result depends on where in the window NaN stands, and the reference ignores it
+# (docs/reference/operators.md).
 NO_RULE = {"MaxPool"}
 
 

@@ -7,8 +7,8 @@ matrix products.
 
 A model of many reductions runs for several targets and in the interpreter: on random numbers, on numbers near 100, and
 on one number over and over, where additions one after the other are always rounded the same way. No sum may be further
-from the exact one than docs/operators.md says, and statistics of numbers far from 0 no further than a few roundings of
-these numbers. A target whose tools are not here is skipped.
+from the exact one than docs/reference/operators.md says, and statistics of numbers far from 0 no further than a few
+roundings of these numbers. A target whose tools are not here is skipped.
 """
 import argparse
 import fnmatch
@@ -43,7 +43,7 @@ TARGETS = {
 
 
 def bound(n):
-    """Roundings of a sum of n numbers: docs/operators.md."""
+    """Roundings of a sum of n numbers: docs/reference/operators.md."""
     if n <= 256:
         return n
     block = 128

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whole networks on the simulated VTA accelerator, by the commands of docs/vta.md: quantised, run, verified.
+"""Whole networks on the simulated VTA accelerator, by the commands of docs/explanation/vta.md: quantised, run,
+verified.
 
     vta_models.py [NAME...] [--lathe build/lathe] [--size 64] [--width 4] [--config NAME] [--cycle] [--package]
                   [--module] [--keep DIR]

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What the runtime's objects refer to and hold: no allocator, no other mutable object than the default engine, the log
-# and the POSIX port's count of forks, nothing but the port from outside, and the stack bound that docs/tvmrt.md states.
+# and the POSIX port's count of forks, nothing but the port from outside, and the stack bound that
+# docs/reference/tvmrt.md states.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -8,7 +9,7 @@ rt=../../runtime/tvmrt
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 # Sum of all frames of tvmrt.c, in bytes: nothing recurses, so no path through it needs more. The bounds are
-# those that docs/tvmrt.md states.
+# those that docs/reference/tvmrt.md states.
 allocators='malloc|calloc|realloc|free|aligned_alloc|posix_memalign|memalign|alloca|_?sbrk|mmap|strdup'
 bound_threaded=1024 bound_single=576
 

@@ -72,11 +72,11 @@ check "examples/compile.c is built with what is installed" $?
 CFLAGS=-O0 "$work/compile" demo/digits.onnx > "$work/out" 2>&1 && [ "$(grep -c '^0[.]' "$work/out")" = 10 ]
 check "it compiles the demo's network and runs it" $?
 # The C blocks of the page: a program, and pieces of another one.
-awk '/^```c$/ { n++; next } /^```/ { if (n == 1) exit } n == 1' docs/c-api.md > "$work/page.c"
+awk '/^```c$/ { n++; next } /^```/ { if (n == 1) exit } n == 1' docs/reference/c-api.md > "$work/page.c"
 {
     printf '#include <lathe/lathe.h>\nint main(void)\n{\n    lathe_context *context = lathe_context_new();\n'
     printf '    lathe_model *model;\n    lathe_executable *net;\n    lathe_read(context, "model.onnx", &model);\n'
-    awk '/^```c$/ { n++; next } /^```/ { on = 0; next } { if (n == 2 && !done) print } /lathe_settings_free/ { done = 1 }' docs/c-api.md
+    awk '/^```c$/ { n++; next } /^```/ { on = 0; next } { if (n == 2 && !done) print } /lathe_settings_free/ { done = 1 }' docs/reference/c-api.md
     printf '    return net == 0;\n}\n'
 } > "$work/pieces.c"
 mkdir "$work/page" && cp demo/digits.onnx "$work/page/model.onnx"
@@ -85,10 +85,10 @@ for name in page pieces; do
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$work/$name.c" -o "$work/page/$name" $(pkg-config --cflags --libs lathe) \
         -Wl,-rpath,"$(pkg-config --variable=libdir lathe)" > "$work/out" 2>&1 &&
         (cd "$work/page" && CFLAGS=-O0 "./$name") > "$work/out" 2>&1
-    check "docs/c-api.md: $name" $?
+    check "docs/reference/c-api.md: $name" $?
 done
 [ -e "$work/page/firmware/report.json" ]
-check "docs/c-api.md: the firmware is there" $?
+check "docs/reference/c-api.md: the firmware is there" $?
 "$work/compile" README.md > "$work/out" 2>&1
 [ $? = 1 ] && grep -q '^README.md:' "$work/out"
 check "it says what is wrong with a file" $?
@@ -192,7 +192,7 @@ nm -D --defined-only "$work/root"/lib/liblathe_vm.so | awk '{ print $3 }' | grep
 check "the library shows no other names" $?
 
 # --- the VTA library, with the page's first program
-awk '/^```c$/ { n++; next } /^```/ { if (n == 1) exit } n == 1' docs/vta-runtime.md > "$work/vta.c"
+awk '/^```c$/ { n++; next } /^```/ { if (n == 1) exit } n == 1' docs/reference/vta-runtime.md > "$work/vta.c"
 # shellcheck disable=SC2046
 ${CC:-cc} -std=c11 "$work/vta.c" -o "$work/vta" $(pkg-config --cflags --libs lathe_vta) \
     -Wl,-rpath,"$(pkg-config --variable=libdir lathe_vta)" > "$work/out" 2>&1 && "$work/vta" > "$work/out" 2>&1

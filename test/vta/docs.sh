@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The programs of docs/vta-runtime.md compile with the project's warnings and print what the page says.
+# The programs of docs/reference/vta-runtime.md compile with the project's warnings and print what the page says.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$LATHE_SOURCE"
@@ -10,7 +10,7 @@ awk -v work="$work" '
     /^```c$/ { n++; out = work "/" n ".c"; next }
     /^```text$/ { out = work "/" n ".txt"; next }
     /^```$/ { out = "" }
-    out != "" { print > out }' docs/vta-runtime.md
+    out != "" { print > out }' docs/reference/vta-runtime.md
 passed=0
 for source in "$work"/*.c; do
     # shellcheck disable=SC2086
@@ -18,7 +18,7 @@ for source in "$work"/*.c; do
         ${LATHE_SANITIZE:+-fsanitize=$LATHE_SANITIZE} -Iruntime/vta -Iinclude/abi "$source" \
         "$LATHE_BUILD/runtime/vta/libvta.a" -ljansson -lpthread -lm -o "$work/program"
     "$work/program" > "$work/printed"
-    diff "${source%.c}.txt" "$work/printed" || { echo "FAILED a program of docs/vta-runtime.md"; exit 1; }
+    diff "${source%.c}.txt" "$work/printed" || { echo "FAILED a program of docs/reference/vta-runtime.md"; exit 1; }
     passed=$((passed + 1))
 done
 [ $passed -ge 2 ]

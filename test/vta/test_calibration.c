@@ -1,6 +1,6 @@
 /* test_calibration.c: the cycle model against what was published for ResNet-18: cycles of whole networks on the Chisel
- * hardware, milliseconds of layers on a Pynq. The tables in docs/vta-cycle.md and the pictures beside it are made here
- * and must be what the model gives: scripts/update_vta_cycle.sh writes them.
+ * hardware, milliseconds of layers on a Pynq. The tables in docs/explanation/vta-cycle.md and the pictures beside it
+ * are made here and must be what the model gives: scripts/update_vta_cycle.sh writes them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -217,7 +217,7 @@ static FILE *open_doc(const char *name, const char *mode)
 {
     char path[4096];
     const char *top = getenv("LATHE_SOURCE");
-    snprintf(path, sizeof path, "%s/docs/%s", top ? top : ".", name);
+    snprintf(path, sizeof path, "%s/docs/explanation/%s", top ? top : ".", name);
     FILE *f = fopen(path, mode);
     if (!f)
         fail_msg("cannot open %s", path);
@@ -246,7 +246,7 @@ static void check_part(const char *name, const char *made)
     snprintf(begin, sizeof begin, "<!-- made: %s -->\n", name);
     char *from = strstr(all, begin), *to = from ? strstr(from, "<!-- end -->") : NULL;
     if (!to)
-        fail_msg("docs/vta-cycle.md has no part '%s'", name);
+        fail_msg("docs/explanation/vta-cycle.md has no part '%s'", name);
     from += strlen(begin);
     bool same = (size_t)(to - from) == strlen(made) && memcmp(from, made, strlen(made)) == 0;
     if (!same && updating()) {
@@ -257,7 +257,8 @@ static void check_part(const char *name, const char *made)
     }
     free(all);
     if (!same)
-        fail_msg("docs/vta-cycle.md, '%s': not what the model gives; run scripts/update_vta_cycle.sh", name);
+        fail_msg("docs/explanation/vta-cycle.md, '%s': not what the model gives; run scripts/update_vta_cycle.sh",
+                 name);
 }
 
 static void chisel_totals_are_met(void **state)
@@ -322,7 +323,7 @@ static uint64_t check_picture(const char *name, uint32_t threads)
     }
     char *kept = read_doc(name);
     if (strcmp(kept, svg) != 0)
-        fail_msg("docs/%s: not what the model gives; run scripts/update_vta_cycle.sh", name);
+        fail_msg("docs/explanation/%s: not what the model gives; run scripts/update_vta_cycle.sh", name);
     free(kept);
     free(svg);
     vta_cycle_release(&r);

@@ -10,8 +10,8 @@
 
 #include "abi/sha256.h"
 
-/* All frames of tvmrt.c (docs/tvmrt.md, which test/runtime/objects.sh checks), and what a kernel needs beside its
- * arrays. */
+/* All frames of tvmrt.c (docs/reference/tvmrt.md, which test/runtime/objects.sh checks), and what a kernel needs beside
+ * its arrays. */
 enum { FRAMES_ALONE = 576, FRAMES_THREADED = 1024, BESIDE_ARRAYS = 1024 };
 
 /* C has no empty arrays. */

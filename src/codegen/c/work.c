@@ -2,8 +2,8 @@
 /* How much work a run is, at most: operations of the loops, and for processors of 32 bits instructions. Compilers
  * decide about the latter: the prices are what gcc and clang make of an operation at -O1 or more where little helps
  * them (an index computed anew for each access, a register saved and loaded again), and of functions of the C library
- * and of arithmetic in software their slow cases (docs/cli.md; test/py/microcontrollers.py compares them with what
- * emulators count). Functions that kernels call have theirs here, too, beside the files with their text. */
+ * and of arithmetic in software their slow cases (docs/reference/cli.md; test/py/microcontrollers.py compares them with
+ * what emulators count). Functions that kernels call have theirs here, too, beside the files with their text. */
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
 

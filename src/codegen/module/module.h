@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer of portable modules (abi/module.h, docs/module.md): bytecode of the plan's steps, the C source of all
- * kernels, both in a container, that in an ELF file. A module is written for one target or for several that differ in
- * the width of their vectors; each of them is a variant, with functions and kernels of its own, and shares constants
- * that are equal. The kernels are those of the C back end. */
+/* The writer of portable modules (abi/module.h, docs/reference/module.md): bytecode of the plan's steps, the C source
+ * of all kernels, both in a container, that in an ELF file. A module is written for one target or for several that
+ * differ in the width of their vectors; each of them is a variant, with functions and kernels of its own, and shares
+ * constants that are equal. The kernels are those of the C back end. */
 #ifndef LATHE_CODEGEN_MODULE_H
 #define LATHE_CODEGEN_MODULE_H
 #include "abi/module.h"
@@ -119,9 +119,9 @@ const tir_buffer *loops_buffer(const plan_op *op, uint32_t k);
 const tir_func *loops_size(const package *p, uint32_t op, uint32_t k);
 const tir_func *loops_grow(const package *p, uint32_t op);
 const tir_func *loops_move(const package *p, uint32_t op);
-/* All loops of a variant as text (docs/loop-ir.md), each under its name in bytecode: those that say what a kernel
- * means, not its target's. They take operands and results, and no scratch. false after a diagnostic: some have none, or
- * call what cannot be interpreted. */
+/* All loops of a variant as text (docs/reference/loop-ir.md), each under its name in bytecode: those that say what a
+ * kernel means, not its target's. They take operands and results, and no scratch. false after a diagnostic: some have
+ * none, or call what cannot be interpreted. */
 bool loops_write(const package *p, writer *w);
 
 /* --- source.c --- */

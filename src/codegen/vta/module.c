@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a module that runs its regions on the accelerator: C with recorders over buffers of the published
  * run-time, which is where the module is loaded, and around it functions over such buffers: the module has operands
- * and results in the device's memory (docs/module.md); only constants come from the host's, once. */
+ * and results in the device's memory (docs/reference/module.md); only constants come from the host's, once. */
 #include "abi/package.h"
 #include "codegen/vta/vta_package.h"
 #include "type/vta_text.h"

@@ -126,9 +126,10 @@ static const char *way_of(onnx_importer *im, const onnx_missing *m)
         return arena_printf(&im->c->mem, "convert the model to operator set %lld or later (onnx.version_converter)",
                             (long long)since);
     if (strcmp(m->domain, "com.microsoft") == 0)
-        return "optimise the model without onnxruntime's own operators, or give them by --load-ops (docs/add-an-op.md)";
+        return "optimise the model without onnxruntime's own operators, or give them by --load-ops "
+               "(docs/tutorials/add-an-op.md)";
     if (*m->domain && strcmp(m->domain, "ai.onnx.ml") != 0)
-        return "give operators of other domains by --load-ops (docs/add-an-op.md)";
+        return "give operators of other domains by --load-ops (docs/tutorials/add-an-op.md)";
     return NULL;
 }
 
@@ -148,7 +149,7 @@ static const char *hints(onnx_importer *im)
         if (way)
             list_add(im, &all, "; ", arena_printf(&im->c->mem, "%s: %s", ops.w.data, way));
     }
-    list_add(im, &all, "; ", "docs/onnx-front-end.md lists what is supported");
+    list_add(im, &all, "; ", "docs/reference/onnx-front-end.md lists what is supported");
     return all.w.data;
 }
 

@@ -146,7 +146,7 @@ static bool report_missing(tflite_importer *im, diags_mark before)
               m->count > 4 ? ", ..." : "");
     }
     diag_error(&im->c->diags, DIAG_UNSUPPORTED, tflite_loc(im), "operators that are not supported yet: %s", w.data);
-    diag_hint(&im->c->diags, "docs/tflite.md lists what is supported");
+    diag_hint(&im->c->diags, "docs/reference/tflite.md lists what is supported");
     return false;
 }
 

@@ -12,7 +12,7 @@
 
 #define ROW_LANES  16 /* elements by which rows of scores are filled up: partial sums of a row, whatever the target's
                        * vectors, so that results do not depend on these */
-/* Measured with 1024 keys (docs/performance.md, "Attention"). */
+/* Measured with 1024 keys (docs/notes/performance.md, "Attention"). */
 #define FEW_ROWS    8  /* below that, turning the keys takes longer than products that read them as they lie */
 #define FEW_OF_MANY 12 /* the same for heads of so many features, whose keys fill the caches */
 #define MANY        48

@@ -19,7 +19,7 @@
 #define SHORT_LANES    0.5   /* of the transforms' cycles where numbers have 16 bits */
 #define MOST_OPERATIONS 3    /* vector instructions that end in a cycle, however wide the processor's front end is */
 #define HIDDEN         0.5  /* part of the shorter of arithmetic and reading that goes on under the other: an estimate,
-                             * whose effect docs/performance.md has under "Second-level caches" */
+                             * whose effect docs/notes/performance.md has under "Second-level caches" */
 #define WORTH_CHANGING 0.9  /* of the direct form's cycles; the larger error must bring something */
 
 #define WORTH_TRYING   2    /* times the least cycles: what a record may choose */

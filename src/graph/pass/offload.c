@@ -21,13 +21,13 @@ static bool no_patterns(compiler *c, const char *name, const struct target *row)
 {
     if (row) {
         diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: the target %s takes no part of a model", name);
-        diag_hint(&c->diags, "it has no patterns; --patterns FILE gives some (docs/partition.md)");
+        diag_hint(&c->diags, "it has no patterns; --patterns FILE gives some (docs/reference/partition.md)");
         return false;
     }
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: '%.100s' is unknown", name);
     const char *known = target_region_names(c);
     diag_hint(&c->diags, "%sit takes %s%sa target comes with --load-ops or --load-codegen, its patterns, too; or "
-                         "--patterns FILE has them (docs/partition.md)",
+                         "--patterns FILE has them (docs/reference/partition.md)",
               nearest_in(name, known, &c->mem), known, *known ? "; " : "what is loaded: ");
     return false;
 }

@@ -126,7 +126,9 @@ static bool short_lists(packer *p, const graph_node *n, steps_source *from, bool
     if (made)
         return true;
     const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name,
-                             "weights too large for short lists of steps (docs/quantize.md): they are widened", n->loc};
+                             "weights too large for short lists of steps (docs/explanation/quantize.md): "
+                             "they are widened",
+                             n->loc};
     vec_push(&m->c->mem, &m->notes, note);
     return false;
 }
@@ -182,7 +184,7 @@ static bool split_lists(packer *p, const graph_node *n, steps_source *from, step
     *from = split;
     const char *text = arena_printf(&p->r.c->mem,
                                     "its data is split: it takes the longer, the more numbers of that are above %d; "
-                                    "--no-split-data has other lists (docs/quantize.md)", STEPS_LIMIT);
+                                    "--no-split-data has other lists (docs/explanation/quantize.md)", STEPS_LIMIT);
     const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name, text, n->loc};
     vec_push(&p->r.c->mem, &p->r.f->module->notes, note);
     return true;

@@ -7,7 +7,7 @@
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
-#define PACKER_FEW_ROWS 12 /* of a left operand; measured as attention's (docs/performance.md) */
+#define PACKER_FEW_ROWS 12 /* of a left operand; measured as attention's (docs/notes/performance.md) */
 
 /* Lists of steps of weights that products share. */
 typedef struct product_lists {

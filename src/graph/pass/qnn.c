@@ -3,8 +3,8 @@
  * where that happens. Rooted at each quantize: a convolution or product with bias and clips, a sum, an average pool of
  * dequantised operands become rows of qnn.*; what moves elements or chooses among them does so with the numbers as they
  * are. Convolutions and products whose result nobody quantises are summed in integers and dequantised. Weights stay at
- * their stored type. What stays in float is noted in the module, with the reason (qnn_stay.c): docs/quantize.md has
- * the table. */
+ * their stored type. What stays in float is noted in the module, with the reason (qnn_stay.c):
+ * docs/explanation/quantize.md has the table. */
 #include "graph/pass/qnn.h"
 
 #include "base/ptr_map.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vta-pack: regions of the VTA accelerator take and give tensors in the device's tiles (docs/vta.md "Whole models").
- * Inside of a region nodes behind each parameter and in front of each result go to the plain layout and back, so that
- * the function says what it said before; outside of it the same nodes stand the other way round, those of constants
- * are folded later, and those between two regions cancel. Images, channels of inputs and of outputs are filled up with
- * zeros to whole tiles, by the types of the values alone; so are the kernels of groups that share a block. */
+/* vta-pack: regions of the VTA accelerator take and give tensors in the device's tiles (docs/explanation/vta.md "Whole
+ * models"). Inside of a region nodes behind each parameter and in front of each result go to the plain layout and back,
+ * so that the function says what it said before; outside of it the same nodes stand the other way round, those of
+ * constants are folded later, and those between two regions cancel. Images, channels of inputs and of outputs are
+ * filled up with zeros to whole tiles, by the types of the values alone; so are the kernels of groups that share a
+ * block. */
 #include "base/ptr_map.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -493,7 +494,8 @@ static bool check_region(compiler *c, const graph_func *region)
             continue;
         diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "@%s: the region has a %s that no pattern of VTA has found",
                    region->name, n->op->name);
-        diag_hint(&c->diags, "a region is calls of functions with the attribute composite (docs/partition.md)");
+        diag_hint(&c->diags, "a region is calls of functions with the attribute composite "
+                                      "(docs/reference/partition.md)");
         return false;
     }
     return true;

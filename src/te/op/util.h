@@ -54,7 +54,7 @@ void te_unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref co
 /* A reduction axis called name0, name1, ...: the names of a stage's axes must differ. */
 te_axis *te_numbered_axis(te_graph *g, const char *name, uint32_t number, tir_expr_ref extent);
 /* a stands before b in the order of op, TIR_GT (larger ones first) or TIR_LT: op holds, or a is NaN and b is a number.
- * docs/operators.md has the rule for NaN. */
+ * docs/reference/operators.md has the rule for NaN. */
 tir_expr_ref te_beats(compiler *c, tir_op op, tir_expr_ref a, tir_expr_ref b);
 /* a equals b, or both are NaN. */
 tir_expr_ref te_ties(compiler *c, tir_expr_ref a, tir_expr_ref b);

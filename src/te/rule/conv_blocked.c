@@ -13,7 +13,7 @@
 #define LEAST_SHARE      0.8          /* of the time that workers are busy when they share groups of blocks */
 #define LEAST_ROWS       0.95         /* the same for rows, where groups of blocks and rows would do as well */
 /* Of the multiply-adds' cycles: reading from afar that chunks must save. An estimate; what chunks bring is in
- * docs/performance.md, "Second-level caches". */
+ * docs/notes/performance.md, "Second-level caches". */
 #define WORTH_A_CHUNK    0.02
 #define TAPS_WRITTEN_OUT 25           /* taps of a window over single channels */
 #define POOL_TILE        7            /* pixels */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers for the VTA accelerator: a quantised layer in plain numbers becomes a computation on packed tensors and the
- * schedule that blocks it, by rule, for the device of the compiler (docs/vta.md "Layers"). */
+ * schedule that blocks it, by rule, for the device of the compiler (docs/explanation/vta.md "Layers"). */
 #ifndef LATHE_TE_RULE_VTA_H
 #define LATHE_TE_RULE_VTA_H
 #include "te/schedule.h"

@@ -52,7 +52,7 @@ typedef struct winograd_cut {
 /* --- the cut, by counting cycles --- */
 
 #define MAX_TILE_ROWS 4          /* in a register tile */
-/* Estimates, none of them measured by itself: what the cuts that they lead to bring is in docs/performance.md,
+/* Estimates, none of them measured by itself: what the cuts that they lead to bring is in docs/notes/performance.md,
  * "Second-level caches". */
 #define HIDDEN        0.5        /* part of the reading from afar that goes on under the arithmetic */
 #define FETCHED       0.75       /* the same of weights, which are fetched ahead */

@@ -287,7 +287,7 @@ class Executable:
 
     @property
     def report(self) -> dict[str, typing.Any]:
-        """What the compile has made: operators, memory, remarks (docs/report.md)."""
+        """What the compile has made: operators, memory, remarks (docs/reference/report.md)."""
         text = str(_function("report")(self._handle))
         return typing.cast("dict[str, typing.Any]", json.loads(text)) if text else {}
 
@@ -337,7 +337,7 @@ def inspect(
     progress: Progress | None = None,
     **options: Option,
 ) -> dict[str, typing.Any]:
-    """What a compile would make of a model, as a dict (docs/report.md). ``options``: of ``lathe inspect``."""
+    """What a compile would make of a model, as a dict (docs/reference/report.md). ``options``: of ``lathe inspect``."""
     settings = _settings(_merged(options, target=target, dim=dims))
     text = str(_call("inspect", _read(model, progress), settings, progress=progress))
     return typing.cast("dict[str, typing.Any]", json.loads(text))

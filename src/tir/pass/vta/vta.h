@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the passes for the VTA accelerator share: the device that is compiled for, its scratchpads as scopes of buffers,
- * and the annotations that mark its work. Meaning of attributes, calls and passes: docs/vta.md. */
+ * and the annotations that mark its work. Meaning of attributes, calls and passes: docs/explanation/vta.md. */
 #ifndef LATHE_TIR_PASS_VTA_VTA_H
 #define LATHE_TIR_PASS_VTA_VTA_H
 #include "tir/linear.h"
