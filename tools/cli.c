@@ -53,6 +53,8 @@ static bool parse_long(ask *x, int argc, char **argv, int *i)
         return ask_unknown(x, argv[*i]);
     if (ask_row_of(o)->value)
         return name[n] ? take(x, o, name + n + 1) : take_next(x, o, argc, argv, i);
+    if (o == OPT_HELP && name[n])
+        return take(x, o, name + n + 1); /* --help=TOPIC */
     return name[n] ? ask_usage_error(x, NULL, "--%s takes no value", ask_option_name(o)) : take(x, o, "");
 }
 

@@ -3,6 +3,7 @@
 #ifndef LATHE_TOOLS_CLI_H
 #define LATHE_TOOLS_CLI_H
 #include "api/ask.h"
+#include "base/nearest.h"
 #include "progress.h"
 
 #include <stdio.h>
@@ -19,6 +20,8 @@ void cli_say(ask *x);
 const char *cli_shown(const ask *x, const char *text);
 
 void help_overview(FILE *to);
-void help_verb(ask_verb v);
+void help_verb(ask_verb v, const char *topic); /* NULL: what most users need; "all": everything */
+bool help_has_topic(ask_verb v, const char *name);
+void help_offer_topics(ask_verb v, nearest *near);
 const char *help_verb_args(ask_verb v);
 #endif

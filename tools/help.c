@@ -16,24 +16,49 @@ static const struct {
 #include "api/options.def"
 };
 
-static const struct {
+/* A topic, or an option of the topic before it. */
+typedef struct help_row {
+    const char *topic, *about; /* NULL: an option */
     const char *name;
     char letter;
     const char *value;
     uint32_t verbs;
-    const char *help;
-} options[] = {
-#define OPTION(id, name, letter, value, verbs, help) {name, letter, value, verbs, help},
+    const char *brief, *more;
+} help_row;
+
+static const help_row rows[] = {
+#define TOPIC(name, about, verbs) {name, about, NULL, 0, NULL, verbs, NULL, NULL},
+#define OPTION(id, name, letter, value, verbs, brief, more) {NULL, NULL, name, letter, value, verbs, brief, more},
 #include "api/options.def"
 };
+static const help_row *const rows_end = rows + sizeof rows / sizeof *rows;
 
 static const char exit_text[] =
     "0 done, 1 the input or the comparison is at fault, 2 usage, 3 the environment (no compiler, no space)";
 
-/* Said of an option that counts as often as it is given. */
-static const char *several(uint32_t o)
+/* A verb with at most so many options describes all of them at once. */
+enum { FEW_OPTIONS = 16 };
+
+static bool row_takes(const help_row *r, ask_verb v)
 {
-    return options[o].verbs & OPTION_SEVERAL ? "; may be given several times" : "";
+    return (r->verbs >> v & 1u) != 0;
+}
+
+/* Where the options of a topic end. */
+static const help_row *topic_end(const help_row *topic)
+{
+    const help_row *r = topic + 1;
+    while (r < rows_end && !r->topic)
+        r++;
+    return r;
+}
+
+static uint32_t count_options(const help_row *from, const help_row *to, ask_verb v)
+{
+    uint32_t n = 0;
+    for (const help_row *r = from; r < to; r++)
+        n += !r->topic && row_takes(r, v);
+    return n;
 }
 
 const char *help_verb_args(ask_verb v)
@@ -43,7 +68,7 @@ const char *help_verb_args(ask_verb v)
 
 /* --- text for people ---------------------------------------------------------------------------------------------- */
 
-enum { NARROWEST = 40, USUAL = 100, LEFT = 34 };
+enum { NARROWEST = 40, USUAL = 100, LEFT = 34, TOPICS = 14 };
 
 static int width_of(FILE *to)
 {
@@ -101,31 +126,116 @@ void help_overview(FILE *to)
     wrap(to, exit_text, fprintf(to, "exit status: "), 4);
 }
 
-static void put_option(FILE *to, uint32_t o)
+/* What is said of an option: in one line, or all. */
+static void option_text(const help_row *r, bool all, char *text, size_t size)
+{
+    const char *again = r->verbs & OPTION_SEVERAL ? "; may be given several times" : "";
+    const bool more = all && *r->more;
+    snprintf(text, size, "%s%s%s%s", r->brief, again, more ? ". " : "", more ? r->more : "");
+}
+
+static void put_option(FILE *to, const help_row *r, bool all)
 {
     char left[80], letter[8] = "", text[2000];
-    if (options[o].letter)
-        snprintf(letter, sizeof letter, "-%c, ", options[o].letter);
-    snprintf(left, sizeof left, "%s--%s%s%s", letter, options[o].name, options[o].value ? " " : "",
-             options[o].value ? options[o].value : "");
-    snprintf(text, sizeof text, "%s%s", options[o].help, several(o));
+    if (r->letter)
+        snprintf(letter, sizeof letter, "-%c, ", r->letter);
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, r->name, r->value ? " " : "", r->value ? r->value : "");
+    option_text(r, all, text, sizeof text);
     put_row(to, left, text, LEFT);
 }
 
-void help_verb(ask_verb v)
+static void put_topic(FILE *to, const help_row *topic, ask_verb v, bool all)
+{
+    if (topic == rows)
+        fputs("\noptions:\n", to);
+    else
+        wrap(to, topic->about, fprintf(to, "\n%s: ", topic->topic) - 1, 4);
+    for (const help_row *r = topic + 1; r < topic_end(topic); r++)
+        if (row_takes(r, v))
+            put_option(to, r, all);
+}
+
+/* "  memory        --ram, --minimize, ..." */
+static void put_names(FILE *to, const help_row *topic, ask_verb v)
+{
+    char names[600] = "";
+    size_t at = 0;
+    for (const help_row *r = topic + 1; r < topic_end(topic); r++)
+        if (row_takes(r, v) && at < sizeof names)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s--%s", at ? ", " : "", r->name);
+    put_row(to, topic->topic, names, TOPICS);
+}
+
+static void put_more(FILE *to, const char *verb)
+{
+    char text[200];
+    snprintf(text, sizeof text, "more options, by topic (see 'lathe %s --help TOPIC', or '--help all'):",
+             verb);
+    fputc('\n', to);
+    wrap(to, text, 0, 0);
+}
+
+/* Options by topic: those that most users of the verb need with a line each, the others by their names. */
+static void put_options(FILE *to, ask_verb v)
+{
+    const bool few = count_options(rows, rows_end, v) <= FEW_OPTIONS;
+    bool others = false;
+    for (int named = 0; named < 2; named++)
+        for (const help_row *t = rows; t < rows_end; t = topic_end(t)) {
+            const bool here = few || row_takes(t, v);
+            if (count_options(t, topic_end(t), v) == 0 || here == (named == 1))
+                continue;
+            if (named && !others)
+                put_more(to, verbs[v].name);
+            others |= named;
+            if (named)
+                put_names(to, t, v);
+            else
+                put_topic(to, t, v, false);
+        }
+}
+
+/* The topic of the verb with that name; NULL: it has none. */
+static const help_row *find_topic(ask_verb v, const char *name)
+{
+    for (const help_row *t = rows; t < rows_end; t = topic_end(t))
+        if (strcmp(t->topic, name) == 0 && count_options(t, topic_end(t), v) > 0)
+            return t;
+    return NULL;
+}
+
+bool help_has_topic(ask_verb v, const char *name)
+{
+    return strcmp(name, "all") == 0 || find_topic(v, name);
+}
+
+void help_offer_topics(ask_verb v, nearest *near)
+{
+    nearest_offer(near, "all");
+    for (const help_row *t = rows; t < rows_end; t = topic_end(t))
+        if (count_options(t, topic_end(t), v) > 0)
+            nearest_offer(near, t->topic);
+}
+
+void help_verb(ask_verb v, const char *topic)
 {
     printf("lathe %s: ", verbs[v].name);
     wrap(stdout, verbs[v].help, 8 + (int)strlen(verbs[v].name), 4);
+    if (topic && strcmp(topic, "all") != 0) {
+        put_topic(stdout, find_topic(v, topic), v, true);
+        return;
+    }
     printf("\nusage: lathe %s%s%s [options]\n\nexamples:\n", verbs[v].name, *verbs[v].args ? " " : "", verbs[v].args);
     for (const char *s = verbs[v].examples; *s;) {
         const char *end = strchr(s, '\n');
         printf("  %.*s\n", (int)(end - s), s);
         s = end + 1;
     }
-    printf("\noptions:\n");
-    for (uint32_t o = 0; o < OPT_COUNT; o++)
-        if (options[o].verbs >> v & 1u)
-            put_option(stdout, o);
+    if (!topic)
+        put_options(stdout, v);
+    for (const help_row *t = rows; topic && t < rows_end; t = topic_end(t))
+        if (count_options(t, topic_end(t), v) > 0)
+            put_topic(stdout, t, v, true);
     putchar('\n');
     wrap(stdout, exit_text, printf("exit status: "), 4);
 }
@@ -139,6 +249,22 @@ static void troff(const char *s)
         printf(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : "%c", *s);
 }
 
+static void man_option(const help_row *r)
+{
+    char text[2000];
+    printf(".TP\n.B ");
+    if (r->letter)
+        printf("\\-%c, ", r->letter);
+    printf("\\-\\-");
+    troff(r->name);
+    printf(" ");
+    troff(r->value ? r->value : "");
+    printf("\n");
+    option_text(r, true, text, sizeof text);
+    troff(text);
+    printf("\n");
+}
+
 bool cmd_man(ask *x)
 {
     (void)x;
@@ -150,20 +276,9 @@ bool cmd_man(ask *x)
         printf(".SS \"lathe %s %s\"\n", verbs[v].name, verbs[v].args);
         troff(verbs[v].help);
         printf(".\n");
-        for (uint32_t o = 0; o < OPT_COUNT; o++) {
-            if (!(options[o].verbs >> v & 1u))
-                continue;
-            printf(".TP\n.B ");
-            if (options[o].letter)
-                printf("\\-%c, ", options[o].letter);
-            printf("\\-\\-");
-            troff(options[o].name);
-            printf(" ");
-            troff(options[o].value ? options[o].value : "");
-            printf("\n");
-            troff(options[o].help);
-            printf("%s\n", several(o));
-        }
+        for (const help_row *r = rows; r < rows_end; r++)
+            if (!r->topic && row_takes(r, (ask_verb)v))
+                man_option(r);
         printf(".PP\n.nf\n");
         troff(verbs[v].examples);
         printf(".fi\n");

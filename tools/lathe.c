@@ -31,14 +31,29 @@ static int find_verb(const char *name)
     return -1;
 }
 
+/* --help, --help=TOPIC and --help TOPIC. A word that is no topic is the verb's own argument. */
+static bool explain(ask *x)
+{
+    const char *topic = ask_get(x, OPT_HELP, ""), *word = x->args.len > 0 ? x->args.data[0] : "";
+    if (*topic == '\0' && help_has_topic(x->verb, word))
+        topic = word;
+    if (*topic && !help_has_topic(x->verb, topic)) {
+        nearest near = nearest_to(topic, strlen(topic));
+        help_offer_topics(x->verb, &near);
+        return ask_usage_error(x, arena_printf(&x->c->mem, "%ssee: lathe %s --help",
+                                               nearest_question(&near, "", &x->c->mem), ask_verb_name(x->verb)),
+                               "--help of '%s' has no topic '%.100s'", ask_verb_name(x->verb), topic);
+    }
+    help_verb(x->verb, *topic ? topic : NULL);
+    return true;
+}
+
 static bool run_verb(ask *x, int argc, char **argv)
 {
     if (!cli_parse(x, argc, argv))
         return false;
-    if (ask_has(x, OPT_HELP)) {
-        help_verb(x->verb);
-        return true;
-    }
+    if (ask_has(x, OPT_HELP))
+        return explain(x);
     if (!ask_load_ops(x, x->c))
         return false;
     progress_begin(x->c);
@@ -98,16 +113,20 @@ static bool refuse_verb(compiler *c, const char *word)
     return false;
 }
 
-static bool help(compiler *c, const char *topic)
+/* lathe help, lathe help VERB, lathe help VERB TOPIC. */
+static bool help(ask *x, int argc, char **argv)
 {
-    int verb = topic ? find_verb(topic) : -1;
-    if (topic && verb < 0)
-        return refuse_verb(c, topic);
-    if (topic)
-        help_verb((ask_verb)verb);
-    else
+    int verb = argc > 0 ? find_verb(argv[0]) : -1;
+    if (argc > 0 && verb < 0)
+        return refuse_verb(x->c, argv[0]);
+    if (argc == 0) {
         help_overview(stdout);
-    return true;
+        return true;
+    }
+    x->verb = (ask_verb)verb;
+    if (argc > 1)
+        ask_add(x, OPT_HELP, argv[1]);
+    return explain(x);
 }
 
 static bool is_one_of(const char *word, const char *x, const char *y, const char *z)
@@ -122,7 +141,7 @@ static bool run(ask *x, int argc, char **argv)
         return diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(), "a verb is missing");
     }
     if (is_one_of(argv[1], "--help", "-h", "help"))
-        return help(x->c, argc > 2 ? argv[2] : NULL);
+        return help(x, argc - 2, argv + 2);
     if (is_one_of(argv[1], "--version", "-V", "version")) {
         w_fmt(&x->out, "lathe %s\n", lathe_version());
         return true;

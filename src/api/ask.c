@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const ask_row options[] = {
-#define OPTION(id, name, letter, value, verbs, help) {name, letter, value, verbs},
+#define OPTION(id, name, letter, value, verbs, brief, more) {name, letter, value, verbs},
 #include "api/options.def"
 };
 

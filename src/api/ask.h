@@ -16,7 +16,7 @@ typedef enum ask_verb {
 } ask_verb;
 
 typedef enum ask_option {
-#define OPTION(id, name, letter, value, verbs, help) id,
+#define OPTION(id, name, letter, value, verbs, brief, more) id,
 #include "api/options.def"
     OPT_COUNT
 } ask_option;

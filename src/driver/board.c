@@ -69,6 +69,11 @@ const board *board_of_target(const char *name)
     return NULL;
 }
 
+const board *board_at(uint32_t i)
+{
+    return i < sizeof table / sizeof *table ? &table[i] : NULL;
+}
+
 const char *board_names(compiler *c)
 {
     writer w;

@@ -215,6 +215,11 @@ const target *target_lookup(const compiler *c, const char *name)
     return target_find(name);
 }
 
+const target *target_at(uint32_t i)
+{
+    return i < sizeof table / sizeof *table ? &table[i] : NULL;
+}
+
 const char *target_names(compiler *c)
 {
     writer w;

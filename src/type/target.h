@@ -106,6 +106,7 @@ const cpu_model *target_cpu(const target *t);
 /* t->cc; NULL where `cc` makes code for it. */
 const char *target_cross_cc(const target *t);
 const target *target_default(void); /* x86-64-v3 on x86-64 hosts, aarch64 on its, generic elsewhere */
+const target *target_at(uint32_t i);   /* the table's rows in order; NULL behind the last */
 const char *target_names(compiler *c); /* "x86-64-v2, ..." for messages, registered ones among them */
 const char *target_region_names(compiler *c); /* those that take only regions; "" when there is none */
 #endif

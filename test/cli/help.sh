@@ -18,17 +18,38 @@ check "completion is valid bash" bash -n "$work/completion"
 for verb in $verbs; do
     check "completion knows $verb" grep -q "$verb) words=" "$work/completion"
 done
-expect 2 'bash' completion tcsh
+expect 2 'bash, zsh and fish' completion tcsh
+for shell in zsh fish; do
+    "$lathe" completion "$shell" > "$work/completion"
+    for verb in $verbs; do
+        check "completion of $shell knows $verb" grep -q "$verb" "$work/completion"
+    done
+    check "completion of $shell has the values of --emit" grep -q 'c module graph' "$work/completion"
+    if command -v "$shell" > /dev/null; then
+        check "completion is valid $shell" "$shell" -n "$work/completion"
+    fi
+done
+# common options first; the others by topic
+expect 0 '^  memory +--ram, --minimize' compile --help
+check "no more than two screens" test "$("$lathe" compile --help | wc -l)" -le 48
+expect 0 '^  --ram BYTES .*RAM.*' compile --help memory
+expect 0 'row by row' compile --help=memory
+check "a topic alone" sh -c "! grep -q 'exit status' '$work/stdout'"
+expect 0 '^memory: ' help compile memory
+expect_error 2 'did you mean memory\?' compile --help=memry
+expect 0 '^cortex-m4 .*arm-none-eabi-gcc' targets
+expect 0 '"name": "cortex-m4"' targets --json
+expect 2 'no argument' targets extra
 digits=$top/demo/digits.onnx
 expect_error 2 'did you mean qemu-m4\?.* in an emulator qemu-m4, ' verify "$digits" --target qemu-n4 --against interpreter
 boards=$(sed -n 's/.* in an emulator \(.*\); for computations.*/\1/p' "$work/stderr")
 check "emulators are listed" test "$(tr ',' '\n' <<< "$boards" | wc -l)" -ge 8
 for board in $(tr -d ',' <<< "$boards"); do
-    check "help and cli.md name $board" sh -c "'$lathe' verify --help | grep -q $board && grep -q '^| .$board. ' '$top/docs/reference/cli.md'"
+    check "help and cli.md name $board" sh -c "'$lathe' targets | grep -q $board && grep -q '^| .$board. ' '$top/docs/reference/cli.md'"
 done
 expect 2 'it takes x86' compile "$digits" --target qemu-n4 -o "$work/none"
 check "compile has no emulators" sh -c "! grep -q emulator '$work/stderr'"
-expect 0 'file of the schedules|svg\); tune: file' tune --help
+expect 0 'the folder or file to write' tune --help
 for verb in $("$lathe" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     case $verb in lathe | completion | man) continue ;; esac
     check "cli.md has $verb" grep -Eq "^\| .*\`(lathe )?$verb[ \`]" "$top/docs/reference/cli.md"
@@ -39,13 +60,13 @@ if command -v groff > /dev/null; then
     check "the man page is sound troff" sh -c "! groff -man -Tascii -ww -z '$work/lathe.1' 2>&1 | grep ."
 fi
 # every option that a verb's help lists is in the man page
-"$lathe" compile --help | grep -Eo -- '--[a-z-]+' | sort -u > "$work/options"
+"$lathe" compile --help all | grep -Eo -- '--[a-z-]+' | sort -u > "$work/options"
 while read -r option; do
     check "the man page has $option" grep -qF -- "$(printf %s "$option" | sed 's/-/\\-/g')" "$work/lathe.1"
 done < "$work/options"
 # lines as wide as the terminal, or 100; commands of the examples stay in one piece
-for verb in $verbs completion man; do
-    "$lathe" $verb --help | grep -Ev '^  lathe |^usage:' > "$work/text"
+for verb in $verbs completion man targets; do
+    "$lathe" $verb --help all | grep -Ev '^  lathe |^usage:' > "$work/text"
     check "lines of '$verb --help' fit" sh -c "! grep -E '^.{101}' '$work/text'"
 done
 bash "$top/scripts/list_operators.sh" "$work/operators.md"
