@@ -442,6 +442,8 @@ class Model:
         y = [self.constant(np.float32(1 / 256)), self.constant(TYPES[kind][0](TYPES[kind][1]))]
         for axis in (1, 2, -1):
             self.output(self.node("Softmax", [self.input([2, 5, 9], x)], axis=axis), y)
+        y = [self.constant(np.float32(self.rng.uniform(1 / 750, 1 / 450))), y[1]]  # few are summed, in small steps
+        self.output(self.node("Softmax", [self.input([40, 3], self.params(kind, 0.5))], axis=-1), y)
 
     def selected(self, kind):
         """One of two values, with one scale and with several, and constants; scales of their own for each, as

@@ -70,8 +70,9 @@ nn_mean nn_mean_of(int64_t most, bool known, int64_t scales);
  * both 0 where it is not above 0, or below 2^-32. */
 void graph_fixed_scale(double real, int32_t *multiplier, int32_t *shift);
 
-/* What qnn.softmax asks for: exp of the 256 differences of two numbers with that scale, each times one factor, as large
- * as sums of `extent` of them allow. */
+/* What qnn.softmax asks for: exp of the 256 differences of two numbers with that scale, each times one factor. It is
+ * 2^-64 of onnxruntime's factor, which is as large as sums of `extent` of them allow: this rounds as that does, and the
+ * product with the steps of a small scale stays finite. */
 const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent);
 
 /* Extent of the last block in a layout of weights such as "OIHW16o" or "NK8n"; 0: none. */

@@ -243,10 +243,10 @@ const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent)
 {
     const int64_t count = 256;
     float *t = arena_array(&c->mem, float, (size_t)count);
-    double room = log(3.402823466e38 / (double)(extent > 0 ? extent : 1)) - 5;
-    double up = (room > 0 ? room : 0) / (double)scale;
+    const double room = log(3.402823466e38 / (double)(extent > 0 ? extent : 1)) - 5;
+    const double up = (room > 0 ? room : 0) / (double)scale;
     for (int64_t i = 0; i < count; i++)
-        t[i] = (float)exp(((double)(i - 255) + up) * (double)scale);
+        t[i] = ldexpf((float)exp(((double)(i - 255) + up) * (double)scale), -64);
     return tensor_dense(c, DT_F32, 1, &count, t);
 }
 
