@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # How much do the tests see? Puts small faults into a copy of the sources, one at a time (scripts/mutate.py), and runs tests.
 #     scripts/mutate.sh [--first N] [--count N] [COMMAND...]      faults N, N + 1, ... (from 1, 23 of them)
-# COMMAND runs in the copy, its build folder is build; the default is make check. A fault is found when COMMAND fails. One
-# that the compiler refuses is not counted: the next number takes its place. A fault that changes nothing that can be
-# seen (a bound that no input reaches) is not told from one that the tests miss: the reader of the list has to judge.
-# The copy is build/mutate, made anew from the last commit; a log for each fault lies beside it.
+# COMMAND runs in the copy, its build folder is build; the default is make check. A fault is found when COMMAND fails; the
+# first failure that it printed is shown below the fault. One that the compiler refuses is not counted: the next number
+# takes its place. A fault that changes nothing that can be seen (a bound that no input reaches) is not told from one
+# that the tests miss: the reader of the list has to judge.
+# The copy is build/mutate, made anew from the last commit; a log for each fault lies beside it. Its tests end after
+# five minutes: a fault may make them run for ever.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -13,7 +15,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --first) first=$2; shift 2 ;;
     --count) count=$2; shift 2 ;;
-    -*) sed -n 's/^# \{0,1\}//; 2,8p' "$0" >&2; exit 2 ;;
+    -*) sed -n 's/^# \{0,1\}//; 2,10p' "$0" >&2; exit 2 ;;
     *) break ;;
     esac
 done
@@ -22,6 +24,7 @@ work=$PWD/build/mutate clean=$PWD/build/mutate/clean copy=$PWD/build/mutate/copy
 rm -rf "$clean" "$copy"
 mkdir -p "$clean" "$copy/build" "$work/logs"
 git archive HEAD | tar -x -C "$clean" -f - || exit 3
+echo 300 > "$clean/test/time_limit"
 cp -r "$clean/." "$copy"
 for environment in venv tvm; do
     [ -d "build/$environment" ] && ln -s "$PWD/build/$environment" "$copy/build/$environment"
@@ -43,6 +46,8 @@ while [ $((found + missed)) -lt "$count" ]; do
     else
         found=$((found + 1))
         echo "found  $number $fault"
+        printf '    by '
+        grep -aEm 1 'FAILED|\*\*\*(Failed|Timeout|Exception)' "$work/logs/$number" || tail -n 1 "$work/logs/$number"
     fi
     cp "$clean/$file" "$copy/$file"
     number=$((number + 1))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden runner: every test/golden/**/*.case is text in, text out.
 
-    test/golden.py [--update] [-j N] [--preload LIBRARY] [LATHE] [CASE]...    LATHE: build/lathe, CASE: all of them
+    test/golden.py [--update] [--stop] [-j N] [--preload LIBRARY] [LATHE] [CASE]...    LATHE: build/lathe, CASE: all
 
 A case, from top to bottom:
 
@@ -17,7 +17,7 @@ A case, from top to bottom:
 In ARGS, %i and %s are these files, %d the folder of the case, %t a fresh empty folder; in the output these paths are
 written back as %i, %s, %d, %t. What stands behind |, && or || is a command of the shell. --update rewrites the expected
 parts (never the exit status): review the difference like code. --preload names a library for lathe alone, such as
-gcc's liblsan.so, which fails a case that leaves memory behind."""
+gcc's liblsan.so, which fails a case that leaves memory behind. --stop ends the run at the first failure."""
 import argparse
 import concurrent.futures
 import dataclasses
@@ -152,6 +152,7 @@ def main():
     parser.add_argument("--update", action="store_true")
     parser.add_argument("-j", type=int, default=os.cpu_count())
     parser.add_argument("--preload", metavar="LIBRARY")
+    parser.add_argument("--stop", action="store_true")
     options = parser.parse_args()
     options.lathe = str(pathlib.Path(options.lathe).resolve())
     if not os.access(options.lathe, os.X_OK):
@@ -168,6 +169,9 @@ def main():
             if wrong:
                 failed += 1
                 print(f"FAILED {path.relative_to(TOP)}: {wrong}")
+                if options.stop:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    return 1
     if options.update:
         print(f"golden: {updated} updated")
     print(f"golden: {len(cases) - failed} passed, {failed} failed")
