@@ -9,7 +9,8 @@ OLD and NEW are git revisions, which are built in build/changed; without NEW it 
 OLD the commit before HEAD. The models are the demo's, those of ../shared/models where that folder exists, the networks
 of the onnx wheel (their weights are one number each), and every Nth official case (8; 1: all of them). Each is compiled
 for each target. A line says how many bytes of C and of constants a package had and has; --files names its files. The
-exit status is 0 whatever changed: what the list means is for its reader."""
+exit status is 0 whatever changed: what the list means is for its reader. It is 3 where the new compiler crashed or found
+a bug of its own, which is no refusal."""
 import argparse
 import concurrent.futures
 import glob
@@ -23,6 +24,7 @@ import onnx
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(TOP, "build", "changed")
+REFUSALS = (1, 2)  # exit statuses by which the compiler refuses what it was asked for (docs/cli.md)
 
 
 def build(revision):
@@ -55,12 +57,15 @@ def models(every):
 
 
 def package(program, path, target):
-    """{file: (bytes, hash)} of what a compile writes; None: the model is refused."""
+    """{file: (bytes, hash)} of what a compile writes; None: the model is refused; a number: the compiler failed with
+    this status, minus a signal's number where it crashed."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "p")
         run = subprocess.run([program, "compile", path, "--target", target, "-o", out], capture_output=True)
-        if run.returncode:
+        if run.returncode in REFUSALS:
             return None
+        if run.returncode:
+            return run.returncode
         files = {}
         for file in glob.glob(os.path.join(out, "**", "*"), recursive=True):
             if os.path.isfile(file):
@@ -71,6 +76,8 @@ def package(program, path, target):
 
 
 def size(files):
+    if isinstance(files, int):
+        return f"the compiler failed with {files}"
     return "refused" if files is None else f"{sum(n for n, _ in files.values())} bytes"
 
 
@@ -86,19 +93,23 @@ def main():
     old = build(options.old)
     new = build(options.new) if options.new else os.path.join(TOP, "build", "lathe")
     work = [(name, path, target) for name, path in models(options.every) for target in options.targets.split(",")]
-    changed = 0
+    changed = crashed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         before = pool.map(lambda w: package(old, w[1], w[2]), work)
         after = pool.map(lambda w: package(new, w[1], w[2]), work)
         for (name, _, target), was, now in zip(work, before, after):
-            if was == now:
+            crashed += isinstance(now, int)
+            if was == now and not isinstance(now, int):
                 continue
-            changed += 1
+            changed += was != now
             print(f"{target} {name}: {size(was)}, now {size(now)}")
-            if options.files and was and now:
+            if options.files and isinstance(was, dict) and isinstance(now, dict):
                 print("".join(f"    {f}\n" for f in sorted({*was, *now}) if was.get(f) != now.get(f)), end="")
     print(f"{changed} of {len(work)} packages have other bytes than {options.old} gave them")
+    if crashed:
+        print(f"FAILED: the compiler did so {crashed} times")
+    return 3 if crashed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
