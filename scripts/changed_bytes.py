@@ -9,8 +9,8 @@ OLD and NEW are git revisions, which are built in build/changed; without NEW it 
 OLD the commit before HEAD. The models are the demo's, those of ../shared/models where that folder exists, the networks
 of the onnx wheel (their weights are one number each), and every Nth official case (8; 1: all of them). Each is compiled
 for each target. A line says how many bytes of C and of constants a package had and has; --files names its files. The
-exit status is 0 whatever changed: what the list means is for its reader. It is 3 where the new compiler crashed or found
-a bug of its own, which is no refusal."""
+exit status is 0 whatever changed: what the list means is for its reader. It is 3 where the new compiler crashed or
+found a bug of its own, which is no refusal."""
 import argparse
 import concurrent.futures
 import glob

@@ -26,6 +26,8 @@ import traceback
 
 import numpy as np
 
+import vm_asm as asm
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 with open(os.path.join(TOP, "test", "time_limit")) as limit:
     TIME_LIMIT = int(limit.read())
@@ -1002,7 +1004,29 @@ def packets():
         packet(9, values(text("tvm.rpc.server.upload"))),
         packet(3, u64(handle) + values(text("m.so"), raw(b"\x7fELF"))),
         packet(9, values(text("tvm.rpc.server.load_module"))), packet(3, u64(2 << 24 | 2) + values(text("m.so")))))
+    # a module of bytecode alone: its function is called with what a session may hold, by itself and by a timer
+    code = asm.elf(asm.module('func main(x, y)\n %2 = vm.builtin.copy("text")\n ret %2\n', None, {}))
     numbers = [integer(v) for v in (1, 0, 3, 2, 0, 1, 0, 1, 0)]
+    arguments = (i32(7) + tensor(first, [2]), text("y"))
+    yield "call", begin + b"".join((
+        packet(17, values(i32(7) + tensor(0, [2]), NONE)),
+        packet(9, values(text("tvm.rpc.server.upload"))), packet(3, u64(handle) + values(text("m.so"), raw(code))),
+        packet(9, values(text("tvm.rpc.server.load_module"))), packet(3, u64(2 << 24 | 2) + values(text("m.so"))),
+        packet(9, values(text("tvm.rpc.server.ModuleGetFunction"))),
+        packet(3, u64(4 << 24 | 4) + values(i32(73) + u64(3 << 24 | 3), text("vm_load_executable"), i32(2) + u64(1))),
+        packet(3, u64(5 << 24 | 5) + values()),
+        packet(3, u64(4 << 24 | 4) + values(i32(73) + u64(6 << 24 | 6), text("vm_initialization"), i32(2) + u64(1))),
+        packet(3, u64(7 << 24 | 7) + values(*map(integer, (1, 0, 2, 1, 0, 2)))),
+        packet(3, u64(4 << 24 | 4) + values(i32(73) + u64(6 << 24 | 6), text("main"), i32(2) + u64(1))),
+        packet(3, u64(8 << 24 | 8) + values(*arguments)), packet(3, u64(8 << 24 | 8) + values(NONE)),
+        packet(9, values(text("runtime.RPCTimeEvaluator"))),
+        packet(3, u64(9 << 24 | 9) + values(i32(73) + u64(6 << 24 | 6), text("main"), *numbers, text(""))),
+        packet(3, u64(10 << 24 | 10) + values(*arguments))))
+    yield "timed_file", begin + b"".join((
+        packet(9, values(text("tvm.rpc.server.upload"))), packet(3, u64(handle) + values(text("f"), raw(b"content"))),
+        packet(9, values(text("runtime.RPCTimeEvaluator"))),
+        packet(3, u64(2 << 24 | 2) + values(NONE, text("tvm.rpc.server.download"), *numbers, text(""))),
+        packet(3, u64(3 << 24 | 3) + values(text("f")))))
     yield "timer", begin + b"".join((
         packet(9, values(text("runtime.RPCTimeEvaluator"))),
         packet(3, u64(handle) + values(NONE, text("lathe.rpc.version"), *numbers, text(""))),
