@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs that are stopped: at every step of writing a package the old one or the new one is whole; signals leave neither
-# temporary folders nor children; a child that ends early or says too little is an error. Not in `make check`.
+# Runs that are stopped: at every step of writing a package the old one or the new one is whole; a child that ends early
+# or says too little is an error. Not in `make check`; signals.sh is, which stops runs while a C compiler works.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3
@@ -12,35 +12,12 @@ six_operators > six.txt
 script() { cat > "$1" && chmod +x "$1"; }
 no_leftovers() { check "$1: nothing is left" test -z "$(ls -A tmp; ls -d ./*.tmp* 2> /dev/null)"; }
 
-# --- signals while a C compiler runs
-for signal in INT TERM HUP; do
-    script cc << SH
-#!/bin/sh
-echo \$\$ > "$work/pid"
-kill -$signal \$PPID
-sleep 1000
-SH
-    (CC=./cc timeout 120 "$lathe" run six.txt; exit $?) > said 2>&1
-    check "SIG$signal ends lathe as it ends every program" test $? = $((128 + $(kill -l $signal)))
-    no_leftovers "SIG$signal"
-    check "SIG$signal: the compiler is gone" sh -c "! kill -0 $(cat pid)"
-done
-script cc << 'SH'
-#!/bin/sh
-kill -HUP $PPID
-echo 'error: ignored' && exit 1
-SH
-(trap '' HUP && CC=./cc "$lathe" run six.txt > said 2>&1) # timeout would not hand that on
-check "under nohup it goes on" test $? = 3
-no_leftovers nohup
-
 # --- what is said instead of an answer
 python() {
     script python
     LATHE_PYTHON=./python expect_error 3 "$1" bench six.txt --against onnxruntime --repeat 2
     no_leftovers "$1"
 }
-six_operators > six.txt
 python 'onnxruntime ended in the middle' << 'SH'
 #!/bin/sh
 exec <&-
