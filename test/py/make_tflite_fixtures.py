@@ -65,6 +65,55 @@ def ends():
     return net
 
 
+def elements():
+    """The operators on single numbers that `tflite_models.py` does not make."""
+    net = Net()
+    x = net.input("float32", [2, 3])
+    for name in ("FLOOR", "CEIL", "ROUND", "RELU_N1_TO_1", "EXP", "LOG", "SIN", "COS", "SQRT", "RSQRT", "NEG", "ABS"):
+        net.operator(name, 1, [x], [net.tensor("float32", [2, 3])])
+    row = net.input("float32", [3])
+    net.operator("DIV", 1, [x, row], [net.tensor("float32", [2, 3])], options("Div", fusedActivationFunction=1))
+    for name in ("MAXIMUM", "MINIMUM"):
+        net.operator(name, 1, [row, x], [net.tensor("float32", [2, 3])])
+    i, j = net.input("int32", [2, 3]), net.input("int32", [3])
+    net.operator("DIV", 2, [i, j], [net.tensor("int32", [2, 3])], options("Div", fusedActivationFunction=0))
+    net.operator("SUB", 1, [i, j], [net.tensor("int32", [2, 3])], options("Sub", fusedActivationFunction=0))
+    net.operator("CAST", 1, [i], [net.tensor("float32", [2, 3])])
+    net.operator("CAST", 1, [x], [net.tensor("int64", [2, 3])])
+    q, r = net.input("int8", [2, 3], 0.25, 7), net.input("int8", [3], 0.25, 7)
+    for name in ("MAXIMUM", "MINIMUM"):
+        net.operator(name, 2, [q, r], [net.tensor("int8", [2, 3], 0.25, 7)])
+    return net
+
+
+def shapes():
+    """The operators that move elements, those with several operands or results among them."""
+    net = Net()
+    x = net.input("int8", [2, 6, 3], 0.5, -3)
+
+    def move(name, version, shapes, more=(), kind=None, first=(), **fields):
+        results = [net.tensor("int8", shape, 0.5, -3) for shape in shapes]
+        net.operator(name, version, [*first, x, *more], results, options(kind, **fields) if kind else None)
+        return results
+
+    def ints(*numbers, shape=None):
+        return net.tensor("int32", [len(numbers)] if shape is None else shape, data=numbers)
+
+    move("SPLIT", 2, [[2, 2, 3]] * 3, kind="Split", first=[ints(1, shape=[])], numSplits=3)
+    move("SPLIT_V", 2, [[2, 1, 3], [2, 3, 3], [2, 2, 3]], [ints(1, -1, 2), ints(-2, shape=[])], "SplitV", numSplits=3)
+    parts = move("UNPACK", 2, [[2, 6]] * 3, kind="Unpack", num=3, axis=-1)
+    net.operator("PACK", 2, parts[::-1], [net.tensor("int8", [2, 3, 6], 0.5, -3)],
+                 options("Pack", valuesCount=3, axis=1))
+    move("SLICE", 2, [[1, 4, 2]], [ints(1, 2, 0), ints(1, -1, 2)])
+    wide, = move("EXPAND_DIMS", 1, [[2, 1, 6, 3]], [ints(1, shape=[])])
+    net.operator("SQUEEZE", 1, [wide], [net.tensor("int8", [2, 6, 3], 0.5, -3)], options("Squeeze", squeezeDims=[-3]))
+    value = net.tensor("int8", [1], 0.5, -3, data=[9])
+    flat, = move("RESHAPE", 1, [[1, 2, 6, 3]], [ints(1, 2, 6, 3)], "Reshape", newShape=[1, 2, 6, 3])
+    net.operator("PADV2", 2, [flat, ints(0, 0, 1, 2, 0, 0, 3, 0, shape=[4, 2]), value],
+                 [net.tensor("int8", [1, 5, 6, 6], 0.5, -3)], options("PadV2"))
+    return net
+
+
 def one(change):
     """RELU, and a change of it."""
     net = Net()
@@ -147,7 +196,7 @@ def main():
     shutil.rmtree(corpus, ignore_errors=True)
     for folder in (golden, refused, corpus):
         os.makedirs(folder, exist_ok=True)
-    for make in (numbers, floats, ends):
+    for make in (numbers, floats, ends, elements, shapes):
         write(f"{golden}/{make.__name__}.tflite", make().bytes())
         write(f"{corpus}/{make.__name__}.tflite", make().bytes())
     for name, change in REFUSED.items():
