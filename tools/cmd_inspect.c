@@ -6,6 +6,7 @@
 #include "driver/groups.h"
 #include "driver/html.h"
 #include "driver/offload_report.h"
+#include "driver/open_model.h"
 #include "driver/run_module.h"
 #include "driver/summary.h"
 #include "table.h"
@@ -296,6 +297,62 @@ static bool write_page(ask *x, const compile_result *r, const char *html)
     return compiler_write_file(x->c, html, page.data, page.len);
 }
 
+static void add_value(table *t, const char *what, const graph_value *v)
+{
+    writer w;
+    writer_init(&w, t->a);
+    type_print(&w, &v->type);
+    table_add(t, "%s", what);
+    table_add(t, "%s", w.data);
+    table_add(t, "%s", v->name);
+}
+
+/* A model with open dimensions: what does not depend on them. */
+static void show_open(ask *x, const open_model *m)
+{
+    table io = table_begin(&x->c->mem, "lll"), t = table_begin(&x->c->mem, "rll");
+    for (uint32_t i = 0; i < m->main->params.len; i++)
+        add_value(&io, "input", m->main->params.data[i]);
+    for (uint32_t i = 0; i < m->main->results.len; i++)
+        add_value(&io, "output", m->main->results.data[i]);
+    table_add(&t, "nodes");
+    table_add(&t, "operator");
+    table_add(&t, "names");
+    for (uint32_t i = 0; i < m->kinds.all.len; i++) {
+        writer names;
+        writer_init(&names, &x->c->mem);
+        groups_write_names(&names, &m->kinds.all.data[i]);
+        table_add(&t, "%u", m->kinds.all.data[i].n);
+        table_add(&t, "%s", open_model_kind(m, i));
+        table_add(&t, "%s", names.data);
+    }
+    table_print(&io, &x->out);
+    w_str(&x->out, "\n");
+    table_print(&t, &x->out);
+    w_fmt(&x->out, "\n%u nodes, constants %llu bytes\n", m->n_nodes, (unsigned long long)m->constant_bytes);
+    w_str(&x->out, "open dimensions:");
+    for (uint32_t i = 0; i < m->n_symbols; i++)
+        w_fmt(&x->out, "%s %s", i ? "," : "", cli_shown(x, m->symbols[i]));
+    w_fmt(&x->out, "\nMemory and work depend on them. To see these, give a value, as in --dim %s=1, or an upper limit, "
+                   "as in --dim '%s<=64'.\n", cli_shown(x, m->symbols[0]), cli_shown(x, m->symbols[0]));
+}
+
+/* True when the model was shown as it stands, or after a diagnostic, which *ok tells. */
+static bool inspect_open(ask *x, const char *model, const compile_options *o, bool *ok)
+{
+    open_model m;
+    bool computation;
+    if (ask_has(x, OPT_HTML) || !(*ok = pipeline_is_computation(x->c, model, o, &computation)) || computation)
+        return !*ok;
+    if (!(*ok = open_model_read(x->c, model, o, &m)) || !m.main)
+        return !*ok;
+    if (ask_has(x, OPT_JSON))
+        open_model_json(&x->out, &m);
+    else
+        show_open(x, &m);
+    return true;
+}
+
 bool cmd_inspect(ask *x)
 {
     const char *model = ask_model(x), *html = ask_get(x, OPT_HTML, NULL);
@@ -314,6 +371,9 @@ bool cmd_inspect(ask *x)
         return false;
     if (module)
         return inspect_module(x, model);
+    bool ok = true;
+    if (inspect_open(x, model, &o, &ok))
+        return ok;
     if (!pipeline_compile(x->c, model, &o, &r))
         return false;
     if (ask_has(x, OPT_JSON))

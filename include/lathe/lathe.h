@@ -145,7 +145,8 @@ int32_t lathe_run(lathe_context *context, lathe_executable *executable, const la
 
 /* --- what else the program does; the result is JSON, which belongs to the context until its next call --- */
 
-/* The operators, the memory plan and the work of a model, as lathe_report has them, without writing any code. */
+/* The operators, the memory plan and the work of a model, as lathe_report has them, without writing any code. A model
+ * with open dimensions that the settings say nothing of is described as it stands (docs/reference/report.md). */
 int32_t lathe_inspect(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
                       const char **out_json);
 /* Compares what the model gives with stored outputs ("data"), or with another way to run it ("against"). An array of

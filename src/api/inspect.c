@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a compile would make of a model. */
 #include "api/objects.h"
+#include "driver/open_model.h"
 
 #include <string.h>
 
@@ -16,8 +17,20 @@ static bool inspect(lathe_context *x, home *h, void *args)
     compile_result r;
     ask q;
     model_give(&h->c, a->model);
+    bool computation;
+    open_model open = {0};
     if (!settings_ask(&h->c, a->settings, VERB_INSPECT, &q) || !ask_load_ops(&q, &h->c) ||
-        !ask_compile_options(&q, false, &o) || !pipeline_compile(&h->c, a->model->path, &o, &r))
+        !ask_compile_options(&q, false, &o) || !pipeline_is_computation(&h->c, a->model->path, &o, &computation) ||
+        (!computation && !open_model_read(&h->c, a->model->path, &o, &open)))
+        return false;
+    if (open.main) {
+        writer w;
+        writer_init(&w, &x->mem);
+        open_model_json(&w, &open);
+        x->json = w.data;
+        return true;
+    }
+    if (!pipeline_compile(&h->c, a->model->path, &o, &r))
         return false;
     for (uint32_t i = 0; i < r.artifact.files.len; i++) {
         const artifact_file *f = &r.artifact.files.data[i];
