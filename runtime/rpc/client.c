@@ -379,7 +379,7 @@ static int32_t take_result(lathe_rpc *r, lathe_rpc_value *out, lathe_error *erro
         take_tensor(v, out);
         out->u.v_handle = a->data[2].u.v_handle;
     } else if (v->type == LATHE_RAW_STRING || v->type == RPC_BYTE_ARRAY) {
-        out->type = v->type == LATHE_RAW_STRING ? LATHE_RAW_STRING : LATHE_RPC_BYTES;
+        out->type = v->type == LATHE_RAW_STRING ? (int)LATHE_RAW_STRING : (int)LATHE_RPC_BYTES;
         out->bytes = v->bytes;
         out->size = v->size;
     } else if (v->type == LATHE_DTYPE) {
