@@ -394,7 +394,7 @@ class Model:
         self.output(v, y)
 
     def windows(self, kind):
-        """Over one axis and over three, and with windows that reach beyond the border; not with numbers of the border
+        """Over one axis, three and all, and with windows that reach beyond the border; not with numbers of the border
         counted there, where onnxruntime counts those beyond it, too, as the operator set 14 does not say."""
         rng, x, y = self.rng, self.params(kind, 12), self.params(kind, 9)
         for size in ([29], [7, 6, 5], [13, 10]):
@@ -405,6 +405,8 @@ class Model:
                           strides=[int(s) for s in rng.integers(1, 4, len(size))], ceil_mode=ceil,
                           count_include_pad=0 if ceil else int(rng.integers(0, 2)))
             self.output(v, y)
+        y = [self.constant(self.scale_of(x) * np.float32(2)), self.constant(TYPES[kind][0](7))]  # halves; one window
+        self.output(self.node("AveragePool", [self.input([2, 30, 2, 1], x)], kernel_shape=[2, 1]), y)
         self.output(self.node("GlobalAveragePool", [self.input([2, 3, 17], x)]), y)
         self.output(self.node("GlobalAveragePool", [self.input([1, 3, 4, 5, 3], x)]), y)
 

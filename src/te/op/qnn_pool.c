@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of average pools of quantised numbers. Over all of a picture sums are integers and round as a
- * convolution's. Over windows onnxruntime sums x_scale * (x - zero) in f32, one after the other, and so does the method
- * "float". The method "integer" sums the numbers and multiplies by x_scale / (y_scale * count) in 32 bits; where what
- * comes out is so near to the middle of two integers that the roundings of f32 could decide otherwise, the window is
- * summed again as onnxruntime does: rarely, unless one scale before and behind makes ties. */
+/* Compute definitions of average pools of quantised numbers. Over all of a picture, by a window of that size, too,
+ * sums are integers and round as a convolution's. Over smaller windows onnxruntime sums x_scale * (x - zero) in f32,
+ * one after the other, and so does the method "float". The method "integer" sums the numbers and multiplies by
+ * x_scale / (y_scale * count) in 32 bits; where what comes out is so near to the middle of two integers that the
+ * roundings of f32 could decide otherwise, the window is summed again as onnxruntime does: rarely, unless one scale
+ * before and behind makes ties. */
 #include "te/op/nn.h"
 #include "te/op/qnn_round.h"
 
@@ -301,6 +302,16 @@ static bool same_scales(const graph_node *n)
            qnn_known_zero(n, 4, &y) && x == y;
 }
 
+/* One window, all of the picture: there onnxruntime runs its kernel for global pools. */
+static bool is_whole(const graph_node *n, const te_pool *p)
+{
+    bool whole = !nn_has_border(n) && !graph_attr_int(n, "in_steps");
+    int64_t extent = 0;
+    for (uint32_t i = 0; whole && i < p->w->n; i++)
+        whole = tir_is_int(p->extent[i], &extent) && extent == p->w->kernel[i];
+    return whole;
+}
+
 static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in, bool global, te_tensor **out)
 {
     const type *t = te_out_type(n, 0);
@@ -308,19 +319,20 @@ static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in,
     te_axis *reduce[NN_MAX_SPATIAL];
     te_pool p;
     tir_expr_ref zero = te_read_one(g, operand(n, in, 3));
-    average v = {.n = n, .x_zero = zero, .half_up = is_half_up(n), .global = global};
+    average v = {.n = n, .x_zero = zero, .half_up = is_half_up(n)};
     v.x_scale = te_read_one(g, in[1]);
     v.y_scale = te_read_one(g, in[2]);
     v.y_zero = te_read_one(g, operand(n, in, 4));
     if (!te_pool_setup(g, n, in[0], zero ? zero : tir_const(g->c, in[0]->dt, 0), &w, reduce, &p))
         return false;
+    v.global = global || is_whole(n, &p);
     p.include_pad = !global && graph_attr_int(n, "count_include_pad") != 0;
     const char *method = graph_attr_string(n, "method");
     v.in_integers = strcmp(method, "float") != 0;
     v.as_is = !v.half_up && v.in_integers && strcmp(method, "integer") != 0 && !p.include_pad && same_scales(n) &&
               dtype_bits(in[0]->dt) == 8;
     v.wide = dtype_bits(in[0]->dt) == 16;
-    const bool exact = !v.half_up && !v.as_is && !global && !v.wide;
+    const bool exact = !v.half_up && !v.as_is && !v.global && !v.wide;
     v.windows = exact && v.in_integers && !p.unpadded && read_window_sum(n, &p, &v.fixed);
     p.acc = exact && !v.windows ? DT_F32 : DT_I32;
     p.more = &v;
