@@ -93,8 +93,7 @@ static tir_stmt *build_scan(te_graph *g, const loops_ctx *v, const tir_buffer *c
     uint32_t len = 0;
     if (graph_constant_ints(v->n->inputs[1], 1, &axis, &len) && len == 1)
         return scan_axis(g, v, (uint32_t)(axis < 0 ? axis + rank : axis), in[0], out[0], op);
-    tir_expr_ref zero[1] = {tir_i64(c, 0)};
-    tir_expr_ref given = wrapped(g, tir_load(c, in[1], in[1]->rank, zero), tir_i64(c, rank));
+    tir_expr_ref given = wrapped(g, loops_one(c, in[1]), tir_i64(c, rank));
     tir_stmt *s = NULL;
     for (uint32_t a = in[0]->rank; a-- > 0;)
         s = tir_if(c, tir_binary(c, TIR_EQ, given, tir_i64(c, a)), scan_axis(g, v, a, in[0], out[0], op), s);

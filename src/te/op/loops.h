@@ -18,6 +18,8 @@ tir_stmt *loops_nest(compiler *c, uint32_t rank, const tir_var *const *vars, tir
 /* The stage of n: its results, four at most, are written by what `build` makes of the first n_in operands. */
 bool loops_extern(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t n_in, te_build_fn build,
                   loops_ctx *v, te_tensor **out);
+/* The one element of a buffer, whose extents are all 1. */
+tir_expr_ref loops_one(compiler *c, const tir_buffer *b);
 /* A local variable: one number, to be allocated around its uses; its value; statements that change it. */
 const tir_buffer *loops_number(compiler *c, const char *name, dtype dt);
 tir_expr_ref loops_get(compiler *c, const tir_buffer *number);

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that loops count with: buffers of one element in the scope of a loop nest. The operators of loops.c and the
- * heap that some of them sort by are made of these. */
+/* Numbers that loops read and count with: operands of one element, and buffers of one element in the scope of a loop
+ * nest. The operators of loops.c and the heap that some of them sort by are made of these. */
 #include "te/op/loops.h"
+
+tir_expr_ref loops_one(compiler *c, const tir_buffer *b)
+{
+    tir_expr_ref at[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < b->rank; i++)
+        at[i] = tir_i64(c, 0);
+    return tir_load(c, b, b->rank, at);
+}
 
 const tir_buffer *loops_number(compiler *c, const char *name, dtype dt)
 {

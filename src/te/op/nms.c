@@ -129,10 +129,7 @@ static tir_stmt *rank_boxes(const nms_ctx *v)
 
 static tir_expr_ref number(compiler *c, const tir_buffer *b, tir_expr_ref otherwise)
 {
-    tir_expr_ref at[TYPE_MAX_RANK];
-    for (uint32_t i = 0; b && i < b->rank; i++)
-        at[i] = tir_i64(c, 0);
-    return b ? tir_load(c, b, b->rank, at) : otherwise;
+    return b ? loops_one(c, b) : otherwise;
 }
 
 static tir_stmt *build_nms(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
