@@ -24,6 +24,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import make_tflite_fixtures
+import tflite_models
+
 RATIO = 3.0
 SLACK = 40  # runs for each thing that need no explanation: tables grow by doubling, hashes collide
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
@@ -383,6 +386,34 @@ def tracker(n):
     return talk
 
 
+def tflite_shared(n):
+    """One tensor with a long name and one operator with many operands, each of them reached many times."""
+    net = tflite_models.Net()
+    x = net.input("float32", [2])
+    net.graph.tensors[x].name = b"x" * (40 * n)
+    net.operator("ADD_N", 1, [x] * n, [net.tensor("float32", [2])])
+    net.graph.tensors = [make_tflite_fixtures.Same(net.graph.tensors[x])] * n + net.graph.tensors[1:]
+    net.graph.operators = [make_tflite_fixtures.Same(net.graph.operators[0])] * n
+    return net.bytes()
+
+
+def tflite_missing(n):
+    """Operators of versions that are not there, all different."""
+    net = tflite_models.Net()
+    x = net.input("float32", [2])
+    for i in range(n):
+        net.operator("RELU", 100 + i, [x], [net.tensor("float32", [2])])
+    return net.bytes()
+
+
+def tflite_results(n):
+    net = tflite_models.Net()
+    x = net.input("float32", [2])
+    for _ in range(n):
+        net.operator("RELU", 1, [x], [net.tensor("float32", [2])])
+    return net.bytes()
+
+
 # Partitions, without code for what targets get.
 PARTS = {parts_chain: 200, parts_one: 200, parts_back: 100, parts_wide: 50, parts_operands: 200}
 # The number of things for which a compile takes a moment under the counter.
@@ -392,6 +423,9 @@ CASES = {chain: 400, kernels: 200, fan_out: 100, fan_out_in: 100, split: 200, sp
          residual: 100, long_lives: 100, calls: 200, functions: 200, branches: 200, missing: 400, convolutions: 20,
          products: 40, norms: 40, quantised_ends: 100, vta_sums: 12, vta_regions: 12, sort: 2000, tracker: 1000,
          **PARTS}
+if tflite_models.runtime:  # models are written with packages that not every Python has
+    CASES.update({tflite_shared: 100, tflite_missing: 400, tflite_results: 200})
+REFUSED = {missing, tflite_shared, tflite_missing}
 ON_VTA = ["--offload", "vta", "--emit", "module"]
 OPTIONS = {quantised_ends: ["--quantized-io"], vta_sums: ON_VTA, vta_regions: ON_VTA}
 
@@ -420,10 +454,10 @@ def count(lathe, make, n, folder):
     m, steps = make(n), os.path.join(folder, "steps")
     if make is tracker:
         return count_tracker(lathe, m, steps)
-    path = os.path.join(folder, "model.graph" if isinstance(m, str) else "model.onnx")
-    if isinstance(m, str):
-        with open(path, "w") as f:
-            f.write(m)
+    path = os.path.join(folder, {str: "model.graph", bytes: "model.tflite"}.get(type(m), "model.onnx"))
+    if isinstance(m, (str, bytes)):
+        with open(path, "wb") as f:
+            f.write(m if isinstance(m, bytes) else m.encode())
     else:
         onnx.save(m, path)
     more, verb = OPTIONS.get(make, []), "compile"
@@ -439,7 +473,7 @@ def count(lathe, make, n, folder):
         verb, more = "run", ["--interpret"]
     run = subprocess.run([lathe, verb, path, *more],
                          env={**os.environ, "LATHE_STEPS": steps, "CFLAGS": "-O0"}, capture_output=True, text=True)
-    if (run.returncode != 0) != (make is missing):
+    if (run.returncode != 0) != (make in REFUSED):
         sys.exit(f"{make.__name__} of {n}: {run.stderr[-2000:]}")
     return read_steps(steps)
 

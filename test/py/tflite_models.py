@@ -384,6 +384,20 @@ def split(net, r, q):
     net.operator("SPLIT", 2, [t, x], ys, options("Split", numSplits=parts))
 
 
+def split_v(net, r, q):
+    """Parts of sizes of their own, more than shapes have dimensions in half of the cases."""
+    shape, sizes = r.shape(), [r.int(1, 4) for _ in range(r.pick(3, 40))]
+    axis = r.int(0, len(shape) - 1)
+    shape[axis] = sum(sizes)
+    x = data(net, r, q, shape)
+    p = net.graph.tensors[x].quantization
+    given, t = net.tensor("int32", [len(sizes)], data=sizes), net.tensor("int32", [], data=axis)
+    ys = [result(net, r, q, p.scale[0] if q else None, p.zeroPoint[0] if q else None) for _ in sizes]
+    for y, size in zip(ys, sizes):
+        net.graph.tensors[y].shape = shape[:axis] + [size] + shape[axis + 1:]
+    net.operator("SPLIT_V", 2, [x, given, t], ys, options("SplitV", numSplits=len(sizes)))
+
+
 KINDS = {
     "conv": conv, "depthwise": depthwise, "fully_connected": fully_connected,
     "average_pool": pool("AVERAGE_POOL_2D"), "max_pool": pool("MAX_POOL_2D"),
@@ -392,7 +406,7 @@ KINDS = {
     "logistic": unary("LOGISTIC", 2, 1 / 256, -128), "tanh": unary("TANH", 2, 1 / 128, 0),
     "hard_swish": unary("HARD_SWISH"), "leaky_relu": leaky_relu, "softmax": softmax, "quantize": requantize,
     "dequantize": dequantize, "reshape": reshape, "transpose": transpose, "pad": pad, "mean": mean,
-    "concatenation": concatenation, "strided_slice": strided_slice, "split": split,
+    "concatenation": concatenation, "strided_slice": strided_slice, "split": split, "split_v": split_v,
 }
 
 

@@ -2,19 +2,22 @@
 /* FlatBuffers reader: fills the structs of tflite_schema.h by the table tflite_fields.def. It trusts nothing. Every
  * position is checked against the file before a byte is read there; bytes are read one by one, so alignment does not
  * matter. A table holds only tables that stand before it in tflite_fields.def, so recursion ends. Several references
- * may lead to one table, so that a small file may describe a model without end: tables are counted as often as they
- * are reached. The format: https://flatbuffers.dev/internals/ */
+ * may lead to one table or list, so that a small file may describe a model without end: tables, and the bytes of lists,
+ * are counted as often as they are reached. So whoever walks over what was read does work in proportion to the file.
+ * The format: https://flatbuffers.dev/internals/ */
 #include "frontend/tflite/tflite_table.h"
 
 #include <string.h>
 
 #define MOST_TABLES 1000000u
+#define MOST_SHARED 8u /* times a list may be reached where all are reached as often; writers share some */
 
 typedef struct reader {
     compiler *c;
     const char *path;
     span file;
     uint64_t tables, most; /* visited; at most so many */
+    uint64_t room;         /* bytes that lists may still have */
 } reader;
 
 static bool fail(reader *r, uint64_t at, const char *what, const char *where)
@@ -79,6 +82,9 @@ static bool read_vector(reader *r, uint64_t at, uint32_t width, const char *wher
     const uint64_t count = read_le(r->file.data + to, 4);
     if (!is_inside(r, to + 4, count * width))
         return fail(r, to, "a vector goes beyond the end", where);
+    if (count * width > r->room)
+        return fail(r, at, "the lists have more bytes than a file of this size can hold", where);
+    r->room -= count * width;
     *out = (flat_numbers){r->file.data + to + 4, (uint32_t)count};
     return true;
 }
@@ -258,6 +264,7 @@ bool flat_read_model(compiler *c, const char *path, span bytes, const tfl_model 
     void *table = NULL;
     *out = NULL;
     r.most = r.most < MOST_TABLES ? r.most : MOST_TABLES;
+    r.room = MOST_SHARED * (uint64_t)bytes.len;
     bool ok = bytes.len >= 8 && memcmp(bytes.data + 4, "TFL3", 4) == 0;
     if (!ok)
         (void)fail(&r, 0, "the mark TFL3 is missing", "the file");

@@ -177,12 +177,21 @@ bool tflite_is_int(tflite_node *n, uint32_t i)
     return t && dtype_is_int(t->type.dt) && dtype_bits(t->type.dt) <= 16;
 }
 
-bool tflite_ints(tflite_node *n, uint32_t i, const char *what, int64_t *out, uint32_t *out_n)
+const tensor_data *tflite_int_constant(tflite_node *n, uint32_t i, const char *what)
 {
     const tensor_data *t = tflite_constant(n, i);
+    if (t && dtype_is_int(t->dt))
+        return t;
+    (void)tflite_fail(n, DIAG_UNSUPPORTED, "%s (operand %u) must be constant integers", what, i);
+    return NULL;
+}
+
+bool tflite_ints(tflite_node *n, uint32_t i, const char *what, int64_t *out, uint32_t *out_n)
+{
+    const tensor_data *t = tflite_int_constant(n, i, what);
     *out_n = 0;
-    if (!t || !dtype_is_int(t->dt))
-        return tflite_fail(n, DIAG_UNSUPPORTED, "%s (operand %u) must be constant integers", what, i);
+    if (!t)
+        return false;
     if (t->rank > 2 || t->count > (int64_t)TYPE_MAX_RANK * 2)
         return tflite_fail(n, DIAG_FORMAT, "%s (operand %u): there are too many", what, i);
     for (int64_t k = 0; k < t->count; k++)

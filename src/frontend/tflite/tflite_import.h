@@ -8,6 +8,7 @@
  * Each is made from the other when somebody asks for it: between convolutions nothing is ever turned around. */
 #ifndef LATHE_FRONTEND_TFLITE_TFLITE_IMPORT_H
 #define LATHE_FRONTEND_TFLITE_TFLITE_IMPORT_H
+#include "base/ptr_map.h"
 #include "frontend/tflite/tflite.h"
 #include "frontend/tflite/tflite_schema.h"
 #include "graph/op.h"
@@ -43,6 +44,7 @@ typedef struct tflite_importer {
     tflite_tensor *tensors;
     uint32_t n_tensors;
     VEC(tflite_missing) missing;
+    ptr_map missing_at, results; /* an interned text: its place in missing; values that are results */
     graph_value nothing; /* what building functions return once an operator has failed */
 } tflite_importer;
 
@@ -88,7 +90,7 @@ bool tflite_fix_shapes(tflite_importer *im);
 /* --- quantisation (tflite_tensor.c): fails the node where there is none --- */
 
 /* The scale and zero point of operand i, or (TFLITE_RESULT + i) of result i, of one number each. */
-#define TFLITE_RESULT 0x10000u
+#define TFLITE_RESULT 0x80000000u /* a file has fewer operands */
 typedef struct tflite_scale {
     float scale;
     int64_t zero;
@@ -109,6 +111,7 @@ graph_value *tflite_image(tflite_node *n, uint32_t i); /* of four dimensions, it
 bool tflite_is_image(tflite_node *n, uint32_t i);      /* it is there in that form, and not in the other */
 const tensor_data *tflite_constant(tflite_node *n, uint32_t i); /* NULL: no constant */
 bool tflite_is_int(tflite_node *n, uint32_t i);        /* of 8 or 16 bits: quantised */
+const tensor_data *tflite_int_constant(tflite_node *n, uint32_t i, const char *what); /* NULL: fails the node */
 /* Constant integers of an operand, 2 * TYPE_MAX_RANK at most, which out has room for; fails the node. */
 bool tflite_ints(tflite_node *n, uint32_t i, const char *what, int64_t *out, uint32_t *out_n);
 bool tflite_axis(tflite_node *n, int64_t axis, int32_t rank, int64_t *out); /* negative ones count from the end */

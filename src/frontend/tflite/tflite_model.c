@@ -2,7 +2,6 @@
 /* A model to a module: inputs, the walk over the operators, results. An operator that fails leaves poison in its
  * results, so that those behind it are passed over and every fault is told once; operators that are not read are
  * listed all at once. */
-#include "base/ptr_map.h"
 #include "frontend/tflite/tflite_import.h"
 
 #include <inttypes.h>
@@ -116,16 +115,14 @@ static const char *name_of_code(tflite_importer *im, const tfl_operator_code *co
 static bool note_missing(tflite_node *n, const char *name, int64_t version, const char *type_name)
 {
     tflite_importer *im = n->im;
-    const char *text = arena_printf(&im->c->mem, "%s-%" PRId64 "%s%s", name, version, type_name ? " of " : "",
-                                    type_name ? type_name : "");
-    tflite_missing *m = NULL;
-    for (uint32_t i = 0; i < im->missing.len; i++)
-        if (strcmp(im->missing.data[i].text, text) == 0)
-            m = &im->missing.data[i];
-    if (!m) {
+    const char *text = intern(im->c->names, arena_printf(&im->c->mem, "%s-%" PRId64 "%s%s", name, version,
+                                                         type_name ? " of " : "", type_name ? type_name : ""));
+    uint32_t at = im->missing.len;
+    if (!ptr_map_get(&im->missing_at, text, &at)) {
         vec_push(&im->c->mem, &im->missing, ((tflite_missing){text, 0, NULL}));
-        m = &vec_last(&im->missing);
+        ptr_map_set(&im->missing_at, text, at);
     }
+    tflite_missing *m = &im->missing.data[at];
     if (m->count++ < 4)
         m->nodes = arena_printf(&im->c->mem, "%s%s#%d", m->nodes ? m->nodes : "", m->nodes ? ", " : "",
                                 n->loc.node_index);
@@ -270,23 +267,15 @@ static void import_operator(tflite_importer *im, uint32_t i)
 
 /* --- results --- */
 
-static bool is_result(const graph_func *f, const graph_value *v)
-{
-    for (uint32_t i = 0; i < f->results.len; i++)
-        if (f->results.data[i] == v)
-            return true;
-    return false;
-}
-
 /* A result has the tensor's name. An input, a constant and what is another result too is copied. */
 static bool add_result(tflite_importer *im, tflite_tensor *t)
 {
-    uint32_t suffix = 0;
+    uint32_t suffix = 0, times = 0;
     graph_value *v = tflite_plain(im, t, tflite_loc(im));
     if (!v)
         return t->poison || diag_error(&im->c->diags, DIAG_FORMAT, tflite_loc(im),
                                        "nothing makes the model's output '%s'", t->name);
-    if (!v->def || graph_constant(v) || is_result(im->f, v)) {
+    if (!v->def || graph_constant(v) || ptr_map_get(&im->results, v, &times)) {
         const char *name = graph_constant(v) ? graph_new_name(im->f, t->name) : t->name;
         graph_node *n = graph_add_node(im->f, graph_find_op(im->c, "copy"), 1, &v, 0, NULL, 1, &name, tflite_loc(im));
         v = graph_infer_node(im->c, n) ? n->outputs[0] : NULL;
@@ -298,6 +287,7 @@ static bool add_result(tflite_importer *im, tflite_tensor *t)
     if (!v)
         return false;
     graph_add_result(im->f, v);
+    ptr_map_set(&im->results, v, 1);
     note_end(im, t, v->name, false);
     return true;
 }
@@ -337,6 +327,8 @@ bool tflite_import(compiler *c, span bytes, const char *path, const frontend_opt
     const uint32_t errors = c->diags.errors;
     *out = NULL;
     make_nothing(&im);
+    ptr_map_init(&im.missing_at, &c->mem);
+    ptr_map_init(&im.results, &c->mem);
     if (!flat_read_model(c, path, bytes, &im.model) || !check_model(&im) || !tflite_read_tensors(&im) ||
         !tflite_fix_shapes(&im))
         return false;

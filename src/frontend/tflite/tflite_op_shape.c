@@ -254,12 +254,16 @@ bool tflite_op_split(tflite_node *n)
 
 bool tflite_op_split_v(tflite_node *n)
 {
-    int64_t axis, extent, sum = 0, sizes[TYPE_MAX_RANK * 2];
-    uint32_t count, open = UINT32_MAX;
+    int64_t axis, extent, sum = 0, *sizes = arena_array(&n->c->mem, int64_t, (size_t)n->n_out + 1);
+    uint32_t open = UINT32_MAX;
     graph_value *x = tflite_in(n, 0);
-    if (!split_axis(n, 2, x, &axis, &extent) || !tflite_ints(n, 1, "the sizes", sizes, &count))
+    const tensor_data *given = split_axis(n, 2, x, &axis, &extent) ? tflite_int_constant(n, 1, "the sizes") : NULL;
+    if (!given)
         return false;
-    for (uint32_t i = 0; i < count; i++) {
+    if (given->count != (int64_t)n->n_out)
+        return tflite_fail(n, DIAG_TYPE, "there are %" PRId64 " sizes and %u results", given->count, n->n_out);
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        sizes[i] = tensor_get_i64(given, i);
         if (sizes[i] < -1 || sizes[i] > extent || (sizes[i] == -1 && open != UINT32_MAX))
             return tflite_fail(n, DIAG_FORMAT, "a size is out of range, or two are -1");
         open = sizes[i] == -1 ? i : open;
@@ -267,8 +271,8 @@ bool tflite_op_split_v(tflite_node *n)
     }
     if (open != UINT32_MAX)
         sizes[open] = extent - sum;
-    if (count != n->n_out || sum > extent || (open == UINT32_MAX && sum != extent))
-        return tflite_fail(n, DIAG_TYPE, "the sizes do not fit the axis or the results");
+    if (sum > extent || (open == UINT32_MAX && sum != extent))
+        return tflite_fail(n, DIAG_TYPE, "the sizes do not fit the axis");
     return split(n, x, axis, sizes);
 }
 

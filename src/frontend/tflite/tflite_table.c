@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 #define TFLITE_TABLE(id, schema) static const flat_table table_##id;
-#define TFLITE_FIELD(table, kind, sub, number, name, value)
+#define TFLITE_FIELD(table, kind, sub, number, name, value) \
+    _Static_assert((number) < 64, #table "." #name ": a table has one bit for each field that is there");
 #define TFLITE_END(id)
 #define TFLITE_MEMBER(union_id, schema, number, table)
 #include "frontend/tflite/tflite_fields.def"
