@@ -5,6 +5,7 @@
  * operands are there that its row asks for: NULL is only an optional one (onnx_optional). */
 #ifndef LATHE_FRONTEND_ONNX_ONNX_IMPORT_H
 #define LATHE_FRONTEND_ONNX_ONNX_IMPORT_H
+#include "base/nearest.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/onnx_proto.h"
 
@@ -156,6 +157,7 @@ typedef struct onnx_op {
 
 /* NULL: missing. In a domain of the user's own, the registered row "domain.name" with attributes by the same names. */
 const onnx_op *onnx_ops_find(compiler *c, const char *domain, const char *name, int64_t version);
+void onnx_ops_offer(const char *domain, nearest *near); /* all operators of a domain, for "did you mean" */
 int64_t onnx_ops_since(const char *domain, const char *name); /* the first version that is read; 0: none */
 /* Attributes of the node by a row's list ("a b", "ir<onnx") as the IR operator declares them; out holds op->n_attrs
  * (onnx_op_direct.c). */

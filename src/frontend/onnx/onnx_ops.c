@@ -51,6 +51,13 @@ const onnx_op *onnx_ops_find(compiler *c, const char *domain, const char *name, 
     return find_registered(c, domain, name);
 }
 
+void onnx_ops_offer(const char *domain, nearest *near)
+{
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (strcmp(rows[i].domain, domain) == 0)
+            nearest_offer(near, rows[i].name);
+}
+
 int64_t onnx_ops_since(const char *domain, const char *name)
 {
     int64_t since = 0;

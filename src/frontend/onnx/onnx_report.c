@@ -123,8 +123,12 @@ static const char *way_of(onnx_importer *im, const onnx_missing *m)
             return ways[i].way;
     int64_t since = onnx_ops_since(m->domain, m->op);
     if (since)
-        return arena_printf(&im->c->mem, "convert the model to operator set %lld or later (onnx.version_converter)",
+        return arena_printf(&im->c->mem, "exists since operator set %lld: convert the model (onnx.version_converter)",
                             (long long)since);
+    nearest near = nearest_to(m->op, strlen(m->op));
+    onnx_ops_offer(m->domain, &near);
+    if (near.best && 4 * near.distance <= strlen(m->op)) /* names of operators are short: STFT is no Sqrt */
+        return arena_printf(&im->c->mem, "perhaps %s is meant", near.best);
     if (strcmp(m->domain, "com.microsoft") == 0)
         return "optimise the model without onnxruntime's own operators, or give them by --load-ops "
                "(docs/tutorials/add-an-op.md)";
