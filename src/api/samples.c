@@ -2,17 +2,11 @@
 /* Files of samples: batches on the first axis, folders in the order of their names. */
 #include "api/samples.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 static bool ends_with(const char *s, const char *tail)
 {
@@ -24,24 +18,21 @@ static bool ends_with(const char *s, const char *tail)
 static bool list(samples *s)
 {
     arena *a = &s->c->mem;
-    DIR *d = opendir(s->path);
+    const char **names = NULL;
+    uint32_t n = 0;
     VEC(const char *) files = {0}, folders = {0};
-    errno = d ? 0 : errno;
-    for (const struct dirent *e = d ? readdir(d) : NULL; e; errno = 0, e = readdir(d)) {
-        const char *path = path_join(a, s->path, e->d_name);
-        if (e->d_name[0] == '.')
+    if (!file_list(a, s->path, &names, &n))
+        return diag_error(&s->c->diags, file_code_of(errno), src_loc_none(), "cannot look into '%s': %s", s->path,
+                          strerror(errno));
+    for (uint32_t i = 0; i < n; i++) {
+        const char *path = path_join(a, s->path, names[i]);
+        if (names[i][0] == '.')
             continue;
         if (ends_with(path, ".npy") || ends_with(path, ".npz"))
             vec_push(a, &files, path);
         else if (file_exists(path_join(a, path, "input_0.pb")))
             vec_push(a, &folders, path);
     }
-    const int why = errno;
-    if (d)
-        (void)closedir(d);
-    if (why)
-        return diag_error(&s->c->diags, file_code_of(why), src_loc_none(), "cannot look into '%s': %s", s->path,
-                          strerror(why));
     if (file_exists(path_join(a, s->path, "input_0.pb")))
         vec_push(a, &folders, s->path);
     s->folders = files.len == 0;
@@ -50,7 +41,6 @@ static bool list(samples *s)
     if (s->files.len == 0)
         return diag_error(&s->c->diags, DIAG_DATA, src_loc_none(),
                           "'%s' holds neither .npy files nor folders with input_0.pb", s->path);
-    qsort(s->files.data, s->files.len, sizeof *s->files.data, by_name);
     return true;
 }
 

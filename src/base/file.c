@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* O_PATH */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -415,4 +416,64 @@ bool file_sync_dir(diags *d, const char *path)
 bool file_remove_tree(diags *d, temps *t, const char *path)
 {
     return temps_remove(t, path) || diag_error(d, DIAG_ENVIRONMENT, at(path), "cannot remove: %s", strerror(errno));
+}
+
+/* --- folders
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* Text of names, each with its end. */
+typedef struct name_list {
+    char *text; /* `room` bytes of it are there; NULL: names are only counted */
+    size_t room, used;
+    uint32_t n;
+} name_list;
+
+/* Fills the list; what has no room is counted only. False: errno. */
+static bool read_names(const char *path, name_list *l)
+{
+    DIR *d = opendir(path);
+    if (!d)
+        return false;
+    l->used = l->n = 0;
+    errno = 0;
+    for (const struct dirent *e = readdir(d); e; errno = 0, e = readdir(d)) {
+        const size_t size = strlen(e->d_name) + 1;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        if (l->text && l->used + size <= l->room)
+            memcpy(l->text + l->used, e->d_name, size);
+        l->used += size;
+        l->n++;
+    }
+    const int why = errno;
+    (void)closedir(d);
+    errno = why;
+    return why == 0;
+}
+
+static int by_text(const void *x, const void *y)
+{
+    const char *const *a = x, *const *b = y;
+    return strcmp(*a, *b);
+}
+
+bool file_list(arena *a, const char *path, const char ***out, uint32_t *out_n)
+{
+    name_list l = {NULL, 0, 0, 0};
+    *out = NULL;
+    *out_n = 0;
+    do { /* again when it has grown meanwhile */
+        if (!l.text && !read_names(path, &l))
+            return false;
+        l.room = l.used + l.used / 2 + 1;
+        l.text = arena_alloc(a, l.room, 1);
+        if (!read_names(path, &l))
+            return false;
+    } while (l.used > l.room);
+    *out = arena_array(a, const char *, (size_t)l.n + 1);
+    const char *next = l.text;
+    for (; *out_n < l.n; next += strlen(next) + 1)
+        (*out)[(*out_n)++] = next;
+    qsort(*out, l.n, sizeof **out, by_text);
+    return true;
 }

@@ -44,6 +44,10 @@ bool file_sync_dir(diags *d, const char *path); /* the entries of a folder are o
 bool file_make_dirs(diags *d, const char *path);
 bool file_remove_tree(diags *d, temps *t, const char *path);
 
+/* The names in a folder, without "." and "..", in their order; false with errno. No arena is asked for memory while the
+ * folder is open: where it does not return, nothing stays open. */
+bool file_list(arena *a, const char *path, const char ***out, uint32_t *out_n);
+
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
 bool file_is_regular(const char *path); /* no folder, pipe or device, where a read may wait or have no end */

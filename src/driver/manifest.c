@@ -7,7 +7,6 @@
  */
 #include "driver/manifest.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -207,30 +206,16 @@ static bool look_at(looker *l, const char *name)
     return true;
 }
 
-static int by_text(const void *x, const void *y)
-{
-    const char *const *a = x, *const *b = y;
-    return strcmp(*a, *b);
-}
-
 /* `below`: "" or the name of a folder inside. */
 static bool look_into(looker *l, const char *below)
 {
     arena *a = &l->c->mem;
     const char *path = path_join(a, l->dir, below);
-    VEC(const char *) names = {NULL, 0, 0};
-    DIR *d = opendir(path);
-    errno = d ? 0 : errno;
-    for (struct dirent *e = d ? readdir(d) : NULL; e; errno = 0, e = readdir(d))
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            vec_push(a, &names, *below ? path_join(a, below, e->d_name) : arena_strdup(a, e->d_name));
-    bool ok = errno == 0 || cannot_look(l->c, path, strerror(errno));
-    if (d)
-        (void)closedir(d);
-    if (names.len > 0)
-        qsort(names.data, names.len, sizeof *names.data, by_text);
-    for (uint32_t i = 0; ok && i < names.len; i++)
-        ok = look_at(l, names.data[i]);
+    const char **names = NULL;
+    uint32_t n = 0;
+    bool ok = file_list(a, path, &names, &n) || cannot_look(l->c, path, strerror(errno));
+    for (uint32_t i = 0; ok && i < n; i++)
+        ok = look_at(l, *below ? path_join(a, below, names[i]) : names[i]);
     return ok;
 }
 
