@@ -12,7 +12,7 @@
  * Errors. A function that can fail returns an enum lathe_outcome, the number that the program `lathe` would exit with.
  * The context has the diagnostics of the last call: what is wrong, where, and what to do. On failure outputs are NULL,
  * and nothing is left behind: no temporary file, no half-written output, no child process. An object that is NULL, as
- * after a call that failed, makes the next call fail with LATHE_BAD_USAGE.
+ * after a call that failed, makes the next call fail with LATHE_BAD_USAGE; so does a path or name that is NULL.
  *
  * Threads. There is no global state. Use contexts, settings and executables in one thread at a time, and as many of
  * them side by side as you like. A model does not change after lathe_read, so threads may share it. Two threads that
@@ -69,7 +69,9 @@ void lathe_on_diagnostic(lathe_context *context, lathe_diagnostic_fn fn, void *u
 
 /* Is told what is done, and asked often whether to go on: not 0 ends the work, and the call returns LATHE_CANCELLED.
  * share: the part of this stage that is done, from 0 to 1; below 0: not known. Both functions run in the thread that
- * made the call. They must not use the context, nor the model or executable that the call works on. */
+ * made the call. A call that they make on the context, or on the executable that the call works on, fails with
+ * LATHE_BAD_USAGE (on the context: without a diagnostic, for those of the call that is on its way go on). They must not
+ * free the objects that the call works on. */
 typedef int (*lathe_progress_fn)(void *user, const char *stage, double share);
 void lathe_on_progress(lathe_context *context, lathe_progress_fn fn, void *user);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of the library. This is the one place where setjmp is used: node-sized requests to arenas cannot fail for their
  * callers, and a library may not end the program that it is in. What a call holds is known to its compiler contexts
- * (memory, files that were read, temporary files, children), so it can be given back from here; only a folder that is
- * being listed when memory lacks stays open. */
+ * (memory, files that were read, temporary files, children), so it can be given back from here. */
 #define _GNU_SOURCE /* uselocale */
 #include "api/border.h"
 
@@ -47,19 +46,23 @@ void lathe_context_free(lathe_context *x)
 
 void lathe_on_diagnostic(lathe_context *x, lathe_diagnostic_fn fn, void *user)
 {
+    if (!x)
+        return;
     x->tell = fn;
     x->tell_user = user;
 }
 
 void lathe_on_progress(lathe_context *x, lathe_progress_fn fn, void *user)
 {
+    if (!x)
+        return;
     x->progress = fn;
     x->progress_user = user;
 }
 
 const lathe_diagnostic *lathe_diagnostic_at(const lathe_context *x, uint32_t index)
 {
-    return index < x->n ? &x->list[index] : NULL;
+    return x && index < x->n ? &x->list[index] : NULL;
 }
 
 /* --- diagnostics --- */
@@ -146,7 +149,7 @@ static bool step(void *context, const char *what, uint32_t done, uint32_t of)
 {
     lathe_context *x = context;
     const double share = !what || of == 0 ? -1 : done > 0 ? (double)(done - 1) / of : 0;
-    return x->progress(x->progress_user, what ? what : "", share) == 0;
+    return !x->progress || x->progress(x->progress_user, what ? what : "", share) == 0; /* it may end itself */
 }
 
 static void watch(lathe_context *x, compiler *c)
@@ -209,18 +212,23 @@ static int32_t call(lathe_context *x, home *h, border_work work, void *args)
     return refuse(x, NULL);
 }
 
-/* Numbers in models, options and C are written with a point, whatever the program's locale is. */
+/* Numbers in models, options and C are written with a point, whatever the program's locale is. A call that is made by
+ * one of the context's own functions has no place for its diagnostics: the call that it was made in still needs it. */
 int32_t border_call(lathe_context *x, home *h, border_work work, void *args)
 {
+    if (!x || x->is_busy)
+        return LATHE_BAD_USAGE;
     const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!plain)
         return refuse(x, NULL);
     const locale_t before = uselocale(plain);
+    x->is_busy = true;
     const int32_t outcome = call(x, h, work, args);
     (void)uselocale(before);
     freelocale(plain);
     for (uint32_t i = 0; x->tell && i < x->n; i++)
         x->tell(x->tell_user, &x->list[i]);
+    x->is_busy = false;
     return outcome;
 }
 
@@ -233,15 +241,27 @@ int32_t border_call_briefly(lathe_context *x, border_work work, void *args)
     return outcome;
 }
 
-static bool say_missing(lathe_context *x, home *h, void *args)
+typedef struct wrong_use {
+    const char *fmt, *what, *hint;
+} wrong_use;
+
+static bool say_wrong(lathe_context *x, home *h, void *args)
 {
+    const wrong_use *a = args;
     (void)x;
-    diag_error(&h->c.diags, DIAG_USAGE, src_loc_none(), "no %s is given", (const char *)args);
-    diag_hint(&h->c.diags, "it is NULL, as after a call that failed");
+    diag_error(&h->c.diags, DIAG_USAGE, src_loc_none(), a->fmt, a->what);
+    diag_hint(&h->c.diags, "%s", a->hint);
     return false;
 }
 
 int32_t border_refuse_missing(lathe_context *x, const char *what)
 {
-    return border_call_briefly(x, say_missing, (void *)(uintptr_t)what);
+    return border_call_briefly(x, say_wrong, &(wrong_use){"no %s is given", what,
+                                                          "it is NULL, as after a call that failed"});
+}
+
+int32_t border_refuse_busy(lathe_context *x, const char *what)
+{
+    return border_call_briefly(x, say_wrong, &(wrong_use){"the %s is in use by the call that asks this function", what,
+                                                          "use it when that call has returned"});
 }

@@ -31,6 +31,7 @@ struct lathe_context {
     lathe_diagnostic *list;
     uint32_t n, cap;
     const char *json; /* NULL: the call has none */
+    bool is_busy;    /* a call is on its way, and with it the functions that it calls */
     bool errors;     /* there were some, if only in number: where memory lacks, none is kept */
     int32_t outcome; /* of the first error in the list; LATHE_DONE: it has none */
     lathe_diagnostic_fn tell;
@@ -41,12 +42,14 @@ struct lathe_context {
 typedef bool (*border_work)(lathe_context *x, home *h, void *args);
 
 /* Does the work in h->c, which is made when it is not there; an enum lathe_outcome. False without a diagnostic is a
- * fault of ours. */
+ * fault of ours. LATHE_BAD_USAGE without a diagnostic: there is no context, or one of its own functions calls. */
 int32_t border_call(lathe_context *x, home *h, border_work work, void *args);
 /* The same of an object that has no compiler context. */
 int32_t border_call_briefly(lathe_context *x, border_work work, void *args);
 /* An object that a call needs is NULL, as after a call that failed: LATHE_BAD_USAGE, and a diagnostic. */
 int32_t border_refuse_missing(lathe_context *x, const char *what);
+/* The same of an object that the call works on in whose progress or diagnostic function this thread is. */
+int32_t border_refuse_busy(lathe_context *x, const char *what);
 /* h->brief, made new; border_end_brief gives its diagnostics to x and frees it; so does the end of the call. */
 compiler *border_begin_brief(lathe_context *x, home *h);
 void border_end_brief(lathe_context *x, home *h);

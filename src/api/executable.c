@@ -8,18 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool make_locks(lathe_executable *e)
+{
+    pthread_mutexattr_t kind;
+    if (pthread_mutexattr_init(&kind) != 0)
+        return false;
+    bool ok = pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK) == 0 &&
+              pthread_mutex_init(&e->lock, &kind) == 0;
+    (void)pthread_mutexattr_destroy(&kind);
+    if (ok && pthread_mutex_init(&e->ends_lock, NULL) != 0) {
+        pthread_mutex_destroy(&e->lock);
+        ok = false;
+    }
+    return ok;
+}
+
 static lathe_executable *begin(void)
 {
     lathe_executable *e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
-    if (pthread_mutex_init(&e->lock, NULL) != 0) {
+    if (!make_locks(e)) {
         free(e);
         return NULL;
     }
     border_init_home(&e->at);
     e->workers = -1;
     return e;
+}
+
+int32_t executable_call(lathe_context *x, lathe_executable *e, border_work work, void *args)
+{
+    if (!e)
+        return border_refuse_missing(x, "executable");
+    if (pthread_mutex_lock(&e->lock) != 0)
+        return border_refuse_busy(x, "executable");
+    const int32_t outcome = border_call(x, &e->at, work, args);
+    pthread_mutex_unlock(&e->lock);
+    return outcome;
 }
 
 void lathe_executable_free(lathe_executable *e)
@@ -29,6 +55,7 @@ void lathe_executable_free(lathe_executable *e)
     run_unload(&e->model); /* of one that is built in part, too */
     border_free_home(&e->at);
     pthread_mutex_destroy(&e->lock);
+    pthread_mutex_destroy(&e->ends_lock);
     free(e);
 }
 
@@ -178,12 +205,7 @@ static bool save(lathe_context *x, home *h, void *args)
 int32_t lathe_save(lathe_context *x, lathe_executable *executable, const char *path)
 {
     place_args a = {executable, NULL, path};
-    if (!executable)
-        return border_refuse_missing(x, "executable");
-    pthread_mutex_lock(&executable->lock);
-    const int32_t outcome = border_call(x, &executable->at, save, &a);
-    pthread_mutex_unlock(&executable->lock);
-    return outcome;
+    return path ? executable_call(x, executable, save, &a) : border_refuse_missing(x, "path");
 }
 
 static bool load(lathe_context *x, home *h, void *args)
@@ -226,8 +248,10 @@ static bool load(lathe_context *x, home *h, void *args)
 
 int32_t lathe_load(lathe_context *x, const char *path, const lathe_settings *settings, lathe_executable **out)
 {
-    place_args a = {begin(), settings, path};
     *out = NULL;
+    if (!path)
+        return border_refuse_missing(x, "path");
+    place_args a = {begin(), settings, path};
     return a.executable ? end(border_call(x, &a.executable->at, load, &a), a.executable, out) : LATHE_BAD_ENVIRONMENT;
 }
 
@@ -261,8 +285,12 @@ static bool build_module(lathe_executable *e, compiler *c)
     if (dir)
         compiler_remove_temp_dir(c, dir);
     if (ok && !e->report) { /* now that it is known */
-        e->inputs = infos_of_run(c, e->model.inputs, e->model.n_inputs);
-        e->outputs = infos_of_run(c, e->model.outputs, e->model.n_outputs);
+        const tensor_infos in = infos_of_run(c, e->model.inputs, e->model.n_inputs);
+        const tensor_infos results = infos_of_run(c, e->model.outputs, e->model.n_outputs);
+        pthread_mutex_lock(&e->ends_lock);
+        e->inputs = in;
+        e->outputs = results;
+        pthread_mutex_unlock(&e->ends_lock);
     }
     return ok;
 }
@@ -292,32 +320,37 @@ static bool build(lathe_context *x, home *h, void *args)
 
 int32_t lathe_build(lathe_context *x, lathe_executable *executable)
 {
-    if (!executable)
-        return border_refuse_missing(x, "executable");
-    pthread_mutex_lock(&executable->lock);
-    const int32_t outcome = border_call(x, &executable->at, build, executable);
-    pthread_mutex_unlock(&executable->lock);
-    return outcome;
+    return executable_call(x, executable, build, executable);
 }
 
 /* --- what it is --- */
 
 const char *lathe_executable_kind(const lathe_executable *e)
 {
-    return e->is_module ? "module" : "package";
+    return !e ? "" : e->is_module ? "module" : "package";
+}
+
+/* Another thread may be in the first run. */
+static const lathe_tensor_info *end_at(const lathe_executable *e, const tensor_infos *ends, uint32_t index)
+{
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&e->ends_lock;
+    pthread_mutex_lock(lock);
+    const tensor_infos now = *ends;
+    pthread_mutex_unlock(lock);
+    return infos_at(&now, index);
 }
 
 const lathe_tensor_info *lathe_executable_input(const lathe_executable *e, uint32_t index)
 {
-    return infos_at(&e->inputs, index);
+    return e ? end_at(e, &e->inputs, index) : NULL;
 }
 
 const lathe_tensor_info *lathe_executable_output(const lathe_executable *e, uint32_t index)
 {
-    return infos_at(&e->outputs, index);
+    return e ? end_at(e, &e->outputs, index) : NULL;
 }
 
 const char *lathe_report(const lathe_executable *e)
 {
-    return e->report ? e->report->text : "";
+    return e && e->report ? e->report->text : "";
 }

@@ -92,7 +92,8 @@ static int32_t read_into(lathe_context *x, read_args *a, lathe_model **out)
 
 int32_t lathe_read(lathe_context *x, const char *path, lathe_model **out)
 {
-    return read_into(x, &(read_args){.path = path}, out);
+    *out = NULL;
+    return path ? read_into(x, &(read_args){.path = path}, out) : border_refuse_missing(x, "path");
 }
 
 int32_t lathe_read_bytes(lathe_context *x, const void *bytes, size_t size, const char *name, lathe_model **out)
@@ -114,10 +115,10 @@ void lathe_model_free(lathe_model *m)
 
 const lathe_tensor_info *lathe_model_input(const lathe_model *m, uint32_t index)
 {
-    return infos_at(&m->inputs, index);
+    return m ? infos_at(&m->inputs, index) : NULL;
 }
 
 const lathe_tensor_info *lathe_model_output(const lathe_model *m, uint32_t index)
 {
-    return infos_at(&m->outputs, index);
+    return m ? infos_at(&m->outputs, index) : NULL;
 }

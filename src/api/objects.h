@@ -29,7 +29,8 @@ struct lathe_model {
 
 struct lathe_executable {
     home at;
-    pthread_mutex_t lock; /* of a call */
+    pthread_mutex_t lock; /* of a call; who has it and asks again is told */
+    pthread_mutex_t ends_lock; /* of inputs and outputs, which a first run finds in a module that has no report */
     const char *place;    /* the package or module that was loaded; NULL: it was compiled here */
     artifact made;        /* of a compile; its files lie in `at` */
     bool is_module, is_built;
@@ -50,8 +51,9 @@ tensor_infos infos_of_run(compiler *c, const run_tensor *list, uint32_t n);
 tensor_infos infos_of_values(compiler *c, graph_value *const *list, uint32_t n);
 const lathe_tensor_info *infos_at(const tensor_infos *t, uint32_t index);
 
-/* executable.c: what lathe_build does, inside of a call. */
+/* executable.c: what lathe_build does, inside of a call; a call on an executable, which may be NULL. */
 bool executable_build(lathe_executable *e, compiler *c);
+int32_t executable_call(lathe_context *x, lathe_executable *e, border_work work, void *args);
 
 /* model.c: the model's bytes are a file of c. */
 void model_give(compiler *c, const lathe_model *m);

@@ -80,6 +80,14 @@ static const char *type_text(compiler *c, lathe_dtype d)
                                           : arena_printf(&c->mem, "DLPack type %u of %u bits", d.code, d.bits);
 }
 
+static bool is_empty(const lathe_dltensor *t)
+{
+    bool empty = false;
+    for (int32_t k = 0; k < t->ndim; k++)
+        empty |= t->shape[k] == 0;
+    return empty;
+}
+
 static bool check_input(compiler *c, run_model *m, uint32_t i, const lathe_dltensor *t)
 {
     const run_tensor *want = &m->inputs[i];
@@ -94,14 +102,16 @@ static bool check_input(compiler *c, run_model *m, uint32_t i, const lathe_dlten
     if (!same_type(t->dtype, want->dt))
         return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' is %s, %s is expected", want->name,
                           type_text(c, t->dtype), dtype_full_name(want->dt));
-    bool fits = t->ndim >= 0 && (uint32_t)t->ndim == want->rank;
+    bool fits = t->ndim >= 0 && (uint32_t)t->ndim == want->rank && (t->shape || want->rank == 0);
     for (uint32_t k = 0; fits && k < want->rank; k++)
         fits = t->shape[k] >= 0 && (want->open || t->shape[k] == want->most[k]);
     if (!fits)
         return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' has the shape %s, %s is expected",
                           want->name,
-                          t->ndim >= 0 ? tensor_file_dims(&c->mem, (uint32_t)t->ndim, t->shape) : "?",
+                          t->ndim >= 0 && t->shape ? tensor_file_dims(&c->mem, (uint32_t)t->ndim, t->shape) : "?",
                           tensor_file_dims(&c->mem, want->rank, want->most));
+    if (!t->data && !is_empty(t))
+        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' has no data", want->name);
     return !want->open || run_bind(c, m, want, want->rank, t->shape);
 }
 
@@ -248,13 +258,11 @@ int32_t lathe_run(lathe_context *x, lathe_executable *executable, const lathe_dl
                   uint32_t n_inputs, lathe_managed_tensor **outputs, uint32_t n_outputs)
 {
     run_args a = {executable, inputs, outputs, n_inputs, n_outputs};
+    if ((n_inputs > 0 && !inputs) || (n_outputs > 0 && !outputs))
+        return border_refuse_missing(x, inputs || n_inputs == 0 ? "list of outputs" : "list of inputs");
     for (uint32_t i = 0; i < n_outputs; i++)
         outputs[i] = NULL;
-    if (!executable)
-        return border_refuse_missing(x, "executable");
-    pthread_mutex_lock(&executable->lock);
-    const int32_t outcome = border_call(x, &executable->at, run, &a);
-    pthread_mutex_unlock(&executable->lock);
+    const int32_t outcome = executable_call(x, executable, run, &a);
     for (uint32_t i = 0; outcome != LATHE_DONE && i < n_outputs; i++)
         if (outputs[i]) {
             outputs[i]->deleter(outputs[i]);

@@ -30,8 +30,10 @@ static bool find_verb(lathe_context *x, home *h, void *args)
 
 int32_t lathe_settings_new(lathe_context *x, const char *verb, lathe_settings **out)
 {
-    new_args a = {verb, calloc(1, sizeof *a.made)};
     *out = NULL;
+    if (!verb)
+        return border_refuse_missing(x, "verb");
+    new_args a = {verb, calloc(1, sizeof *a.made)};
     if (!a.made)
         return LATHE_BAD_ENVIRONMENT;
     border_init_home(&a.made->at);
@@ -85,6 +87,8 @@ int32_t lathe_set(lathe_context *x, lathe_settings *settings, const char *name, 
     set_args a = {settings, name, value};
     if (!settings)
         return border_refuse_missing(x, "settings object");
+    if (!name)
+        return border_refuse_missing(x, "option");
     return border_call(x, &settings->at, set, &a);
 }
 

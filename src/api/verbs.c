@@ -93,7 +93,7 @@ static bool work(lathe_context *x, home *h, void *args)
 static int32_t run_verb(lathe_context *x, verb_args *a, const char **out_json)
 {
     const int32_t outcome = a->model ? border_call_briefly(x, work, a) : border_refuse_missing(x, "model");
-    *out_json = x->json;
+    *out_json = outcome != LATHE_BAD_USAGE ? x->json : NULL;
     return outcome;
 }
 

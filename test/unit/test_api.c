@@ -256,8 +256,16 @@ static void test_bad_runs(void **state)
     expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "'x' is int32, float32");
     list[0] = &away;
     expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "device 2");
+    away = good;
+    away.data = NULL;
+    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "'x' has no data");
+    away = good;
+    away.shape = NULL;
+    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "'x' has the shape ?");
     list[0] = NULL;
     expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_USAGE, "usage", "'x' is not given");
+    expect_error(x, lathe_run(x, e, NULL, 1, out, 1), LATHE_BAD_USAGE, "usage", "no list of inputs is given");
+    expect_error(x, lathe_run(x, e, list, 1, NULL, 1), LATHE_BAD_USAGE, "usage", "no list of outputs is given");
     run_doubles(x, e, &good);
     lathe_executable_free(e);
     setenv("CC", "/nonexistent/cc", 1);
@@ -294,13 +302,28 @@ static void test_save_and_load(void **state)
         assert_int_equal(system(command), 0);
     }
     lathe_executable *none;
+    lathe_settings *s;
+    lathe_model *m;
     const char *json;
+    expect_done(x, lathe_settings_new(x, "compile", &s));
     expect_error(x, lathe_save(x, NULL, scratch), LATHE_BAD_USAGE, "usage", "no executable is given");
     expect_error(x, lathe_build(x, NULL), LATHE_BAD_USAGE, "usage", "no executable is given");
     expect_error(x, lathe_run(x, NULL, NULL, 0, NULL, 0), LATHE_BAD_USAGE, "usage", "no executable is given");
     expect_error(x, lathe_compile(x, NULL, NULL, &none), LATHE_BAD_USAGE, "usage", "no model is given");
     expect_error(x, lathe_inspect(x, NULL, NULL, &json), LATHE_BAD_USAGE, "usage", "no model is given");
     expect_error(x, lathe_set(x, NULL, "target", "native"), LATHE_BAD_USAGE, "usage", "no settings object is given");
+    expect_error(x, lathe_set(x, s, NULL, "native"), LATHE_BAD_USAGE, "usage", "no option is given");
+    lathe_settings_free(s);
+    expect_error(x, lathe_settings_new(x, NULL, &s), LATHE_BAD_USAGE, "usage", "no verb is given");
+    expect_error(x, lathe_read(x, NULL, &m), LATHE_BAD_USAGE, "usage", "no path is given");
+    expect_error(x, lathe_load(x, NULL, NULL, &none), LATHE_BAD_USAGE, "usage", "no path is given");
+    assert_int_equal(lathe_read(NULL, "/nonexistent", &m), LATHE_BAD_USAGE);
+    assert_null(m);
+    assert_int_equal(lathe_verify(NULL, m, NULL, &json), LATHE_BAD_USAGE);
+    assert_null(lathe_diagnostic_at(NULL, 0));
+    assert_null(lathe_model_input(NULL, 0));
+    assert_null(lathe_executable_output(NULL, 0));
+    assert_string_equal(lathe_report(NULL), "");
     expect_error(x, lathe_load(x, "/nonexistent", NULL, &none), LATHE_BAD_INPUT, "io", "/nonexistent");
     expect_error(x, lathe_load(x, "/etc/passwd", NULL, &none), LATHE_BAD_INPUT, "format", "/etc/passwd");
     expect_error(x, lathe_load(x, scratch, NULL, &none), LATHE_BAD_INPUT, "format", "folder");
@@ -421,6 +444,64 @@ static void test_progress(void **state)
     lathe_model_free(m);
     lathe_on_progress(x, NULL, NULL);
     lathe_on_diagnostic(x, NULL, NULL);
+}
+
+/* A function of a context that uses what the call that it belongs to works on. */
+typedef struct meddler {
+    lathe_context *own, *other;
+    lathe_executable *executable;
+    int refused, wrong;
+} meddler;
+
+static int meddle(void *user, const char *stage, double share)
+{
+    meddler *m = user;
+    lathe_model *model = NULL;
+    lathe_managed_tensor *out = NULL;
+    (void)stage;
+    (void)share;
+    if (lathe_read(m->own, "/nonexistent", &model) == LATHE_BAD_USAGE && !model)
+        m->refused++;
+    else
+        m->wrong++;
+    if (!m->executable)
+        return 0;
+    const int32_t outcome = lathe_run(m->other, m->executable, NULL, 0, &out, 1);
+    const lathe_diagnostic *d = lathe_diagnostic_at(m->other, 0);
+    if (outcome == LATHE_BAD_USAGE && d && strstr(d->text, "the executable is in use by the call"))
+        m->refused++;
+    else
+        m->wrong++;
+    return 0;
+}
+
+static void meddle_when_told(void *user, const lathe_diagnostic *d)
+{
+    (void)d;
+    (void)meddle(user, "", 0);
+}
+
+static void test_calls_of_callbacks(void **state)
+{
+    lathe_context *x = *state;
+    lathe_executable *e = compile_text(x, doubles, NULL, NULL);
+    meddler m = {x, lathe_context_new(), e, 0, 0};
+    lathe_on_progress(x, meddle, &m);
+    lathe_on_diagnostic(x, meddle_when_told, &m);
+    expect_done(x, lathe_build(x, e));
+    assert_true(m.refused > 0);
+    m.refused = 0;
+    expect_error(x, lathe_run(x, e, NULL, 0, NULL, 0), LATHE_BAD_USAGE, "usage", "takes 1 inputs");
+    assert_int_equal(m.refused, 2);
+    m.executable = NULL;
+    lathe_model *model = read_text(x, doubles);
+    assert_true(m.refused > 2);
+    assert_int_equal(m.wrong, 0);
+    lathe_on_progress(x, NULL, NULL);
+    lathe_on_diagnostic(x, NULL, NULL);
+    lathe_context_free(m.other);
+    lathe_model_free(model);
+    lathe_executable_free(e);
 }
 
 /* --- side by side --- */
@@ -552,6 +633,6 @@ int main(void)
         cmocka_unit_test(test_model),    cmocka_unit_test(test_bad_models),    cmocka_unit_test(test_settings),
         cmocka_unit_test(test_run),      cmocka_unit_test(test_open_extents),  cmocka_unit_test(test_bad_runs),
         cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_progress), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_calls_of_callbacks), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, begin, end);
 }
