@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Every header compiles alone, twice included, as C11 and as C++17, without a warning.
+# Every header compiles alone, twice included, as C11 and as C++17, without a warning: check_headers.sh [c++]. With c++
+# only as C++17: what a header forgets to include is missing there, too, and the sources are C11.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
+export ONLY_CXX=${1:-}
 export CFLAGS_HEADERS="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -D_XOPEN_SOURCE=700
     -Isrc -Iinclude -Iinclude/abi -Iruntime/tvmrt -Iruntime/vta -Iruntime/vm -Iruntime/ext_dev -Iruntime/rpc -Itest/runtime/freertos_stub"
 # Warnings of C++ about plain C idioms are off: {0}, and an array without length at the end of a struct.
@@ -20,7 +22,7 @@ one() {
     local header=$1 text log
     text=$(printf '#include "%s"\n#include "%s"\ntypedef int not_empty;\n' "$PWD/$header" "$PWD/$header")
     # shellcheck disable=SC2086
-    if ! log=$(gcc -std=c11 $CFLAGS_HEADERS -x c - <<< "$text" 2>&1); then
+    if [ -z "$ONLY_CXX" ] && ! log=$(gcc -std=c11 $CFLAGS_HEADERS -x c - <<< "$text" 2>&1); then
         echo "FAILED $header as C11: $(grep -m 1 error: <<< "$log")"
         return
     fi

@@ -119,7 +119,7 @@ unset TMPDIR
 check "no temporary folder is left" test -z "$(ls "$odd/tmp")"
 "$lathe" compile -q six.txt -o ./-p
 expect 0 'y:' run -- -p
-if command -v cmake > /dev/null; then
+if [ "${LATHE_TIER:-}" != check ]; then # CMake tries compilers for two seconds
     cmake_dir="$work/c d,e'f"
     "$lathe" compile -q "$model" -o "$cmake_dir/p"
     check "cmake in it" sh -c 'cmake -S "$1/p" -B "$1/b" && cmake --build "$1/b" --target tvmgen_default' sh "$cmake_dir"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What `make install` leaves is enough, wherever the tree is moved to, and `make uninstall` leaves nothing. The
 # installed program compiles the demo's network; examples/exec.c, built by pkg-config, runs it as a module, asked and
-# answered as a user would; a project of CMake finds all libraries; Python loads the shared ones.
+# answered as a user would; a project of CMake finds all libraries; Python loads the shared ones. Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$LATHE_SOURCE" || exit 3

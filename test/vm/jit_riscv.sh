@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The run-time compiler on riscv64 machines with vectors of several widths, under qemu: it reads the width, compiles for
 # exactly that width, gives right numbers, and takes nothing from the cache that was made for another width. The
-# compilers themselves run natively: qemu's user mode starts programs of the host as they are.
+# compilers themselves run natively: qemu's user mode starts programs of the host as they are. Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$LATHE_SOURCE" || exit 3
