@@ -2,7 +2,7 @@
 # The wheel of the Python packages: wheel.sh [BUILD [test|long]]. Takes the libraries and the program of BUILD, gives
 # BUILD/wheel/lathe_compiler-*.whl, which auditwheel has filled with the libraries that it needs and has given the tag
 # of the oldest systems that it runs on.
-#   test: the wheel is installed into a fresh environment, where the Python blocks of docs/reference/python.md run
+#   test: the wheel is installed into a fresh environment, where the pages about the package run (test/docs.py)
 #   long: also its tests and a check of its types, on every Python from 3.9 that is there, and the official ONNX cases
 #         through onnx.backend
 # SPDX-License-Identifier: Apache-2.0
@@ -37,11 +37,9 @@ environment() {
         --disable-pip-version-check "$work"/*.whl "${@:2}"
 }
 
-# The Python blocks of a page, one after the other, in a folder with what it names.
-page() {
-    rm -rf "$work/page" && mkdir "$work/page" && cp demo/digits.onnx "$work/page/model.onnx" &&
-        awk '/^```python$/ { on = 1; next } /^```/ { on = 0 } on' "$1" > "$work/page/page.py" &&
-        (cd "$work/page" && CFLAGS=-O0 "$work/venv/bin/python" page.py)
+# The pages about the package, by the Python of the environment.
+pages() {
+    "$work/venv/bin/python" test/docs.py --lathe "$build/lathe" docs/tutorials/python.md docs/how-to/python.md
 }
 
 program() {
@@ -54,7 +52,7 @@ all_pythons() {
         python=$(command -v "python$version") && "$python" -c 'import venv' 2> "$log" || continue
         check "Python $version environment" environment "$python" numpy "$(grep '^onnx=' test/py/requirements.txt)" pytest mypy
         python_tests "$work/venv" "$top/bindings/python/tests/test_lathe.py"
-        check "Python $version page" page docs/reference/python.md
+        check "Python $version pages" pages
     done
     check "types" sh -c "cd bindings/python/src && $work/venv/bin/mypy --strict -p lathe"
 }
@@ -66,7 +64,7 @@ if [ "$what" = long ]; then
     check "official cases" "$work/venv/bin/python" test/py/onnx_backend.py --result "$work/cases"
 else
     check "environment" environment python3
-    check "page" page docs/reference/python.md
+    check "pages" pages
 fi
 check "program" program
 finish

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile MODEL: compiles a model for this machine and runs it on zeros (docs/reference/c-api.md). */
+/* compile MODEL: compiles a model for this machine and runs it on zeros (docs/how-to/c-api.md). */
 #include <lathe/lathe.h>
 #include <stdio.h>
 #include <stdlib.h>

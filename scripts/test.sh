@@ -195,6 +195,12 @@ architectures() {
     "$with" test/py/architectures.py --lathe "$build/lathe"
 }
 
+pages_torch() {
+    local with=$build/torch/bin/python
+    "$with" -c 'import torch' || { echo "skipped: no PyTorch in $build/torch"; return 77; }
+    "$with" test/docs.py --lathe "$build/lathe" docs/tutorials/pytorch.md
+}
+
 tsan() {
     stage "tsan build" configure_and_build "$build/tsan" clang-19 -DLATHE_SANITIZE=thread || return
     # test_fork.c starts threads in a child, which the sanitizer ends by default
@@ -294,6 +300,9 @@ stages() {
     run test "rows streamed" "$python" test/py/streams.py --lathe "$build/lathe" --count 2
     run long "rows streamed by chance" "$python" test/py/streams.py --lathe "$build/lathe" --seed "$chance"
     run long "tuning in parts" "$python" test/py/sweep.py --lathe "$build/lathe"
+    run test "pages" "$python" test/docs.py --lathe "$build/lathe" --tier test
+    run long "pages, all of them" "$python" test/docs.py --lathe "$build/lathe"
+    run long "pages, with PyTorch" pages_torch
     run test demo sh demo/run.sh "$build/lathe" "$build/demo"
     run long "demo accuracy" "$python" test/py/accuracy.py --lathe "$build/lathe"
     run long "demo on VTA" "$python" test/py/vta_accuracy.py --lathe "$build/lathe"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe.h: the compiler as a library (docs/reference/c-api.md).
+/* lathe.h: the compiler as a library (docs/how-to/c-api.md).
  *
  *     lathe_context *context = lathe_context_new();
  *     lathe_model *model;

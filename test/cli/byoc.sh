@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Code generators from outside the tree. First docs/how-to/add-a-back-end.md is followed to the letter: its files
-# extracted, its commands run, its numbers compared. Then what a generator may do wrong. Not in `make check`.
+# Code generators from outside the tree: the header alone, and what a generator may do wrong. test/docs.py follows
+# docs/how-to/add-a-back-end.md to the letter; its generator and its graph are used here too. Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.bash"
 lathe=$(cd "$(dirname "$lathe")" && pwd)/$(basename "$lathe")
@@ -12,30 +12,10 @@ cd "$work" || exit 1
 block() {
     awk -v want="\`\`\`$1" '$0 == want {on = 1; next} $0 == "```" {on = 0} on' "$doc"
 }
-step() {
-    block "sh title=\"$1\"" > "$1.sh"
-    [ -s "$1.sh" ] || bad "the page has no step $1"
-    check "step $1" bash -e "$1.sh"
-}
-for file in petal.h petal.c petal_codegen.c; do
-    block "c title=\"$file\"" > "$file"
-done
 block 'text title="net.txt"' > net.txt
-check "an example is short" [ "$(wc -l < petal_codegen.c)" -le 100 ]
-step build
-step package
-block 'c title="source"' > want.c
-sed -n '/^\/\* nn.matmul/,$p' out/src/petal.c > got.c
-check "the page shows the source" diff -u -B want.c got.c
-step run
-floats() { tail -c 16 "$1" | od -An -v -t f4 | tr -s ' \n' ' '; }
-check "package and interpreter" [ "$(floats c_result/z.bin)" = "$(floats oracle/z.npy)" ]
-check "module and interpreter" [ "$(floats module/z.npy)" = "$(floats oracle/z.npy)" ]
-check "numbers" [ "$(floats oracle/z.npy)" = ' 0 0 22 32 ' ]
-block 'text title="plain.txt"' > plain.txt
-step offload
-check "parts of a model" [ "$(floats parts_result/z.bin)" = "$(floats oracle/z.npy)" ]
-check "both patterns" [ "$(grep -c petal_product parts/src/petal.c)" = 2 ]
+block 'c title="petal_codegen.c"' > petal_codegen.c
+check "the page's generator" cc -shared -fPIC -I"$top/include" petal_codegen.c -o petal_codegen.so
+check "a module" "$lathe" compile net.txt --load-codegen ./petal_codegen.so --emit module -q -o net.so
 
 # --- the header needs nothing else of the tree, in C and in C++
 printf '#include "lathe/codegen.h"\n' > alone.c

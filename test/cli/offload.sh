@@ -152,23 +152,6 @@ expect 0 'acme' inspect out
 echo 'pattern acme.square(%x: f32[n, 3, n, *]) { %y = sin(%x) return %y }' > square.pat
 expect 0 'acme.square: %x is f32\[8\]; f32\[n, 3, n, \*\] is asked for' inspect net.txt $both --patterns square.pat
 
-# --- docs/reference/partition.md, to the letter
-block() { # INFO: the contents of the fenced block whose info string is INFO
-    awk -v want="\`\`\`$1" '$0 == want {on = 1; next} $0 == "```" {on = 0} on' "$top/docs/reference/partition.md"
-}
-mkdir doc && cd doc || exit 3
-lathe() { "$lathe" "$@"; }
-block 'text title="acme.pat"' > acme.pat
-block 'text title="net.txt"' > net.txt
-eval "$(block 'sh title="composite"')"
-check "the page shows composites" diff <(block 'text title="composite"') composite.txt
-eval "$(block 'sh title="regions"')" > said.txt
-check "the page shows regions" diff <(block 'text title="regions"') said.txt
-eval "$(block 'sh title="parts"')" > said.txt
-check "the page shows what becomes of them" diff <(block 'text title="parts"') said.txt
-check "with something in it" [ -s said.txt ]
-cd .. || exit 3
-
 # --- what is not known is said
 expect_error 2 "'acme' is unknown" compile net.txt --offload acme -o none
 expect_error 2 'did you mean vta\? it takes .*xnnpack' compile net.txt --offload vat -o none

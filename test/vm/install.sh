@@ -72,11 +72,11 @@ check "examples/compile.c is built with what is installed" $?
 CFLAGS=-O0 "$work/compile" demo/digits.onnx > "$work/out" 2>&1 && [ "$(grep -c '^0[.]' "$work/out")" = 10 ]
 check "it compiles the demo's network and runs it" $?
 # The C blocks of the page: a program, and pieces of another one.
-awk '/^```c$/ { n++; next } /^```/ { if (n == 1) exit } n == 1' docs/reference/c-api.md > "$work/page.c"
+awk '/^```c$/ { n++; next } /^```/ { if (n == 1) exit } n == 1' docs/how-to/c-api.md > "$work/page.c"
 {
     printf '#include <lathe/lathe.h>\nint main(void)\n{\n    lathe_context *context = lathe_context_new();\n'
     printf '    lathe_model *model;\n    lathe_executable *net;\n    lathe_read(context, "model.onnx", &model);\n'
-    awk '/^```c$/ { n++; next } /^```/ { on = 0; next } { if (n == 2 && !done) print } /lathe_settings_free/ { done = 1 }' docs/reference/c-api.md
+    awk '/^```c$/ { n++; next } /^```/ { on = 0; next } { if (n == 2 && !done) print } /lathe_settings_free/ { done = 1 }' docs/how-to/c-api.md
     printf '    return net == 0;\n}\n'
 } > "$work/pieces.c"
 mkdir "$work/page" && cp demo/digits.onnx "$work/page/model.onnx"
@@ -85,10 +85,10 @@ for name in page pieces; do
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$work/$name.c" -o "$work/page/$name" $(pkg-config --cflags --libs lathe) \
         -Wl,-rpath,"$(pkg-config --variable=libdir lathe)" > "$work/out" 2>&1 &&
         (cd "$work/page" && CFLAGS=-O0 "./$name") > "$work/out" 2>&1
-    check "docs/reference/c-api.md: $name" $?
+    check "docs/how-to/c-api.md: $name" $?
 done
 [ -e "$work/page/firmware/report.json" ]
-check "docs/reference/c-api.md: the firmware is there" $?
+check "docs/how-to/c-api.md: the firmware is there" $?
 "$work/compile" README.md > "$work/out" 2>&1
 [ $? = 1 ] && grep -q '^README.md:' "$work/out"
 check "it says what is wrong with a file" $?
