@@ -40,6 +40,7 @@ command -v s390x-linux-gnu-gcc | gcc-s390x-linux-gnu
 test -e /usr/s390x-linux-gnu/include/stdio.h | libc6-dev-s390x-cross
 command -v tcc | tcc
 command -v cppcheck | cppcheck
+command -v codespell | codespell
 test -e /usr/include/xnnpack.h | libxnnpack-dev
 test -e /usr/include/pthreadpool.h | libpthreadpool-dev
 command -v qemu-s390x && command -v qemu-riscv64 && command -v qemu-aarch64 | qemu-user

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The words of pages, messages and comments: misspelt ones by codespell, and those that docs/words.txt refuses in pages.
+# In pages code does not count, between backticks and in fences.
+# SPDX-License-Identifier: Apache-2.0
+set -u
+cd "$(dirname "$0")/.." || exit 3
+pages=(README.md ARCHITECTURE.md CONTRIBUTING.md STYLE.md CHANGELOG.md docs/*.md docs/*/*.md)
+failed=0
+
+# Names that look like words: te is a folder, the others are options and variables with a fault that tests want.
+known=te,statics,targt,ssee,ot,coo,caf,verfiy,tey,simplfy,nd,hight,heigth,ake,bu,want\'s
+if command -v codespell > /dev/null; then
+    codespell -L "$known" "${pages[@]}" src runtime include tools scripts demo examples bindings cmake test/cli test/py \
+        test/unit 2> /dev/null && spelling=1 || spelling=0
+    failed=$((failed + 1 - spelling))
+else
+    echo "skipped: there is no codespell"
+fi
+
+# "FILE:LINE: text" of all pages, without code
+prose() {
+    awk 'FNR == 1 { fence = 0 }
+         /^ *```/ { fence = !fence; next }
+         fence { next }
+         { gsub(/`[^`]*`/, "`"); print FILENAME ":" FNR ": " $0 }' "${pages[@]}"
+}
+rows() { grep -v '^#' docs/words.txt; }
+while IFS= read -r hit; do
+    failed=$((failed + 1))
+    while IFS=$'\t' read -r pattern instead; do
+        found=$(grep -oP -m 1 -- "$pattern" <<< "${hit#*: }" | head -n 1)
+        [ -z "$found" ] || echo "FAILED ${hit%%: *}: \"$found\": $instead"
+    done < <(rows)
+done < <(prose | grep -P -- "$(rows | cut -f 1 | paste -sd '|')")
+passed=$((${#pages[@]} - (failed < ${#pages[@]} ? failed : ${#pages[@]})))
+echo "words: $passed passed, $failed failed"
+[ $failed = 0 ]
