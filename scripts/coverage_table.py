@@ -7,7 +7,7 @@ import os
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DOCUMENT = os.path.join(TOP, "docs", "testing.md")
+DOCUMENT = os.path.join(TOP, "docs", "notes", "testing.md")
 BEGIN, END = "<!-- table: made by scripts/coverage.sh -->", "<!-- end of the table -->"
 LEAST = 15
 

@@ -25,7 +25,7 @@ import time
 import numpy as np
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DOCUMENT = os.path.join(TOP, "docs", "performance.md")
+DOCUMENT = os.path.join(TOP, "docs", "notes", "performance.md")
 BEGIN, END = "<!-- table: made by scripts/performance.py -->", "<!-- end of the table -->"
 NETWORKS = ("resnet18", "resnet50", "mobilenetv2", "squeezenet11", "minilm")
 

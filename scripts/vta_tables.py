@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DOC = os.path.join(TOP, "docs", "vta.md")
+DOC = os.path.join(TOP, "docs", "explanation", "vta.md")
 MODELS = ["resnet18", "resnet34", "resnet50", "mobilenet-G", "mobilenet", "squeezenet", "dcgan"]
 WHOLE = ["resnet18", "squeezenet"]  # with a row for each layer
 TESTED, PUBLISHED = ("64", "4"), ("224", "1")  # size of the image, divisor of the channels

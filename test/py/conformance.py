@@ -40,7 +40,7 @@ import package
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 LIST = os.path.join(HERE, "conformance_expected_failures.txt")
-TABLE = os.path.join(TOP, "docs", "onnx-conformance.md")
+TABLE = os.path.join(TOP, "docs", "reference", "onnx-conformance.md")
 BATCH = 50
 BOUND = 64  # of extents that only the data of a case tells
 STRIDE = 30

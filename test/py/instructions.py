@@ -25,7 +25,7 @@ import grid
 import package
 
 TOP = grid.TOP
-DOCUMENT = os.path.join(TOP, "docs", "performance.md")
+DOCUMENT = os.path.join(TOP, "docs", "notes", "performance.md")
 WORSE = 1.05
 RISCV = "qemu-riscv64 -cpu rv64,v=true,vlen={},elen=64,vext_spec=v1.0"
 ARM, RISCV_CLANG = "aarch64-linux-gnu-gcc", "clang-19 --target=riscv64-linux-gnu"

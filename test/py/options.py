@@ -187,7 +187,7 @@ def write_models(folder):
     w = m.dequantize(m.constant(rng.integers(-60, 60, (32, 16, 3, 3)).astype(np.int8)), fine)
     m.output(m.node("Conv", [m.input([1, 16, 12, 12], at), w], pads=[1] * 4), at)
     m.save(os.path.join(folder, "vta.onnx"))
-    with open(os.path.join(TOP, "docs", "vta.md"), encoding="utf-8") as f:
+    with open(os.path.join(TOP, "docs", "explanation", "vta.md"), encoding="utf-8") as f:
         product, its_schedule = re.findall(r"^```text\n(.*?)^```$", f.read(), re.M | re.S)[:2]
     texts = {
         "memory": "fast ram 512K .fast 1\nflash rom 1M - 4\n",
