@@ -221,6 +221,7 @@ stages() {
     run check tests labelled "$build" "$labels"
     group test checked
     run check golden golden
+    run check "official cases" "$python" test/py/official.py --library "$build/liblathe.so" -j "$jobs"
     run check modules "$python" test/py/vm.py --vmrun "$build/test/vmrun"
     if [ "$tier" = check ]; then run check headers bash scripts/check_headers.sh c++
     else run test headers bash scripts/check_headers.sh; fi

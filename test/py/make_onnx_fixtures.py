@@ -262,6 +262,46 @@ def run_time_branch():
     return model(nodes, inputs, [u[2], f32("z", [2])])
 
 
+def out_of_step():
+    """A loop whose two values begin with one extent, make the same one in the first round, and then differ."""
+    v = [helper.make_tensor_value_info(n, I64, []) for n in "i"]
+    c = [helper.make_tensor_value_info(n, BOOL, []) for n in ("c", "d")]
+    body = helper.make_graph([node("Identity", ["c"], ["d"]), node("Concat", ["a", "b"], ["a1"], "double", axis=0),
+                              node("Concat", ["b", "k"], ["b1"], "longer", axis=0)], "body",
+                             [*v, c[0], f32("a", [None]), f32("b", [None])],
+                             [c[1], f32("a1", [None]), f32("b1", [None])])
+    nodes = [node("Loop", ["n", "", "x", "x"], ["y", "z"], "loop", body=body)]
+    inputs = [helper.make_tensor_value_info("n", I64, []), f32("x", [2])]
+    return model(nodes, inputs, [f32("y", ["p"]), f32("z", ["q"])], [helper.make_tensor("k", F32, [2], [1.0, 2.0])])
+
+
+def contributed():
+    """Quantised operators of com.microsoft: operands with the result's scale and zero point, and with others."""
+    u8 = TensorProto.UINT8
+    scales = [helper.make_tensor(n, F32, [], [v]) for n, v in (("s", 0.5), ("t", 0.25))]
+    zeros = [helper.make_tensor(n, u8, [], [v]) for n, v in (("u", 7), ("v", 9), ("w", 0))]
+    data = [helper.make_tensor_value_info(n, u8, [2, 3]) for n in "ab"]
+    ms = lambda op, inputs, outputs, **attributes: helper.make_node(op, inputs, outputs, op, domain="com.microsoft",
+                                                                    **attributes)
+    same, scale, zero, none = ["s", "u"], ["t", "u"], ["s", "v"], ["s", ""]
+    nodes, outputs = [], []
+
+    def add(op, inputs, shape, **attributes):
+        outputs.append(helper.make_tensor_value_info(f"y{len(outputs)}", u8, shape))
+        nodes.append(ms(op, inputs, [outputs[-1].name], **attributes))
+
+    for other in (same, scale, zero):
+        add("QLinearConcat", [*same, "a", *same, "b", *other], [2, 6], axis=1)
+        add("QLinearWhere", ["c", "a", *same, "b", *other, *same], [2, 3])
+    add("QLinearConcat", [*none, "a", *none, "b", "s", "w"], [4, 3], axis=0)
+    add("QLinearAdd", ["a", *same, "b", *scale, *zero], [2, 3])
+    add("QLinearMul", ["a", *same, "b", *zero, *scale], [2, 3])
+    add("QLinearSigmoid", ["a", *same, *scale], [2, 3])
+    add("QLinearLeakyRelu", ["a", *same, *zero], [2, 3], alpha=0.5)
+    condition = helper.make_tensor_value_info("c", BOOL, [2, 1])
+    return model(nodes, [*data, condition], outputs, scales + zeros, imports=[helper.make_opsetid("com.microsoft", 1)])
+
+
 def lost_weights():
     weights = []
     for i in range(6):
@@ -334,7 +374,7 @@ def outside():
 
 
 GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
-                          early_operators, passed_through, many_parts],
+                          early_operators, passed_through, many_parts, out_of_step, contributed],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads],
           "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, zip_map, sequence, texts,
