@@ -19,7 +19,7 @@ build: ## build/lathe, liblathe, libvta, liblathe_vm and build/exec.out (the def
 	@mkdir -p $(BUILD)
 	@[ -e $(BUILD)/lathe ] || echo "building $(BUILD)/lathe and its libraries; configuring: $(BUILD)/configure.log"
 	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
-	@ninja --quiet -C $(BUILD) -j$(JOBS) products
+	@quiet=--quiet; [ ! -t 1 ] || quiet=; ninja $$quiet -C $(BUILD) -j$(JOBS) products # a terminal sees how far it is
 	@echo "built: $(BUILD)/lathe, $(BUILD)/liblathe.so, $(BUILD)/exec.out, $(BUILD)/runtime/vta/libvta.so, $(BUILD)/runtime/vm/liblathe_vm.so"
 
 install: build ## lathe, liblathe, libvta, liblathe_vm, liblathe_loops and their headers under PREFIX (/usr/local); DESTDIR for packages

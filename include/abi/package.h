@@ -35,12 +35,16 @@ enum package_step { PACKAGE_STEP_RUN = 0, PACKAGE_STEP_JUMP = 1, PACKAGE_STEP_JU
 /* Who executes an operator: the values of tvmrt_backend_kind_t. */
 enum package_backend { PACKAGE_BACKEND_CPU = 0, PACKAGE_BACKEND_VTA = 1, PACKAGE_BACKEND_EXTERNAL = 2 };
 
+/* An extent of 0, as a caller states it: 0 itself is one that was forgotten (PACKAGE_STATUS_EXTENT). */
+enum { PACKAGE_EMPTY = -1 };
+
 /* How a kernel ends whose operands are not what the model says, or that calls what fails: rows of TVMRT_STATUS_TABLE.
  * X(name, value, text) */
 #define PACKAGE_STATUSES(X)                                                                              \
     X(PACKAGE_STATUS_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model") \
     X(PACKAGE_STATUS_INDEX, -12, "an index, a length or the number of an axis in the data is out of range") \
-    X(PACKAGE_STATUS_LIBRARY, -14, "a library or a device that an operator calls has failed")
+    X(PACKAGE_STATUS_LIBRARY, -14, "a library or a device that an operator calls has failed") \
+    X(PACKAGE_STATUS_EXTENT, -16, "an extent of the inputs is 0: set it, to ..._EMPTY for no elements")
 
 enum package_status {
     PACKAGE_STATUS_OK = 0,

@@ -52,7 +52,7 @@ static bool write_call(compiler *c, const run_model *m)
     for (uint32_t i = 0; i < m->n_inputs; i++)
         w_fmt(&text, "%zu\n", m->inputs[i].bytes);
     for (uint32_t i = 0; i < m->n_extents; i++)
-        w_fmt(&text, "%lld\n", (long long)m->extents[i].value);
+        w_fmt(&text, "%lld\n", (long long)run_extent_stated(&m->extents[i]));
     for (uint32_t i = 0; i < m->n_outputs; i++)
         w_fmt(&text, "%zu\n", m->outputs[i].most_bytes);
     return compiler_write_file(c, path_join(&c->mem, m->scratch, CALL), text.data, text.len) && write_data(c, m);

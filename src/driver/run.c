@@ -429,8 +429,10 @@ bool run_call(compiler *c, run_model *m)
     }
     if (m->n_extents > 0 && sizeof(void *) != sizeof(int64_t))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "open extents need a 64-bit machine here");
-    for (uint32_t i = 0; i < m->n_extents; i++)
-        memcpy(&m->in[m->n_inputs + i], &m->extents[i].value, sizeof m->extents[i].value);
+    for (uint32_t i = 0; i < m->n_extents; i++) {
+        const int64_t stated = run_extent_stated(&m->extents[i]);
+        memcpy(&m->in[m->n_inputs + i], &stated, sizeof stated);
+    }
     int32_t status = m->call(m->in, m->out);
     if (status == 0)
         return size_outputs(c, m, (const int64_t *)(const void *)&m->out[m->n_outputs]);

@@ -3,6 +3,7 @@
  * come from files or random numbers; outputs go to .npy files or are compared. */
 #ifndef LATHE_DRIVER_RUN_H
 #define LATHE_DRIVER_RUN_H
+#include "abi/package.h"
 #include "driver/board.h"
 #include "driver/pipeline.h"
 
@@ -26,6 +27,12 @@ typedef struct run_extent {
     const char *name;
     int64_t most, value; /* most -1: no bound; value -1: not stated yet */
 } run_extent;
+
+/* As the struct of inputs of a package has it. */
+static inline int64_t run_extent_stated(const run_extent *x)
+{
+    return x->value == 0 ? (int64_t)PACKAGE_EMPTY : x->value;
+}
 
 typedef struct run_model run_model;
 struct run_model {

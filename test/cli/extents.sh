@@ -81,6 +81,29 @@ for order in 'sec=6 ids=none' 'ids=none sec=6' 'sec=6 seq=99' 'seq=3 sec=6'; do
         bad "runner $order: $(cat out err)"
 done
 
+# --- a program that forgets an extent gets a status, and none by chance
+cat > forgets.c <<'END'
+#include "tvmgen_default.h"
+#include <stdio.h>
+static int64_t ids[32];
+static float mask[32], hidden[32 * 64];
+int main(void)
+{
+    static const int64_t stated[] = {0, 32, TVMGEN_DEFAULT_EMPTY, 1, -2, 33};
+    size_t i;
+    for (i = 0; i < sizeof stated / sizeof *stated; i++) {
+        struct tvmgen_default_inputs in = {0};
+        struct tvmgen_default_outputs out = {0};
+        in.ids = ids, in.mask = mask, in.seq = stated[i], out.hidden = hidden;
+        printf("%d ", (int)tvmgen_default_run(&in, &out));
+    }
+    return 0;
+}
+END
+check 'the library does not build' make -s -C p lib CFLAGS=-O1
+check 'forgets.c does not build' gcc -Ip/include forgets.c p/libtvmgen_default.a -lm -lpthread -o forgets
+[ "$(./forgets)" = '-16 0 0 0 -10 -10 ' ] && good || bad "extents that are forgotten, or wrong: $(./forgets)"
+
 # --- extents that the data decides: macros of their bounds, and the one that was exceeded
 cat > found.txt << 'E'
 func @main(%x: f32[n, 3], %w: f32[2]) where n <= 4, found <= 5 {

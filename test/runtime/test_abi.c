@@ -30,6 +30,7 @@ static void constants_agree(void **state)
     assert_int_equal(PACKAGE_STATUS_SHAPE, TVMRT_E_SHAPE);
     assert_int_equal(PACKAGE_STATUS_INDEX, TVMRT_E_INDEX);
     assert_int_equal(PACKAGE_STATUS_LIBRARY, TVMRT_E_LIBRARY);
+    assert_int_equal(PACKAGE_STATUS_EXTENT, TVMRT_E_EXTENT);
 #define CHECK_TEXT(name, value, text) assert_string_equal(tvmrt_status_text(value), text);
     PACKAGE_STATUSES(CHECK_TEXT)
 #undef CHECK_TEXT

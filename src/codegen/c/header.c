@@ -64,6 +64,8 @@ static void counts(const package *p, writer *w)
 /* The extents that a caller states, and those of outputs that the data decides. */
 static void bounds(const package *p, writer *w)
 {
+    if (package_has_extents(p))
+        w_fmt(w, "#define %s_EMPTY (%d) /* an extent of 0, as a caller states it */\n", p->macro, PACKAGE_EMPTY);
     for (uint32_t i = 0; i < p->n_inputs; i++)
         if (p->inputs[i].extent)
             w_fmt(w, "#define %s_%s_MAX %lld /* the most that %s may be */\n", p->macro,
@@ -99,9 +101,10 @@ static uint32_t area_align(uint64_t bytes)
 }
 
 static const char extents_comment[] =
-    "/* Numbers among the inputs are extents: set every one before each run, from 0 to its ..._MAX. One that is\n"
-    " * forgotten in a cleared struct is 0, which is a legal extent: that run succeeds with empty tensors. Tensors\n"
-    " * have no gaps at the extents of the run; shapes of outputs tell theirs. */\n";
+    "/* Numbers among the inputs are extents: set every one before each run, from 1 to its ..._MAX, or to @M_EMPTY\n"
+    " * for an extent of 0. A run that finds 0 there returns TVMRT_E_EXTENT (-16): it was forgotten. */\n";
+static const char open_comment[] =
+    "/* Tensors have no gaps at the extents of the run; shapes of outputs tell theirs. */\n";
 
 void header_write(const package *p, writer *w)
 {
@@ -133,7 +136,8 @@ void header_write(const package *p, writer *w)
                      "/* Tensors are dense, row-major, in the byte order of the machine and aligned to their element. "
                      "Inputs are only\n"
                      " * read; inputs and outputs must not overlap. */\n");
-    w_str(w, package_is_open(p) ? extents_comment : "");
+    package_template(p, w, package_has_extents(p) ? extents_comment : "");
+    w_str(w, package_is_open(p) ? open_comment : "");
     fields(p, w, "inputs", p->inputs, p->n_inputs);
     fields(p, w, "outputs", p->outputs, p->n_outputs);
     if (p->constants_form == CONSTANTS_BIN)

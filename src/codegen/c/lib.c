@@ -135,6 +135,15 @@ static const char lib1_end[] =
     "        if (status != TVMRT_OK)\n            return status;\n    }\n"
     "    return @p_run_instance(&instance, input, output);\n}\n#endif\n";
 
+/* An extent of the run. 0 is one that was forgotten: an empty tensor is asked for by a number of its own. */
+static void bring_extent(const package *p, writer *w, uint32_t i)
+{
+    const char *name = p->inputs[i].c_name;
+    w_fmt(w, "    if (inputs->%s == 0)\n        return TVMRT_E_EXTENT;\n", name);
+    w_fmt(w, "    instance->inputs[%u] = inputs->%s == %s_EMPTY ? &no_elements : &inputs->%s;\n", i, name, p->macro,
+          name);
+}
+
 static void bring_inside(const package *p, writer *w, const package_io *io)
 {
     const char *name = package_upper(&p->c->mem, io->c_name);
@@ -177,6 +186,7 @@ void lib1_write(const package *p, writer *w)
     const char *room = arena_printf(&p->c->mem, "    void *args[%u]; /* of one operator */\n\n", small_most_args(p));
     package_template(p, w, lib1_setup);
     w_str(w, package_has_inside(p) ? "#include <string.h>\n\n" : "");
+    w_str(w, package_has_extents(p) ? "static const int64_t no_elements = 0;\n\n" : "");
     package_template(p, w, lib1_functions);
     either(p, w, "", lib1_fill);
     write_setup(p, w);
@@ -185,9 +195,10 @@ void lib1_write(const package *p, writer *w)
     for (uint32_t i = 0; i < p->n_inputs; i++)
         if (package_is_inside(p, &p->inputs[i]))
             bring_inside(p, w, &p->inputs[i]);
+        else if (p->inputs[i].extent)
+            bring_extent(p, w, i);
         else
-            w_fmt(w, "    instance->inputs[%u] = %sinputs->%s;\n", i, p->inputs[i].extent ? "&" : "",
-                  p->inputs[i].c_name);
+            w_fmt(w, "    instance->inputs[%u] = inputs->%s;\n", i, p->inputs[i].c_name);
     for (uint32_t i = 1; i < p->n_areas; i++)
         w_fmt(w, "    instance->inputs[%u] = %s_get_const_area_%u();\n", p->n_inputs + i - 1, p->prefix, i);
     for (uint32_t i = 0; i < p->n_outputs; i++)

@@ -336,7 +336,8 @@ static void write_extents(const package *p, writer *w)
 static void set_input(const package *p, writer *w, uint32_t i)
 {
     if (p->inputs[i].extent)
-        w_fmt(w, "    in.%s = extents[%u].value;\n", p->inputs[i].c_name, package_extent(p, p->inputs[i].extent));
+        w_fmt(w, "    in.%s = extents[%u].value == 0 ? %s_EMPTY : extents[%u].value;\n", p->inputs[i].c_name,
+              package_extent(p, p->inputs[i].extent), p->macro, package_extent(p, p->inputs[i].extent));
     else
         w_fmt(w, "    in.%s = input_%u.bytes;\n", p->inputs[i].c_name, i);
 }

@@ -141,11 +141,18 @@ const char *package_op_extents(const package *p, uint32_t i)
     return all;
 }
 
-bool package_is_open(const package *p)
+bool package_has_extents(const package *p)
 {
     for (uint32_t i = 0; i < p->n_inputs; i++)
         if (p->inputs[i].extent)
             return true;
+    return false;
+}
+
+bool package_is_open(const package *p)
+{
+    if (package_has_extents(p))
+        return true;
     for (uint32_t i = 0; i < p->n_outputs; i++)
         if (p->outputs[i].shape_of != PROG_NONE)
             return true;
