@@ -234,6 +234,15 @@ def non_zero():
     return model(nodes, [f32("x", ["n", 4])], [f32("y", [2, "k"])])
 
 
+def found_rows():
+    """Results that say how many elements a sample had."""
+    zero = helper.make_tensor("zero", F32, [], [0.0])
+    nodes = [node("Greater", ["x", "zero"], ["c"]), node("NonZero", ["c"], ["found"], "nz"),
+             node("Compress", ["x", "c"], ["kept"], "keep"), node("Neg", ["kept"], ["y"])]
+    outputs = [helper.make_tensor_value_info("found", I64, [1, 2]), f32("kept", [2]), f32("y", [2])]
+    return model(nodes, [f32("x", [8])], outputs, [zero])
+
+
 def zip_map():
     """A classifier as skl2onnx exports it."""
     nodes = [helper.make_node("TreeEnsembleClassifier", ["X"], ["label", "scores"], "trees", domain="ai.onnx.ml"),
@@ -377,8 +386,8 @@ GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_a
                           early_operators, passed_through, many_parts, out_of_step, contributed],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads],
-          "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, zip_map, sequence, texts,
-                             run_time_branch, lost_weights, quantised, functions_double]}
+          "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, found_rows, zip_map,
+                             sequence, texts, run_time_branch, lost_weights, quantised, functions_double]}
 
 
 def main():

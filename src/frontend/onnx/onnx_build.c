@@ -212,6 +212,42 @@ static void settle_hint(graph_value *v, const onnx_args *a)
         v->declared = (type){0};
 }
 
+/* A number that the model declares where only the data decides is what a sample had, as exporters write it. Behind a
+ * result of the model nobody relies on it: the extent is what a run finds, and the model is told to be wrong there. */
+static bool open_results(onnx_node *n, graph_node *g)
+{
+    static const char *const ops[] = {"nonzero", "compress", "unique", "nn.nms_rows"};
+    type declared[4] = {{0}};
+    bool chosen = false, again = false;
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        chosen |= strcmp(ops[i], g->op->name) == 0;
+    if (!chosen || !n->env->scope->top)
+        return true;
+    for (uint32_t i = 0; i < g->n_outputs && i < 4; i++)
+        if (onnx_map_get(&n->env->scope->outputs, g->outputs[i]->name)) {
+            declared[i] = g->outputs[i]->declared;
+            g->outputs[i]->declared = (type){0};
+        }
+    if (!graph_infer_node(n->c, g))
+        return false;
+    for (uint32_t i = 0; i < g->n_outputs && i < 4; i++) {
+        const shape *d = &declared[i].shape, *s = &g->outputs[i]->type.shape;
+        int64_t number = 0;
+        bool open = false;
+        for (int32_t k = 0; declared[i].kind == TYPE_TENSOR && d->rank == s->rank && k < s->rank; k++)
+            open |= dim_is_fresh(s->dims[k]) && dim_is_const(d->dims[k], &number);
+        if (open) {
+            diag_warning(&n->c->diags, DIAG_TYPE, n->loc,
+                         "result '%s' is declared with an extent of %lld, which the data decides; that of a run is "
+                         "taken", g->outputs[i]->name, (long long)number);
+        } else if (declared[i].kind == TYPE_TENSOR) {
+            g->outputs[i]->declared = declared[i];
+            again = true;
+        }
+    }
+    return !again || graph_infer_node(n->c, g);
+}
+
 /* first: the result of the model's node that output 0 is; -1: outputs are intermediate values. */
 static graph_node *add_node(onnx_node *n, onnx_args a, uint32_t n_out, const char *const *names, int32_t first)
 {
@@ -229,7 +265,7 @@ static graph_node *add_node(onnx_node *n, onnx_args a, uint32_t n_out, const cha
     }
     if (n->expect && (first < 0 || a.n_in == 1)) /* of a reshape without a shape operand it is what is made */
         g->outputs[0]->declared = type_tensor(a.in[0]->type.dt, *n->expect);
-    if (!graph_infer_node(n->c, g)) {
+    if (!open_results(n, g) || !graph_infer_node(n->c, g)) {
         n->failed = true;
         return NULL;
     }

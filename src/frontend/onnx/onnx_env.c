@@ -98,8 +98,10 @@ bool onnx_import_names(onnx_env *env, const pb_graph *g)
                         "sparse initializers are not supported yet (the model has %u)", g->sparse_initializer.len);
     for (uint32_t i = 0; i < g->value_info.len; i++)
         onnx_map_set(a, &env->scope->declared, onnx_name(im, g->value_info.data[i]->name), g->value_info.data[i]->type);
-    for (uint32_t i = 0; i < g->output.len; i++)
+    for (uint32_t i = 0; i < g->output.len; i++) {
         onnx_map_set(a, &env->scope->declared, onnx_name(im, g->output.data[i]->name), g->output.data[i]->type);
+        onnx_map_set(a, &env->scope->outputs, onnx_name(im, g->output.data[i]->name), g->output.data[i]);
+    }
     return ok;
 }
 

@@ -33,6 +33,7 @@ typedef struct onnx_scope {
     onnx_map declared;     /* pb_type * */
     onnx_map hints;        /* pb_type *: the shape is known from a result further on, the element type is not */
     onnx_map renamed;      /* result of an inlined body -> its name in the IR */
+    onnx_map outputs;      /* results of the graph: what the model declares of them */
     struct onnx_scope *parent;
     bool top; /* the main graph: its names are kept */
 } onnx_scope;
