@@ -1,5 +1,6 @@
 # lathe_embed(OUT): turns the runtime's sources, and the files named in src/driver/embedded_files.txt
 # (one path from the top of the tree per line, # starts a comment), into one C file of byte arrays.
+# dagre, which the pages lay out graphs with, comes from the system where it is installed, and is named dagre.js.
 # A file below runtime/tvmrt keeps its path from there as its name; any other keeps its path from the top.
 # SPDX-License-Identifier: Apache-2.0
 
@@ -23,6 +24,13 @@ function(lathe_embed out)
     list(REMOVE_DUPLICATES files)
     list(SORT files)
     set(pairs "")
+    find_file(LATHE_DAGRE dagre.min.js DOC "dagre, which lays out the graphs of pages"
+        PATHS /usr/lib/python3/dist-packages/xstatic/pkg/dagre/data /usr/share/nodejs/dagre/dist NO_DEFAULT_PATH)
+    if(LATHE_DAGRE)
+        list(APPEND pairs dagre.js ${LATHE_DAGRE})
+    else()
+        message(STATUS "No dagre (Debian: python3-xstatic-dagre): pages draw their graphs in one column")
+    endif()
     foreach(file IN LISTS files)
         file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${file})
         string(REGEX REPLACE "^runtime/tvmrt/" "" name ${name})

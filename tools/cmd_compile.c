@@ -30,15 +30,11 @@ static bool put_report(ask *x, const artifact *a)
 }
 
 /* --html: the page of inspect. */
-static bool put_page(ask *x, const compile_result *r)
+static bool put_page(ask *x, const compile_options *o, const compile_result *r)
 {
     const char *file = ask_get(x, OPT_HTML, NULL);
-    writer page;
-    if (!file)
-        return true;
-    writer_init(&page, &x->c->mem);
-    html_write(x->c, &page, r, NULL);
-    return compiler_write_file(x->c, file, page.data, page.len);
+    const html_page page = {.file = r->unit.model_file, .model = r->model, .result = r, .ram = o->ram};
+    return !file || html_write_file(x->c, file, &page);
 }
 
 static bool put_module(ask *x, const compile_result *r, const char *place)
@@ -82,7 +78,7 @@ static bool put_result(ask *x, const compile_options *o, const compile_result *r
     if (r->artifact.is_file)
         return put_module(x, r, place);
     if ((report && !compiler_may_write(x->c, report)) || (page && !compiler_may_write(x->c, page)) ||
-        !artifact_write(x->c, &r->artifact, place, true) || !put_report(x, &r->artifact) || !put_page(x, r))
+        !artifact_write(x->c, &r->artifact, place, true) || !put_report(x, &r->artifact) || !put_page(x, o, r))
         return false;
     if (ask_has(x, OPT_JSON))
         summary_print_json(&x->out, r, place);
@@ -211,6 +207,7 @@ bool cmd_compile(ask *x)
     o.print_after_all = ask_has(x, OPT_PRINT_AFTER_ALL);
     o.dump = &dump;
     o.proof = true;
+    o.page = ask_has(x, OPT_HTML);
     bool ok = pipeline_compile(x->c, model, &o, &r);
     progress_hide(x->c);
     if (dump.len > 0)

@@ -285,16 +285,28 @@ static bool fits(ask *x, const profile_page *p, const compile_result *r)
                                    "operators", ask_get(x, OPT_PAGE_PROFILE, ""));
 }
 
-static bool write_page(ask *x, const compile_result *r, const char *html)
+static bool write_page(ask *x, const compile_options *o, const compile_result *r, const char *html)
 {
-    const char *file = ask_get(x, OPT_PAGE_PROFILE, NULL);
+    const char *file = ask_get(x, OPT_PAGE_PROFILE, NULL), *loss = ask_get(x, OPT_PAGE_LOSS, NULL);
+    const char *other = ask_get(x, OPT_PAGE_COMPARE, NULL);
     profile_page p;
-    writer page;
+    html_page page = {.file = r->unit.model_file, .model = r->model, .result = r, .ram = o->ram};
     if (file && (!profile_read(x->c, file, &p) || !fits(x, &p, r)))
         return false;
-    writer_init(&page, &x->c->mem);
-    html_write(x->c, &page, r, file ? &p : NULL);
-    return compiler_write_file(x->c, html, page.data, page.len);
+    page.profile = file ? &p : NULL;
+    if ((loss && !html_read_loss(x->c, loss, &page.loss)) || (other && !html_read_document(x->c, other, &page.other)))
+        return false;
+    return html_write_file(x->c, html, &page);
+}
+
+/* Options that say what a page shows beside the compile. */
+static bool check_page_options(ask *x)
+{
+    static const ask_option options[] = {OPT_PAGE_PROFILE, OPT_PAGE_LOSS, OPT_PAGE_COMPARE};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (ask_has(x, options[i]) && !ask_has(x, OPT_HTML))
+            return ask_usage_error(x, "add --html page.html", "--%s goes with --html", ask_option_name(options[i]));
+    return true;
 }
 
 static void add_value(table *t, const char *what, const graph_value *v)
@@ -362,8 +374,9 @@ bool cmd_inspect(ask *x)
     bool module;
     if (!model || !ask_compile_options(x, false, &o) || !ask_is_file(x, OPT_HTML))
         return false;
-    if (ask_has(x, OPT_PAGE_PROFILE) && !html)
-        return ask_usage_error(x, "as in --html page.html --profile profile.json", "--profile goes with --html");
+    if (!check_page_options(x))
+        return false;
+    o.page = html != NULL;
     if (file_is_dir(model))
         return format_folder(x->c, o.verb, model) && run_read_report(x->c, model, &report) &&
                inspect_report(x, &report);
@@ -382,5 +395,5 @@ bool cmd_inspect(ask *x)
         show_table(&x->out, &r);
     if (!html)
         return true;
-    return write_page(x, &r, html);
+    return write_page(x, &o, &r, html);
 }

@@ -119,4 +119,6 @@ constants_form constants_form_find(const char *name);
 
 /* One function as C99 text (no includes): `static int32_t name(params..., uint32_t part, uint32_t parts)`. */
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t);
+/* The same without the helpers that it calls: to be read, not compiled. */
+bool codegen_c_func_alone(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t);
 #endif

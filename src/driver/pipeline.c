@@ -27,6 +27,7 @@
 #include "driver/computation.h"
 #include "driver/given.h"
 #include "driver/format.h"
+#include "driver/html_model.h"
 #include "driver/offload_report.h"
 #include "driver/problem.h"
 #include "driver/stream.h"
@@ -403,6 +404,8 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
         !set_bounds(c, out->graph, o))
         return false;
     count_nodes(c, out);
+    if (o->page)
+        out->model = html_model_of(c, out->graph);
     if (!run_graph_passes(c, out->graph, o, t, &out->records->forms))
         return false;
     take_remarks(c, o, out);

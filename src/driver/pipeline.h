@@ -48,6 +48,7 @@ typedef struct compile_options {
     uint32_t n_dims, n_shapes, n_bounds, n_binds;
     bool print_after_all, verify;
     bool unscheduled; /* kernels are their plain loops, without any schedule */
+    bool page;        /* a page will be made of the result (driver/html.h): the model is described as it was read */
     bool proof;       /* the report tells hashes, too, which take a while for large models */
     bool show_values; /* what every kernel makes is a result, too */
     const placement *memories; /* of the board that the package is for; NULL: not described */
@@ -67,6 +68,7 @@ typedef struct input_span {
 
 typedef struct compile_result {
     bool quantised; /* some operator of the model quantises or dequantises */
+    const struct html_model *model; /* as it was read, for a page; NULL: not asked for, or a computation */
     const char *model_sha256; /* of its file; NULL: not asked for, or a computation */
     bool half_up;   /* some operator rounds halves up */
     bool dynamic;   /* some operator quantises by a scale that is computed as the model runs */

@@ -154,11 +154,12 @@ static bool read_row(compiler *c, const json_t *o, profile_row *out)
     const json_t *workers = json_object_get(o, "worker_ms");
     if (!kernel || !bound || !json_is_number(ms) || !json_is_number(share) || !json_is_array(workers))
         return false;
-    *out = (profile_row){arena_strdup(&c->mem, kernel), arena_strdup(&c->mem, bound), "", json_number_value(ms),
-                         json_number_value(share)};
-    for (size_t i = 0; i < json_array_size(workers); i++)
-        out->workers = arena_printf(&c->mem, "%s%s%.3g", out->workers, i ? " " : "",
-                                    json_number_value(json_array_get(workers, i)));
+    const uint32_t n = (uint32_t)json_array_size(workers);
+    double *each = arena_array(&c->mem, double, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        each[i] = json_number_value(json_array_get(workers, i));
+    *out = (profile_row){arena_strdup(&c->mem, kernel), arena_strdup(&c->mem, bound), json_number_value(ms),
+                         json_number_value(share), each, n};
     return true;
 }
 

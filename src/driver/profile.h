@@ -38,8 +38,10 @@ const char *profile_compiler(compiler *c, const run_model *m);
 bool profile_take(compiler *c, run_model *m, uint32_t rounds, profile *out);
 /* What `bench --profile --json` wrote, for the page of inspect: one row for each operator, in order. */
 typedef struct profile_row {
-    const char *kernel, *bound, *workers; /* workers: milliseconds of each, as text */
+    const char *kernel, *bound;
     double ms, share_of_peak;
+    const double *worker_ms;
+    uint32_t n_workers;
 } profile_row;
 typedef struct profile_page {
     profile_row *rows;

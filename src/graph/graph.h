@@ -126,6 +126,7 @@ bool graph_sort(graph_func *f); /* stable topological order; false: a cycle */
 /* --- text (docs/reference/graph-ir.md) --- */
 void graph_print(writer *w, const graph_module *m);
 void graph_print_func(writer *w, const graph_func *f);
+void graph_print_call(writer *w, const graph_node *n); /* a node, without its place in the model and a line end */
 /* Reads and verifies: what it returns is safe for every pass. Errors: DIAG_SYNTAX at line and column, DIAG_VERIFY. */
 bool graph_parse(compiler *c, const char *file, const char *text, size_t len, graph_module **out);
 

@@ -136,7 +136,7 @@ static void print_loc(writer *w, const src_loc *loc)
     w_str(w, ")");
 }
 
-static void print_node(writer *w, const graph_node *n)
+void graph_print_call(writer *w, const graph_node *n)
 {
     print_values(w, n->n_outputs, n->outputs);
     w_fmt(w, "%s%s", n->n_outputs ? " = " : "", n->op->name);
@@ -150,6 +150,11 @@ static void print_node(writer *w, const graph_node *n)
         print_attrs(w, n);
         print_result_types(w, n);
     }
+}
+
+static void print_node(writer *w, const graph_node *n)
+{
+    graph_print_call(w, n);
     print_annotation(w, n);
     print_loc(w, &n->loc);
     w_str(w, "\n");

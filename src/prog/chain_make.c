@@ -151,13 +151,18 @@ static bool add_chain(compiler *c, const prog_links *l, const prog_chain *x, pro
     const prog_step *last = &l->f->steps.data[l->list.data[x->last].step];
     prog_step s = {.kind = STEP_KERNEL, .args = x->args.data, .n_args = x->args.len, .n_in = x->n_in, .loc = last->loc};
     writer w;
+    VEC(src_loc) nodes = {0};
     writer_init(&w, &c->mem);
     for (uint32_t i = x->first; i <= x->last; i++) {
-        const char *source = l->f->steps.data[l->list.data[i].step].source;
-        if (source && *source)
-            w_fmt(&w, "%s%s", w.len ? ", " : "", source);
+        const prog_step *part = &l->f->steps.data[l->list.data[i].step];
+        if (part->source && *part->source)
+            w_fmt(&w, "%s%s", w.len ? ", " : "", part->source);
+        for (uint32_t k = 0; k < part->n_nodes; k++)
+            vec_push(&c->mem, &nodes, part->nodes[k]);
     }
     s.source = w.len ? w.data : "";
+    s.nodes = nodes.data;
+    s.n_nodes = nodes.len;
     keep_views(c, l, x, false, to);
     if (!make_kernel(c, l, x, m, &s.kernel))
         return false;

@@ -164,7 +164,7 @@ static bool add_extents(lowering *l, const graph_node *n)
         return true;
     prog_kernel *k = lower_new_kernel(l, arena_printf(&l->c->mem, "%s_extents", n->op->name));
     prog_step s = {.kind = STEP_KERNEL, .kernel = k, .loc = n->loc};
-    lower_describe(l, n, &unused, &s.source);
+    lower_describe(l, n, &unused, &s);
     if (!te_lower_extents(l->c, n, k->name, &k->plain))
         return false;
     s.args = arena_array(&l->c->mem, uint32_t, most_operands(n, k));
@@ -182,7 +182,7 @@ static bool add_kernel(lowering *l, graph_node *n)
     prog_step s = {.kind = STEP_KERNEL, .loc = n->loc};
     if (!add_extents(l, n))
         return false;
-    lower_describe(l, n, &kind, &s.source);
+    lower_describe(l, n, &kind, &s);
     prog_kernel *k = s.kernel = lower_new_kernel(l, kind);
     k->func = graph_callee(n);
     k->node = k->func ? NULL : n;

@@ -52,7 +52,7 @@ graph_value *lower_viewed(const graph_node *n);
 const graph_value *lower_base(const graph_value *v);
 /* When n calls a region: k is its target's kernel, under the region's name. */
 bool lower_region(lowering *l, const graph_node *n, prog_kernel *k);
-void lower_describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source);
+void lower_describe(lowering *l, const graph_node *n, const char **out_kind, prog_step *s);
 const char *lower_name(lowering *l, const char *want);
 /* The value of the program for a new result, and for an operand. */
 uint32_t lower_value(lowering *l, graph_value *v);

@@ -38,7 +38,7 @@ static bool add_plain_step(lowering *l, const graph_node *n, prog_kernel *k, uin
     const char *unused;
     prog_step s = {.kind = STEP_KERNEL, .kernel = k, .loc = n->loc};
     s.args = arena_array(&l->c->mem, uint32_t, k->plain->n_symbols + n_in + 1u);
-    lower_describe(l, n, &unused, &s.source);
+    lower_describe(l, n, &unused, &s);
     for (uint32_t i = 0; i < k->plain->n_symbols; i++) {
         s.args[s.n_in] = prog_find_extent(l->to, k->plain->symbols[i]);
         if (s.args[s.n_in++] == PROG_NONE)
@@ -139,7 +139,7 @@ static prog_step new_step(lowering *l, prog_step_kind kind, const graph_node *n,
 {
     prog_step s = {.kind = kind, .loc = n->loc, .n_blocks = blocks};
     const char *unused;
-    lower_describe(l, n, &unused, &s.source);
+    lower_describe(l, n, &unused, &s);
     s.args = arena_array(&l->c->mem, uint32_t, most + 1u);
     s.blocks = arena_array(&l->c->mem, prog_block, blocks);
     return s;

@@ -170,27 +170,46 @@ static void append(writer *w, const char *text, const char *separator)
     w_item(w, text);
 }
 
-static void describe_node(const graph_node *n, writer *kind, writer *source)
+typedef struct description {
+    arena *a;
+    writer kind, source;
+    VEC(src_loc) nodes;
+} description;
+
+static void add_place(description *d, src_loc loc)
+{
+    for (uint32_t i = 0; i < d->nodes.len; i++)
+        if (d->nodes.data[i].node_index == loc.node_index && d->nodes.data[i].line == loc.line &&
+            d->nodes.data[i].node == loc.node)
+            return;
+    vec_push(d->a, &d->nodes, loc);
+}
+
+static void describe_node(const graph_node *n, description *d)
 {
     const graph_func *f = graph_callee(n);
     for (uint32_t i = 0; f && i < f->nodes.len; i++)
-        describe_node(f->nodes.data[i], kind, source);
+        describe_node(f->nodes.data[i], d);
     if (f || strcmp(n->op->name, "constant") == 0)
         return;
-    append(kind, n->op->name, "+");
+    append(&d->kind, n->op->name, "+");
+    if (n->loc.node_index >= 0 || n->loc.line > 0)
+        add_place(d, n->loc);
     const char *from = n->loc.node && *n->loc.node ? n->loc.node : n->loc.op;
-    if (from && source->len < 300)
-        append(source, from, ", ");
+    if (from && d->source.len < 300)
+        append(&d->source, from, ", ");
 }
 
-void lower_describe(lowering *l, const graph_node *n, const char **out_kind, const char **out_source)
+void lower_describe(lowering *l, const graph_node *n, const char **out_kind, prog_step *s)
 {
-    writer kind, source;
-    writer_init(&kind, &l->c->mem);
-    writer_init(&source, &l->c->mem);
-    describe_node(n, &kind, &source);
-    *out_kind = kind.data ? kind.data : "";
-    *out_source = source.data ? source.data : "";
+    description d = {.a = &l->c->mem};
+    writer_init(&d.kind, &l->c->mem);
+    writer_init(&d.source, &l->c->mem);
+    describe_node(n, &d);
+    *out_kind = d.kind.data ? d.kind.data : "";
+    s->source = d.source.data ? d.source.data : "";
+    s->nodes = d.nodes.data;
+    s->n_nodes = d.nodes.len;
 }
 
 /* --- values --- */

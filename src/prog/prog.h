@@ -111,6 +111,8 @@ typedef struct prog_step {
     prog_block *blocks; /* STEP_IF: what runs when the operand is true, and else; STEP_LOOP: the body */
     uint32_t n_blocks;
     const char *source; /* nodes of the model behind it: "conv1, relu1"; may be empty */
+    const src_loc *nodes; /* the same nodes, each once; none in a program that was read from text */
+    uint32_t n_nodes;
     src_loc loc;
 } prog_step;
 

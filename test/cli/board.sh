@@ -37,7 +37,7 @@ for b in ${boards[@]+"${boards[@]}"}; do
         PATH=$PWD/without:$PATH expect 0 'not counted: cc or this qemu-aarch64' verify "$model" --target "$b" --against interpreter
     else
         expect 0 '' inspect "$model" --html page.html --target "$(case $b in qemu-rv32) echo rv32imc ;; *) echo "cortex-${b#qemu-}" ;; esac)"
-        check "$b: the stack is within its bound" test "$(value stack first)" -le "$(sed -n 's|.*stack, at most[^<]*</td><td>\([0-9]*\).*|\1|p' page.html)"
+        check "$b: the stack is within its bound" test "$(value stack first)" -le "$(sed -n 's|.*"stack_bytes": \([0-9]*\).*|\1|p' page.html)"
     fi
     count=$(value instructions first)
     parts=$(tail -n 1 first | grep -o '"operators": \[[^]]*' | grep -Eo '[0-9]+' | awk '{ s += $1 } END { print s }')

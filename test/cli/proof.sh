@@ -26,9 +26,9 @@ check 'a bound of the stack, above what kernels have in arrays' \
 check 'deviations have reasons' test "$(grep -c '"why": "..*"' $report)" -ge 10
 expect 0 '' compile "$model" -o again --target cortex-m4 --port baremetal -q --html page.html
 check 'its title is the model' grep -q '<title>digits.onnx: lathe</title>' page.html
-check 'the page has the bounds' grep -q "$(field most_operations $report)</td>" page.html
-check 'of instructions as well' grep -q "$(field most_instructions $report)</td>" page.html
-check 'and the hash' grep -q "$(field model_sha256 $report)</td>" page.html
+check 'the page has the bounds' grep -q "\"operations\": $(field most_operations $report)," page.html
+check 'of instructions as well' grep -q "\"instructions\": $(field most_instructions $report)," page.html
+check 'and the hash' grep -q "\"model_sha256\": \"$(field model_sha256 $report)\"" page.html
 check 'the same report twice' cmp $report again/report.json
 
 # operations: two loads, an addition, a store, and two of the loop, 1000 times

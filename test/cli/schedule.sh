@@ -146,9 +146,14 @@ PY
 cp stdout profile.json
 expect 0 '' bench profiled --profile --repeat 1
 same_options=("$top/demo/digits.onnx" --target x86-64-v3 --schedules one.txt --workers 2)
-expect 0 '' inspect "${same_options[@]}" --html page.html --profile profile.json
-grep -q '<summary>one.txt:10</summary>' page.html && grep -q '<th>ms of each worker</th>' page.html && good ||
-    bad "the page: $(grep -c . page.html) lines"
+expect 0 '' inspect "${same_options[@]}" --html page.json --profile profile.json
+check "the page has what was measured" python3 - <<'PY'
+import json
+page, profile = json.load(open("page.json")), json.load(open("profile.json"))
+assert page["timeline"]["unit"] == "ms" and page["timeline"]["workers"] == 2
+assert [k["measured"]["ms"] for k in page["kernels"]] == [o["ms"] for o in profile["operators"]]
+assert [k["schedule"]["from"] for k in page["kernels"] if k.get("schedule", {"from": "rule"})["from"] != "rule"] == ["one.txt:10"]
+PY
 expect_error 2 'of other operators' inspect model.txt --html page.html --profile profile.json
 expect_error 1 'is no profile' inspect "${same_options[@]}" --html page.html --profile one.txt
 expect_error 2 'goes with --html' inspect "${same_options[@]}" --profile profile.json

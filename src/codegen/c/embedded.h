@@ -19,7 +19,7 @@ struct embedded_file {
     size_t size;
 };
 
-/* All embedded files sorted by path, ended by a row whose name is NULL (not counted). */
+/* All embedded files, ended by a row whose name is NULL (not counted). */
 extern const struct embedded_file lathe_embedded_files[];
 extern const size_t lathe_embedded_file_count;
 

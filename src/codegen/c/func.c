@@ -768,10 +768,21 @@ bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, 
     return write_func(c, w, n, f, extension->linkage, c_name, NULL, extension);
 }
 
+static c_needs needs_of(compiler *c, const target *t)
+{
+    return (c_needs){.a = &c->mem, .riscv = t && t->vlen > 0,
+                     .mve = t && (t->features & TARGET_MVE) != 0, .neon = t && (t->features & TARGET_NEON) != 0};
+}
+
+bool codegen_c_func_alone(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
+{
+    c_needs needs = needs_of(c, t);
+    return func_write(c, w, &needs, f, "static ", c_name, NULL);
+}
+
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
 {
-    c_needs needs = {.a = &c->mem, .riscv = t && t->vlen > 0,
-                     .mve = t && (t->features & TARGET_MVE) != 0, .neon = t && (t->features & TARGET_NEON) != 0};
+    c_needs needs = needs_of(c, t);
     writer body;
     writer_init(&body, &c->mem);
     if (!func_write(c, &body, &needs, f, "static ", c_name, NULL))

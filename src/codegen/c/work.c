@@ -359,6 +359,25 @@ static int64_t stmt_instructions(const void *ctx, const tir_stmt *s)
 /* The run-time, with hooks before and after each operator; each call of a kernel: registers, arguments, its share. */
 enum { ONE_RUN = 3000, ONE_OPERATOR = 600, ONE_PART = 150 };
 
+package_work package_operator_work(compiler *c, const codegen_unit *u, uint32_t op)
+{
+    const tir_func *f = u->plan->problem->ops.data[op].func;
+    const target *t = f->target ? f->target : u->target;
+    const tir_prices operations = {t, NULL, expr_operations, stmt_operations, call_work};
+    const tir_prices instructions = {t, as_written, expr_instructions, stmt_instructions, call_work};
+    const int64_t parts = u->plan->tasks[op].parts;
+    const char *why;
+    package_work x = {.instructions = -1};
+    x.operations = tir_most_operations(c, f, &operations, &why);
+    if (x.operations < 0)
+        return (package_work){-1, -1, arena_printf(&c->mem, "%s: %s", f->name, why ? why : "too many")};
+    if (u->target->address_bits == 32)
+        x.instructions = tir_most_operations(c, f, &instructions, &why);
+    if (x.instructions < 0 || !i64_add(x.instructions, ONE_OPERATOR + ONE_PART * parts, &x.instructions))
+        x.instructions = -1;
+    return x;
+}
+
 package_work package_most_work(compiler *c, const codegen_unit *u)
 {
     const plan_problem *p = u->plan->problem;
@@ -366,19 +385,13 @@ package_work package_most_work(compiler *c, const codegen_unit *u)
     if (p->steps.len > 1)
         return (package_work){-1, -1, "the model branches or loops"};
     for (uint32_t i = 0; i < p->ops.len; i++) {
-        const tir_func *f = p->ops.data[i].func;
-        const target *t = f->target ? f->target : u->target;
-        const tir_prices operations = {t, NULL, expr_operations, stmt_operations, call_work};
-        const tir_prices instructions = {t, as_written, expr_instructions, stmt_instructions, call_work};
-        const char *why;
-        int64_t n = tir_most_operations(c, f, &operations, &why), k = -1;
-        if (n < 0 || !i64_add(sum.operations, n, &sum.operations))
-            return (package_work){-1, -1, arena_printf(&c->mem, "%s: %s", f->name, why ? why : "too many")};
-        if (sum.instructions >= 0)
-            k = tir_most_operations(c, f, &instructions, &why);
-        const int64_t parts = u->plan->tasks[i].parts;
-        if (k < 0 || !i64_add(k, ONE_OPERATOR + ONE_PART * parts, &k) ||
-            !i64_add(sum.instructions, k, &sum.instructions))
+        const package_work x = package_operator_work(c, u, i);
+        if (x.operations < 0)
+            return x;
+        if (!i64_add(sum.operations, x.operations, &sum.operations))
+            return (package_work){-1, -1, arena_printf(&c->mem, "%s: too many", p->ops.data[i].func->name)};
+        if (sum.instructions < 0 || x.instructions < 0 ||
+            !i64_add(sum.instructions, x.instructions, &sum.instructions))
             sum.instructions = -1;
     }
     return sum;

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When which worker does what. A layer begins when the one before it has ended; in it, parts go to whichever worker is
+ * free first. Measured times are known for each worker, so there is nothing to hand out. */
+#include "driver/html_timeline.h"
+
+#include "abi/package.h"
+#include "codegen/c/package.h"
+
+#include <math.h>
+
+bool html_counts_instructions(const compile_result *r)
+{
+    return r->unit.target->address_bits == 32;
+}
+
+static uint64_t bytes_of(const compile_result *r, const plan_op *op)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < op->n_args; i++)
+        sum += r->plan.problem->values.data[op->args[i]].bytes;
+    return sum;
+}
+
+/* Bytes a cycle that one core reads of so many. */
+static double reading_rate(const target *t, const cpu_model *m, uint64_t bytes)
+{
+    const double near = m->loads * (t->vector_bytes > 0 ? t->vector_bytes : 4);
+    return bytes <= m->l2_bytes ? near : bytes <= m->l3_bytes ? m->far_bytes : m->memory_bytes;
+}
+
+html_estimate html_estimate_of(compiler *c, const compile_result *r, uint32_t i)
+{
+    const plan_op *op = &r->plan.problem->ops.data[i];
+    const target *t = r->unit.target;
+    const cpu_model *m = target_cpu(t);
+    const package_work work = package_operator_work(c, &r->unit, i);
+    html_estimate e = {0};
+    if (html_counts_instructions(r)) {
+        e.amount = work.instructions >= 0 ? (double)work.instructions : (double)op->work;
+        return e;
+    }
+    const double lanes = t->vector_bytes > 0 ? t->vector_bytes / 4.0 : 1;
+    const uint64_t bytes = bytes_of(r, op);
+    e.sums = (double)op->func->macs / (m->fma * lanes);
+    e.bytes = (double)bytes / reading_rate(t, m, bytes);
+    e.amount = fmax(e.sums, e.bytes);
+    if (work.operations >= 0)
+        e.amount = fmax((double)work.operations / m->issue, e.amount);
+    return e;
+}
+
+typedef struct hand_out {
+    json_out *j;
+    const html_page *p;
+    const html_estimate *estimates;
+    double busy[PACKAGE_MAX_WORKERS + 1], used; /* until when each worker has work; the sum of all work */
+    uint32_t workers;
+} hand_out;
+
+static double layer_end(const hand_out *h)
+{
+    double end = 0;
+    for (uint32_t i = 0; i < h->workers; i++)
+        end = fmax(end, h->busy[i]);
+    return end;
+}
+
+static void add_task(hand_out *h, uint32_t worker, double length, uint32_t op)
+{
+    json_out_array(h->j, NULL);
+    json_out_uint(h->j, NULL, worker);
+    json_out_real(h->j, NULL, h->busy[worker]);
+    json_out_real(h->j, NULL, length);
+    json_out_uint(h->j, NULL, op);
+    json_out_end(h->j);
+    h->busy[worker] += length;
+    h->used += length;
+}
+
+static void add_measured(hand_out *h, uint32_t op)
+{
+    const profile_row *row = &h->p->profile->rows[op];
+    for (uint32_t k = 0; k < row->n_workers && k < h->workers; k++)
+        if (row->worker_ms[k] > 0)
+            add_task(h, k, row->worker_ms[k], op);
+}
+
+static void add_estimated(hand_out *h, uint32_t op)
+{
+    const uint32_t parts = h->p->result->plan.tasks[op].parts;
+    for (uint32_t part = 0; part < parts; part++) {
+        uint32_t first = 0;
+        for (uint32_t k = 1; k < h->workers; k++)
+            first = h->busy[k] < h->busy[first] ? k : first;
+        add_task(h, first, h->estimates[op].amount / parts, op);
+    }
+}
+
+static void add_layer(hand_out *h, uint32_t layer)
+{
+    const plan *pl = &h->p->result->plan;
+    const double start = layer_end(h);
+    for (uint32_t i = 0; i < h->workers; i++)
+        h->busy[i] = start;
+    for (uint32_t i = 0; i < pl->layer_len[layer]; i++)
+        if (h->p->profile)
+            add_measured(h, pl->layers[layer][i]);
+        else
+            add_estimated(h, pl->layers[layer][i]);
+}
+
+static uint32_t workers_of(const html_page *p)
+{
+    uint32_t n = p->result->unit.target->workers;
+    for (uint32_t i = 0; p->profile && i < p->profile->n; i++)
+        n = p->profile->rows[i].n_workers > n ? p->profile->rows[i].n_workers : n;
+    n = n > 0 ? n : 1;
+    return n < PACKAGE_MAX_WORKERS ? n : PACKAGE_MAX_WORKERS;
+}
+
+void html_timeline_write(json_out *j, const char *key, const html_page *p, const html_estimate *estimates)
+{
+    hand_out h = {.j = j, .p = p, .estimates = estimates, .workers = workers_of(p)};
+    json_out_object(j, key);
+    json_out_text(j, "unit", p->profile ? "ms" : html_counts_instructions(p->result) ? "instructions" : "cycles");
+    json_out_uint(j, "workers", h.workers);
+    json_out_array(j, "tasks"); /* worker, start, length, kernel */
+    for (uint32_t l = 0; l < p->result->plan.n_layers; l++)
+        add_layer(&h, l);
+    json_out_end(j);
+    json_out_real(j, "length", layer_end(&h));
+    json_out_real(j, "used", h.used);
+    json_out_end(j);
+}

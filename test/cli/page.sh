@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# The page of `inspect --html`: one well-formed file that loads nothing, whose document says what report.json says; what
+# names from a model may hold; a comparison, and files that are none of a page's.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+model=$top/demo/digits.onnx
+cd "$work" || exit 3
+
+# --- the page, and the package that it tells of
+expect 0 '' compile "$model" -o package --html page.html --quiet
+expect 0 '' inspect "$model" --html page.json
+expect 0 '' inspect "$model" --html compared.html --compare page.html
+expect 0 '' inspect "$model" --target cortex-m4 --html small.json
+cat > odd.txt <<'TEXT'
+func @main(%"</script><b>é\n": f32[1, 8] , %b: f32[1, 8]) {
+  %s = add(%"</script><b>é\n", %b)
+  %t = nn.relu(%s)
+  %u = add(%t, %s)
+  return %u
+}
+TEXT
+expect 0 '' inspect odd.txt --html odd.html
+check "pages and documents" python3 - <<'PY'
+import html.parser, json, re
+
+class Page(html.parser.HTMLParser):
+    VOID = {"meta", "input", "br", "link", "img"}
+
+    def __init__(self, path):
+        super().__init__()
+        self.open, self.texts, self.path = [], {}, path
+        self.feed(open(path, encoding="utf-8").read())
+        self.close()
+        assert not self.open, (path, "left open", self.open)
+
+    def handle_starttag(self, tag, attributes):
+        names = dict(attributes)
+        assert not {"src", "data", "action", "srcset"} & names.keys() and tag != "link", (self.path, tag, names)
+        assert names.get("href", "#").startswith("#"), names
+        self.id = names.get("id")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, (self.path, "closes", tag)
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("script", "style"):
+            if self.id:
+                self.texts[self.id] = self.texts.get(self.id, "") + data
+            else:
+                assert not re.search(r"@import|url\((?!#)|\bfetch\(|XMLHttpRequest|importScripts", data), self.path
+
+page, compared, odd = Page("page.html"), Page("compared.html"), Page("odd.html")
+document, alone = json.loads(page.texts["document"]), json.load(open("page.json"))
+report = json.load(open("package/report.json"))
+for d in document, alone:
+    assert (d["generator"], d["kind"], d["format"]) == ("lathe", "page", 1)
+    assert d["verdict"]["workspace_bytes"] == report["workspace_bytes"] == d["memory"]["bytes"]
+    assert d["verdict"]["constant_bytes"] == report["constant_bytes"]
+    assert [k["kernel"] for k in d["kernels"]] == [o["kernel"] for o in report["operators"]]
+    assert [k["layer"] for k in d["kernels"]] == [o["layer"] for o in report["operators"]]
+    assert max(d["memory"]["used"]) == d["memory"]["used"][d["memory"]["peak_layer"]] <= d["memory"]["bytes"]
+    assert d["timeline"]["unit"] == "cycles" and abs(sum(t[2] for t in d["timeline"]["tasks"]) - d["timeline"]["used"]) < 1
+assert document["verdict"].pop("model_sha256") == report["proof"]["model_sha256"]
+assert document == alone
+nodes = document["model"]["nodes"]
+assert [n["op"] for n in nodes][:3] == ["Mul", "Conv", "Relu"], nodes
+assert [[nodes[n]["name"] for n in k["nodes"]] for k in document["kernels"]][:3] == [["scale"], ["conv1", "relu1"], ["pool1"]]
+assert any("parallel" in c["loops"] for c in document["code"]) and all("static int32_t" in c["c"] for c in document["code"])
+assert json.loads(compared.texts["other"]) == json.loads(page.texts["document"])
+small = json.load(open("small.json"))
+assert small["timeline"]["unit"] == "instructions" and small["verdict"]["stack_bytes"] > 0
+assert sum(k["estimate"]["amount"] for k in small["kernels"]) < small["verdict"]["instructions"]
+name = "</script><b>\u00e9\n"
+assert json.loads(odd.texts["document"])["values"][0]["name"] == name
+assert "</script><b>" not in open("odd.html", encoding="utf-8").read()
+PY
+
+# --- a limit of memory, what quantising cost
+expect 0 '' inspect "$model" --target cortex-m4 --ram 64K --html limit.json
+check "the limit" grep -q '"ram_limit": 65536' limit.json
+echo '{"values": [], "layers": [], "nodes": 1}' > loss.json
+expect 0 '' inspect "$model" --html loss.html --loss loss.json
+check "what quantising cost is in the page" grep -q 'id="loss"' loss.html
+
+# --- refusals
+expect_error 1 'is no page of a build' inspect "$model" --html x.html --compare "$model"
+expect_error 1 'is no page of a build' inspect "$model" --html x.html --compare package/report.json
+expect_error 1 'does not say what quantising cost' inspect "$model" --html x.html --loss page.json
+expect_error 2 'compare goes with --html' inspect "$model" --compare page.html
+[ ! -e x.html ] && good || bad "a page was written all the same"
+finish

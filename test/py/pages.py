@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Report pages in a browser: no error of a script, no boxes that overlap, no edge behind a box, nothing wider than the
+window, at four widths from 400 to 2000 pixels and in both themes; search, keys, the views of the graph and the details
+do what they say. Without Chromium the test is skipped.
+
+    pages.py [--lathe FILE] [--keep DIR]     DIR: where pages and pictures stay
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import browser
+import models
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+ZOO = TOP.parent / "shared" / "models" / "mlperf-tiny"
+WIDTHS = (400, 760, 1280, 2000)
+
+
+def pages(folder):
+    """(name, model, options) of the pages, as far as the models are here."""
+    yield "digits", TOP / "demo" / "digits.onnx", []
+    yield "digits-compared", TOP / "demo" / "digits.onnx", ["--workers", "1", "--compare", f"{folder}/digits.html"]
+    yield "vta-region", TOP / "demo" / "residual_vta.onnx", ["--offload", "vta"]
+    if (ZOO / "vww_qdq.onnx").exists():
+        yield "vww", ZOO / "vww_qdq.onnx", ["--integers", "--target", "cortex-m4"]
+    for model in models.all_models():
+        if model.name in ("resnet50", "minilm") and not model.skip:
+            yield model.name, model.write(folder), []
+
+
+def look(page, b):
+    """What is wrong with an open page."""
+    wrong = list(b.faults)
+    if not wrong:
+        wrong += b.run("lathePage.check()")
+    return wrong
+
+
+USE = """(() => {
+  const wrong = [], must = (ok, what) => { if (!ok) wrong.push(what); }, view = lathePage.view, press = key =>
+    view.svg.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  for (const button of document.querySelectorAll("#graph .group button")) {
+    button.click();
+    must(button.getAttribute("aria-pressed") === "true", button.textContent + " is not pressed");
+    wrong.push(...lathePage.check().map(w => button.textContent + ": " + w));
+  }
+  document.querySelector("#graph .group button").click();
+  const kinds = view.boxes.map(b => b.kind);
+  must(kinds.includes("kernel") && view.boxes.filter(b => b.title === "input").length > 0, "no kernels, or no inputs");
+  must(view.boxes.filter(b => b.title === "output").length === lathePage.page.outputs.length, "outputs are missing");
+  must(view.edges.length > 0 && view.edges.every(e => e.type !== ""), "edges without types");
+  must(view.search(view.boxes[1].title) > 0 && view.search("no such node") === 0, "search");
+  const before = view.at.scale;
+  press("+");
+  must(view.at.scale > before, "zoom");
+  press("0");
+  press("n");
+  press("n");
+  must(view.chosen !== null, "no box is chosen");
+  press("Enter");
+  const panel = document.querySelector("#graph .panel");
+  must(!panel.hidden, "no details");
+  wrong.push(...lathePage.check().map(w => "details: " + w));
+  press("Escape");
+  must(panel.hidden, "details stay");
+  const row = document.querySelector("#kernels details[id]");
+  row.open = true;
+  return new Promise(done => setTimeout(() => {
+    must([...row.querySelectorAll("[role=tab]")].some(t => t.textContent === "C"), "a kernel without C");
+    must(row.querySelectorAll(".copy").length === 1, "no button to copy");
+    const theme = document.documentElement.dataset.theme;
+    document.getElementById("theme").click();
+    must(document.documentElement.dataset.theme !== theme, "the theme stays");
+    document.getElementById("theme").click();
+    done(wrong.concat(lathePage.check().map(w => "a kernel: " + w)));
+  }, 100));
+})()"""
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lathe", default=str(TOP / "build" / "lathe"))
+    parser.add_argument("--keep")
+    options = parser.parse_args()
+    if not browser.find():
+        print("pages: no Chromium here (Debian: chromium)\n0 passed, 0 failed, 1 skipped")
+        return 77
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as scratch, browser.Browser() as b:
+        folder = options.keep or scratch
+        os.makedirs(folder, exist_ok=True)
+        for name, model, settings in pages(folder):
+            path = os.path.join(folder, name + ".html")
+            subprocess.run([options.lathe, "inspect", str(model), "--html", path, *settings], check=True)
+            for width in WIDTHS:
+                for theme in ("light", "dark"):
+                    b.open("file://" + os.path.abspath(path), width, theme=theme)
+                    wrong = look(name, b)
+                    if options.keep and width in (400, 1280):
+                        b.picture(os.path.join(folder, f"{name}-{width}-{theme}.png"))
+                    if theme == "light" and not wrong:
+                        wrong = b.run(USE) + b.faults
+                    passed, failed = passed + (not wrong), failed + bool(wrong)
+                    for w in wrong[:5]:
+                        print(f"FAILED {name}, {width} pixels, {theme}: {w}")
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
