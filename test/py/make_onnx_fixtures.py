@@ -106,10 +106,11 @@ def run_time_axes():
 
 
 def constants_twice():
-    """Equal constants of one name count once: two nodes, two initializers, a node beside an initializer."""
+    """Equal constants of one name count once: two nodes behind another one, two initializers, a node beside one."""
     def k(name, values):
         return node("Constant", [], [name], value=helper.make_tensor("", F32, [2], values))
-    nodes = [k("a", [1, 2]), k("a", [1, 2]), k("c", [5, 6]), node("Sum", ["x", "a", "b", "c"], ["y"])]
+    nodes = [node("Neg", ["x"], ["z"]), k("a", [1, 2]), k("a", [1, 2]), k("c", [5, 6]),
+             node("Sum", ["z", "a", "b", "c"], ["y"])]
     twice = [helper.make_tensor(n, F32, [2], v) for n, v in (("b", [3, 4]), ("b", [3, 4]), ("c", [5, 6]))]
     return model(nodes, [f32("x", [2])], [f32("y", [2])], twice)
 
