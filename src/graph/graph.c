@@ -224,8 +224,8 @@ static bool factors(shape s, int64_t *product, uint32_t *n, dim *others)
     return true;
 }
 
-/* Whether both surely have as many elements. */
-static bool same_count(shape a, shape b)
+/* Whether the factors of both are the same ones. */
+static bool same_factors(shape a, shape b)
 {
     int64_t x = 1, y = 1;
     dim p[MOST_FACTORS], q[MOST_FACTORS];
@@ -243,12 +243,22 @@ static bool same_count(shape a, shape b)
     return true;
 }
 
-bool graph_is_view(const graph_node *n)
+/* The same of the extents' product, as of b (n + 1) elements; what is kept for them is no more than there is. */
+static bool same_count(compiler *c, const type *x, const type *y)
+{
+    if (same_factors(x->shape, y->shape))
+        return true;
+    const int64_t have = type_most_bytes(x), want = type_most_bytes(y);
+    return x->shape.rank >= 0 && y->shape.rank >= 0 && want <= have && (want < 0) == (have < 0) &&
+           dim_equal(shape_elements(c, x->shape), shape_elements(c, y->shape));
+}
+
+bool graph_is_view(compiler *c, const graph_node *n)
 {
     if (!(n->op->flags & OPF_VIEW) || n->n_inputs == 0 || n->n_outputs != 1 || !graph_shape_args_known(n))
         return false;
     const type *x = &n->inputs[0]->type, *y = &n->outputs[0]->type;
-    return x->kind != TYPE_TENSOR || y->kind != TYPE_TENSOR || same_count(x->shape, y->shape);
+    return x->kind != TYPE_TENSOR || y->kind != TYPE_TENSOR || same_count(c, x, y);
 }
 
 const attr *graph_attr(const graph_node *n, const char *name)

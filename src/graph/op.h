@@ -63,7 +63,7 @@ bool graph_relate(compiler *c, const graph_node *n, type *out);
 bool graph_shape_args_known(const graph_node *n);
 /* Whether the result is the first operand's bytes under another shape, and nothing needs to run for it: also not to see
  * that they are as many. */
-bool graph_is_view(const graph_node *n);
+bool graph_is_view(compiler *c, const graph_node *n);
 
 /* The symbols that are dimensions of n's outputs, alone, and of none of its inputs: what n's operands' values decide,
  * in the order of the outputs and their dimensions. At most `max`; returns how many. */

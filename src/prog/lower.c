@@ -55,7 +55,7 @@ uint32_t prog_least_kernels(compiler *c, const graph_module *g)
             if (n->inputs[k])
                 ptr_map_set(&read, n->inputs[k], 1);
         count += kept && strcmp(n->op->name, "constant") != 0 && !(n->op->flags & OPF_CALL && !graph_callee(n)) &&
-                 !lower_viewed(n) && !joins(n);
+                 !lower_viewed(c, n) && !joins(n);
     }
     arena_free(&tmp);
     return count;
@@ -72,7 +72,7 @@ static prog_step *add_step(lowering *l, prog_step_kind kind, const graph_node *n
 
 static bool add_view(lowering *l, graph_node *n)
 {
-    graph_value *from = lower_viewed(n);
+    graph_value *from = lower_viewed(l->c, n);
     uint32_t base;
     if (!lower_operand(l, from, n->loc, &base))
         return false;
@@ -208,7 +208,7 @@ static bool add_node(lowering *l, graph_node *n)
         return lower_if(l, n);
     if (strcmp(n->op->name, "loop") == 0)
         return lower_loop(l, n);
-    return lower_viewed(n) ? add_view(l, n) : add_kernel(l, n);
+    return lower_viewed(l->c, n) ? add_view(l, n) : add_kernel(l, n);
 }
 
 /* --- results --- */
@@ -220,7 +220,7 @@ static bool separate_results(lowering *l)
     ptr_map_init(&written, &l->c->mem);
     for (uint32_t i = 0; i < l->f->results.len; i++) {
         graph_value *v = l->f->results.data[i];
-        const graph_value *base = lower_base(v);
+        const graph_value *base = lower_base(l->c, v);
         uint32_t unused;
         if (base->def && !graph_constant(base) && !ptr_map_get(&written, base, &unused)) {
             ptr_map_set(&written, base, 1);

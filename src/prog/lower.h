@@ -47,9 +47,9 @@ const graph_node *lower_sole_node(const graph_node *n);
 /* Operand i of that node as an operand of n; NULL: it is made inside. */
 graph_value *lower_operand_outside(const graph_node *call, const graph_node *inner, uint32_t i);
 /* What n only gives another shape; NULL: n computes. */
-graph_value *lower_viewed(const graph_node *n);
+graph_value *lower_viewed(compiler *c, const graph_node *n);
 /* What v's bytes are made as, views followed to the end. */
-const graph_value *lower_base(const graph_value *v);
+const graph_value *lower_base(compiler *c, const graph_value *v);
 /* When n calls a region: k is its target's kernel, under the region's name. */
 bool lower_region(lowering *l, const graph_node *n, prog_kernel *k);
 void lower_describe(lowering *l, const graph_node *n, const char **out_kind, prog_step *s);

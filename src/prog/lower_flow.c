@@ -97,7 +97,7 @@ static bool tell_number(lowering *l, const graph_node *n, graph_value *v, uint32
 static bool can_be_made_in(lowering *l, const graph_value *v, const type *t)
 {
     uint32_t other;
-    return v->def && !graph_constant(v) && !lower_viewed(v->def) && !ptr_map_get(&l->into, v, &other) &&
+    return v->def && !graph_constant(v) && !lower_viewed(l->c, v->def) && !ptr_map_get(&l->into, v, &other) &&
            type_equal(&v->type, t);
 }
 
@@ -341,15 +341,15 @@ typedef struct loop {
 } loop;
 
 /* The last node of the body that reads v or a view of it; what its results read counts as behind all of them. */
-static uint32_t last_reader(const graph_func *body, const graph_value *v)
+static uint32_t last_reader(compiler *c, const graph_func *body, const graph_value *v)
 {
     uint32_t last = 0;
     for (uint32_t i = 0; i < body->nodes.len; i++)
         for (uint32_t k = 0; k < body->nodes.data[i]->n_inputs; k++)
-            if (body->nodes.data[i]->inputs[k] && lower_base(body->nodes.data[i]->inputs[k]) == v)
+            if (body->nodes.data[i]->inputs[k] && lower_base(c, body->nodes.data[i]->inputs[k]) == v)
                 last = i;
     for (uint32_t i = 0; i < body->results.len; i++)
-        if (lower_base(body->results.data[i]) == v)
+        if (lower_base(c, body->results.data[i]) == v)
             last = UINT32_MAX;
     return last;
 }
@@ -374,7 +374,7 @@ static void choose_direct(lowering *l, loop *p)
         carry *k = &p->list[i];
         if (k->kept || counts_rows(p, i) || !can_be_made_in(l, k->next, &l->to->values.data[k->value].type))
             continue;
-        uint32_t made = position(p->body, k->next->def), read = k->param ? last_reader(p->body, k->param) : 0;
+        uint32_t made = position(p->body, k->next->def), read = k->param ? last_reader(l->c, p->body, k->param) : 0;
         k->direct = !k->param || read < made;
         if (k->direct)
             ptr_map_set(&l->into, k->next, k->value);
@@ -403,7 +403,7 @@ static bool write_carried(lowering *l, loop *p)
     }
     for (uint32_t i = 0; ok && i <= p->carried; i++) {
         carry *k = &p->list[i];
-        const graph_value *base = lower_base(k->next);
+        const graph_value *base = lower_base(l->c, k->next);
         if (k->kept || k->direct || base->def)
             continue;
         k->next = copy_into(l, k->next, PROG_NONE, p->n->loc);

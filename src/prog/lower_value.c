@@ -146,18 +146,18 @@ graph_value *lower_operand_outside(const graph_node *call, const graph_node *inn
     return v && !v->def ? call->inputs[v->index] : NULL; /* a parameter, or made inside */
 }
 
-graph_value *lower_viewed(const graph_node *n)
+graph_value *lower_viewed(compiler *c, const graph_node *n)
 {
     const graph_node *inner = n ? lower_sole_node(n) : NULL;
-    if (!inner || !graph_is_view(inner))
+    if (!inner || !graph_is_view(c, inner))
         return NULL;
     return lower_operand_outside(n, inner, 0);
 }
 
-const graph_value *lower_base(const graph_value *v)
+const graph_value *lower_base(compiler *c, const graph_value *v)
 {
-    while (lower_viewed(v->def))
-        v = lower_viewed(v->def);
+    while (lower_viewed(c, v->def))
+        v = lower_viewed(c, v->def);
     return v;
 }
 

@@ -37,7 +37,7 @@ static const struct {
 static const char *const default_order =
     "simplify-loops,double-buffer,partition-loops,tensorize,hoist,vectorize,round-in-lanes,expand-math,unroll,flatten,"
     "simplify-loops,drop-dead-stores,begin-sums,join-runs,hoist,unswitch-loops,drop-dead-stores,rewrite-storage,"
-    "narrow-indices";
+    "narrow-indices,name-quotients";
 
 const char *const tir_plain_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,reuse-in-place";

@@ -42,6 +42,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
       "small allocations become locals, constant-index ones registers")                                              \
     X(T_REUSE, "reuse-in-place", tir_pass_reuse, "an element-wise result takes the place of what it is made from")   \
     X(T_NARROW, "narrow-indices", tir_pass_narrow, "loops and indices of 32 bits where pointers have as many")       \
+    X(T_QUOTIENTS, "name-quotients", tir_pass_quotients, "divisions by open extents move out of loops")              \
     X(T_SHARE_SCRATCH, "share-scratch", tir_pass_share_scratch, "allocations that are never there together are one") \
     X(T_VTHREAD, "InjectVirtualThread", tir_pass_inject_virtual_thread, "virtual threads side by side")              \
     TIR_VTA_PASSES(X)

@@ -689,11 +689,17 @@ static uint32_t add_choice(dim_kind kind, dim d, uint32_t n, dim *choices)
     return n + 1;
 }
 
+/* Whether d is a nest of choices of the other kind, one of which is x: max(x, min(x, y)) is x. */
+static bool is_among(dim_kind other, dim d, dim x)
+{
+    return d == x || (d->kind == other && (is_among(other, d->ops[0], x) || is_among(other, d->ops[1], x)));
+}
+
 /* Whether a can never be the one that counts when b is there. */
 static bool is_beaten(compiler *c, dim_kind kind, dim a, dim b)
 {
     dim_range r = dim_get_range(kind == DIM_MAX ? dim_sub(c, b, a) : dim_sub(c, a, b), false);
-    return r.lo >= 0;
+    return r.lo >= 0 || is_among(kind == DIM_MAX ? DIM_MIN : DIM_MAX, a, b);
 }
 
 static int by_structure(const void *a, const void *b)

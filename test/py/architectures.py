@@ -29,10 +29,6 @@ import package
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MOST_STACK, MOST_WORSE = 65536, 1.3
-# Not there yet: attention that is not fused into one kernel where extents are open, depthwise convolutions and short
-# rows, whose tiles end in loops over what is left. What they take, rounded up; more is a failure.
-WORSE = {"whisper_encoder": 1.9, "llama_cache": 1.6, "t5": 1.4, "tagger": 1.95, "swin": 1.95, "convnext": 1.9,
-         "mobilenet": 1.7, "upscaler": 1.4, "segformer": 1.5, "yolos": 1.4, "unet": 1.4}
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -309,7 +305,7 @@ def difference(got, want):
 
 
 def instructions(folder, feed, scratch):
-    counter = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--log-file={scratch}/log",
+    counter = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/counts", f"--log-file={scratch}/log",
                "--toggle-collect=tvmgen_m_run"]
     package.run_program(folder, feed, scratch, counter)
     with open(f"{scratch}/log") as f:
@@ -334,7 +330,7 @@ def check(name, lathe, folder):
         yield " ".join(f"{k}={v}" for k, v in size.items()), "; ".join(wrong) or None
     build(lathe, path, fixed, [*options(path, feeds[1:2], "="), "--no-winograd"])
     ratio = instructions(opened, feeds[1], scratch) / instructions(fixed, feeds[1], scratch)
-    yield f"{ratio:.2f} times the instructions", None if ratio <= WORSE.get(name, MOST_WORSE) else "too many"
+    yield f"{ratio:.2f} times the instructions", None if ratio <= MOST_WORSE else "too many"
 
 
 def main():

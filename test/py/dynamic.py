@@ -63,6 +63,10 @@ def sound_inputs(rng, t):
     return {"samples": rng.standard_normal((1, 1, t)).astype(np.float32)}
 
 
+def row_inputs(rng, b, n):
+    return {"rows": rng.standard_normal((b, n, 24)).astype(np.float32)}
+
+
 def voice_inputs(rng, sr):
     return {"frame": rng.standard_normal((1, 1, 512)).astype(np.float32), "sr": np.array(sr, np.int64),
             "state": rng.standard_normal((2, 1, 16)).astype(np.float32)}
@@ -83,6 +87,8 @@ CASES = [
     ("sound", ["--dim", "t<=400"], sound_inputs, [{"t": t} for t in (400, 10, 15, 99, 200)]),
     ("segments", ["--dim", "n<=2", "--dim", "h<=32", "--dim", "w<=24"], image_inputs,
      [{"n": n, "h": h, "w": w} for n, h, w in ((2, 32, 24), (1, 2, 2), (2, 18, 8), (1, 4, 22))]),
+    ("queries", ["--dim", "b<=2", "--dim", "n<=40"], row_inputs,
+     [{"b": b, "n": n} for b, n in ((2, 40), (1, 0), (1, 1), (2, 15), (1, 16), (2, 17))]),
     ("voice", [], voice_inputs, [{"sr": sr} for sr in (16000, 8000, 0)]),
 ]
 

@@ -10,6 +10,7 @@ photo     the same over one image of any size, with depthwise layers
 patches   a vision transformer over an image of any size, with a token for the class
 sound     strided convolutions over sound of any length, then attention over the rows that they leave
 segments  a network that goes down by a pool and up by transposed convolutions, over images of any size
+queries   attention of a few learned queries over any number of rows, also none
 voice     a recurrent voice-activity network with state; the sampling rate picks a branch, constant or at run time
 """
 import sys
@@ -262,6 +263,20 @@ def segments(channels=8):
                    [value("mask", TensorProto.FLOAT, "n", 2, "h", "w")])
 
 
+def queries(count=12, width=24, n_heads=3):
+    """rows [b, n, width]: what each of `count` learned queries takes from them."""
+    g = Graph(14)
+    size = width // n_heads
+    shape = g.op("Concat", extent(g, "rows", 0), g.ints(count, width), axis=0)
+    q = heads(g, g.op("Expand", g.weight(1, count, width), shape), n_heads, size)
+    k, v = (heads(g, g.op("MatMul", "rows", g.weight(width, width)), n_heads, size) for _ in range(2))
+    scores = g.op("Softmax", g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2])), axis=-1)
+    mixed = g.op("Transpose", g.op("MatMul", scores, v), perm=[0, 2, 1, 3])
+    g.op("Reshape", mixed, g.ints(-1, count, width), outputs=["taken"])
+    return g.model([value("rows", TensorProto.FLOAT, "b", "n", width)],
+                   [value("taken", TensorProto.FLOAT, "b", count, width)])
+
+
 MODELS = {
     "encoder": encoder,
     "decoder": decoder,
@@ -272,6 +287,7 @@ MODELS = {
     "patches": patches,
     "sound": sound,
     "segments": segments,
+    "queries": queries,
     "minilm": lambda: encoder(6, 384, 12, 1536, 30522),
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuse-attention: a product of queries and keys, a scale, a mask, softmax and the product with values become one
  * operator, nn.attention, whose scores are never stored as a whole. It reads its operands, and writes its result, in
- * the order in which they lie: transpositions around it go. For processors with vectors; extents must be known, since
- * scores are cut into tiles of rows. Where it stops short for such a reason, a note says so. */
+ * the order in which they lie: transpositions around it go. For processors with vectors; how many features there are
+ * must be known. Where it stops short for such a reason, a note says so. */
 #include "graph/op/attention.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
@@ -144,49 +144,57 @@ static bool read(const graph_node *n, attention *out)
 
 /* --- what the operator asks for --- */
 
-/* Extents in the order of attention_axis; false: they are not all known. */
-static bool extents(const operand *o, int64_t out[ATTENTION_RANK])
+/* Extents in the order of attention_axis; false: there are none. */
+static bool extents(const operand *o, dim out[ATTENTION_RANK])
 {
     uint32_t at[ATTENTION_RANK];
-    int64_t d[TYPE_MAX_RANK];
-    if (!attention_order(o->layout, at) || !shape_get(o->value->type.shape, d))
+    if (!attention_order(o->layout, at) || o->value->type.shape.rank != ATTENTION_RANK)
         return false;
     for (uint32_t a = 0; a < ATTENTION_RANK; a++)
-        out[a] = d[at[a]];
+        out[a] = o->value->type.shape.dims[at[a]];
     return true;
 }
 
-static bool mask_fits(const graph_value *mask, const int64_t scores[4])
+static bool mask_fits(const graph_value *mask, const dim scores[4])
 {
-    int64_t d[TYPE_MAX_RANK];
-    if (!mask)
-        return true;
-    if (!shape_get(mask->type.shape, d))
-        return false;
-    int32_t rank = mask->type.shape.rank;
+    int32_t rank = mask ? mask->type.shape.rank : 0;
     for (int32_t i = 0; i < rank; i++)
-        if (d[i] != 1 && d[i] != scores[4 - rank + i])
+        if (!dim_is(mask->type.shape.dims[i], 1) && !dim_equal(mask->type.shape.dims[i], scores[4 - rank + i]))
             return false;
     return true;
+}
+
+/* So few queries that turning the keys for them takes longer than it saves. Of open ones the most counts, where the
+ * keys are as many; else, beside a cache of keys, there is often but one. */
+static bool has_few_queries(dim queries, dim keys, int64_t features)
+{
+    int64_t n = 0, least = features < MANY ? FEW_ROWS : FEW_OF_MANY;
+    if (!dim_is_const(queries, &n) && dim_equal(queries, keys))
+        n = dim_bound(queries);
+    return n < least;
 }
 
 /* NULL: it can be one operator. */
 static const char *obstacle(const attention *x)
 {
-    int64_t q[ATTENTION_RANK], k[ATTENTION_RANK], v[ATTENTION_RANK];
-    if (!extents(&x->q, q) || !extents(&x->k, k) || !extents(&x->v, v))
-        return "its extents are open: scores are stored";
-    if (q[ATTENTION_B] != k[ATTENTION_B] || q[ATTENTION_B] != v[ATTENTION_B] || q[ATTENTION_H] != k[ATTENTION_H] ||
-        q[ATTENTION_H] != v[ATTENTION_H])
+    dim q[ATTENTION_RANK], k[ATTENTION_RANK], v[ATTENTION_RANK];
+    int64_t d = 0, dv = 0;
+    if (!extents(&x->q, q) || !extents(&x->k, k) || !extents(&x->v, v) || !dim_is_const(q[ATTENTION_D], &d) ||
+        !dim_is_const(v[ATTENTION_D], &dv))
+        return "how many features it has is open: scores are stored";
+    if (!dim_equal(q[ATTENTION_B], k[ATTENTION_B]) || !dim_equal(q[ATTENTION_B], v[ATTENTION_B]) ||
+        !dim_equal(q[ATTENTION_H], k[ATTENTION_H]) || !dim_equal(q[ATTENTION_H], v[ATTENTION_H]) ||
+        !dim_equal(k[ATTENTION_S], v[ATTENTION_S]))
         return "queries, keys and values differ in batches or heads: scores are stored";
-    if (!mask_fits(x->mask, (const int64_t[]){q[ATTENTION_B], q[ATTENTION_H], q[ATTENTION_S], k[ATTENTION_S]}))
-        return "the mask's shape is open, or more than that of the scores: scores are stored";
-    if (q[ATTENTION_D] < 1 || v[ATTENTION_D] % LEAST_LANES != 0 || v[ATTENTION_D] < 1)
+    if (!mask_fits(x->mask, (const dim[]){q[ATTENTION_B], q[ATTENTION_H], q[ATTENTION_S], k[ATTENTION_S]}))
+        return "the mask's shape is more than that of the scores: scores are stored";
+    if (d < 1 || dv % LEAST_LANES != 0 || dv < 1)
         return "its features are no whole vectors: scores are stored";
-    if (k[ATTENTION_S] < 1 || q[ATTENTION_B] * q[ATTENTION_H] < 1)
-        return "it has no keys or no heads: scores are stored";
-    const int64_t least = q[ATTENTION_D] < MANY ? FEW_ROWS : FEW_OF_MANY;
-    return q[ATTENTION_S] < least ? "its queries are too few to turn the keys for: scores are stored" : NULL;
+    for (uint32_t a = ATTENTION_B; a <= ATTENTION_S; a++)
+        if (dim_is(k[a], 0) || dim_bound(k[a]) < 0 || dim_bound(q[a]) < 0)
+            return "it has no keys or no heads, or no bound of them: scores are stored";
+    return has_few_queries(q[ATTENTION_S], k[ATTENTION_S], d)
+               ? "its queries are too few to turn the keys for: scores are stored" : NULL;
 }
 
 static graph_value *emit(rewriter *r, const attention *x, const char *out_layout, src_loc loc)

@@ -18,34 +18,31 @@ typedef struct flattener {
     VEC(graph_value *) rows; /* the same elements, [B * L, N] */
 } flattener;
 
-/* Rows of a static tensor of rank 3 or more, whose last axis is a row; 0: it is none, or has too few batches. */
-static int64_t rows_in(const flattener *f, const graph_value *v, int64_t dims[TYPE_MAX_RANK])
+/* Rows of a tensor of rank 3 or more, whose last axis is a row; NULL: it is none, or has too few batches. */
+static dim rows_in(const flattener *f, const graph_value *v)
 {
-    int32_t rank = v->type.kind == TYPE_TENSOR ? v->type.shape.rank : -1;
-    int64_t batches = 1, rows = 0;
-    if (rank < 3 || !shape_get(v->type.shape, dims))
-        return 0;
-    for (int32_t i = 0; i + 2 < rank; i++)
-        if (!i64_mul(batches, dims[i], &batches))
-            return 0;
-    const bool enough = batches > (f->rows_alone ? 0 : 1) && dims[rank - 1] > 0;
-    return enough && i64_mul(batches, dims[rank - 2], &rows) ? rows : 0;
-}
-
-static graph_value *view(flattener *f, graph_value *v, uint32_t rank, const int64_t *dims, src_loc loc)
-{
-    graph_value *in[2] = {v, rewrite_constant(&f->r, tensor_from_i64s(f->r.c, rank, dims), "shape", loc)};
-    return rewrite_emit(&f->r, "reshape", 2, in, 0, NULL, loc);
+    const shape *s = &v->type.shape;
+    int64_t known[TYPE_MAX_RANK], batches = 1, n = 0;
+    bool open = false;
+    if (v->type.kind != TYPE_TENSOR || s->rank < 3 || (f->rows_alone && !shape_get(*s, known)))
+        return NULL;
+    for (int32_t i = 0; i + 2 < s->rank; i++) {
+        open |= !dim_is_const(s->dims[i], &n);
+        if (!open && !i64_mul(batches, n, &batches))
+            return NULL;
+    }
+    const bool enough = open || batches > (f->rows_alone ? 0 : 1);
+    return enough && !dim_is(s->dims[s->rank - 1], 0) ? rewrite_rows(f->r.c, &v->type) : NULL;
 }
 
 /* NULL: after an error. */
 static graph_value *as_rows(flattener *f, graph_value *v, src_loc loc)
 {
-    int64_t dims[TYPE_MAX_RANK] = {0}, rows = rows_in(f, v, dims);
     uint32_t at = 0;
     if (ptr_map_get(&f->rows_of, v, &at))
         return f->rows.data[at];
-    graph_value *x = view(f, v, 2, (int64_t[]){rows, dims[v->type.shape.rank - 1]}, loc);
+    const dim dims[2] = {rows_in(f, v), v->type.shape.dims[v->type.shape.rank - 1]};
+    graph_value *x = rewrite_reshape(&f->r, v, 2, dims, loc);
     ptr_map_set(&f->rows_of, v, f->rows.len);
     vec_push(&f->r.c->mem, &f->rows, x);
     return x;
@@ -70,12 +67,11 @@ static bool is_one(const graph_value *v)
 /* [B, L, K] by one matrix; of quantised numbers without a zero point for each row. */
 static bool is_product(const flattener *f, const graph_node *n)
 {
-    int64_t dims[TYPE_MAX_RANK];
     const char *op = n->op->name;
     const bool known = strcmp(op, "qnn.matmul") == 0 || (!f->rows_alone && strcmp(op, "nn.matmul") == 0);
     if (!known || graph_attr_int(n, "transpose_a") != 0 || !(f->rows_alone || has_views(n->inputs[0])) ||
         n->inputs[1]->type.kind != TYPE_TENSOR || n->inputs[1]->type.shape.rank != 2 ||
-        rows_in(f, n->inputs[0], dims) == 0)
+        !rows_in(f, n->inputs[0]))
         return false;
     for (uint32_t i = 2; i < n->n_inputs; i++)
         if (n->inputs[i] && !is_one(n->inputs[i]) && (i == 2 || n->inputs[i]->type.shape.rank > 2))
@@ -112,10 +108,9 @@ static bool is_epilogue(const flattener *f, const graph_node *n)
 {
     bool any = false;
     uint32_t at = 0;
-    int64_t dims[TYPE_MAX_RANK];
     bool plain = n->op->cls <= CLASS_BROADCAST && n->op->effect == EFFECT_PURE && n->n_outputs == 1 &&
                  (n->op->flags & ~OPF_COMMUTATIVE) == 0;
-    if (!plain || counts_axes(n) || rows_in(f, n->outputs[0], dims) == 0)
+    if (!plain || counts_axes(n) || !rows_in(f, n->outputs[0]))
         return false;
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const graph_value *v = n->inputs[i];
@@ -132,7 +127,6 @@ static graph_value *on_rows(flattener *f, const graph_node *n)
 {
     rewriter *r = &f->r;
     graph_value **in = arena_array(&r->c->mem, graph_value *, n->n_inputs), *y = n->outputs[0];
-    int64_t dims[TYPE_MAX_RANK];
     bool product = is_product(f, n);
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         bool rows = n->inputs[i] && (product ? i == 0 : has_shape_of(n->inputs[i], y));
@@ -146,8 +140,8 @@ static graph_value *on_rows(flattener *f, const graph_node *n)
         if (attrs[i].name == attr_int(r->c, "axis", 1).name)
             attrs[i] = attr_int(r->c, "axis", 1);
     graph_value *x = rewrite_emit(r, n->op->name, n->n_inputs, in, n_attrs, attrs, n->loc);
-    (void)shape_get(y->type.shape, dims);
-    graph_value *out = x ? view(f, x, (uint32_t)y->type.shape.rank, dims, n->loc) : NULL;
+    const shape *whole = &y->type.shape;
+    graph_value *out = x ? rewrite_reshape(r, x, (uint32_t)whole->rank, whole->dims, n->loc) : NULL;
     if (!out)
         return NULL;
     ptr_map_set(&f->rows_of, out, f->rows.len);

@@ -139,9 +139,9 @@ static void find_users(grouper *g)
 
 /* A view that can be an alias stays a node: its input is the result of some kernel, and it is no result of the
  * function. */
-static bool stays_view(const graph_node *n)
+static bool stays_view(const grouper *g, const graph_node *n)
 {
-    if (!graph_is_view(n))
+    if (!graph_is_view(g->c, n))
         return false;
     const graph_value *x = n->inputs[0];
     return x->def && !is_constant_node(x->def) && !(n->outputs[0]->mark & IS_RESULT);
@@ -155,31 +155,31 @@ static bool tells_extents(const graph_node *n)
     return graph_own_symbols(n, 1, own) > 0;
 }
 
-static bool is_kernel(const graph_node *n)
+static bool is_kernel(const grouper *g, const graph_node *n)
 {
-    return !is_constant_node(n) && !(n->op->flags & OPF_CALL) && !stays_view(n) && !tells_extents(n);
+    return !is_constant_node(n) && !(n->op->flags & OPF_CALL) && !stays_view(g, n) && !tells_extents(n);
 }
 
-static bool may_fuse(const graph_node *n)
+static bool may_fuse(const grouper *g, const graph_node *n)
 {
-    return is_kernel(n) && n->op->effect == EFFECT_PURE && !(n->op->flags & (OPF_NO_FUSE | OPF_VIEW));
+    return is_kernel(g, n) && n->op->effect == EFFECT_PURE && !(n->op->flags & (OPF_NO_FUSE | OPF_VIEW));
 }
 
-static bool is_anchor(const graph_node *n)
+static bool is_anchor(const grouper *g, const graph_node *n)
 {
-    return may_fuse(n) && (n->op->cls == CLASS_OUT_FUSABLE || n->op->cls == CLASS_REDUCTION);
+    return may_fuse(g, n) && (n->op->cls == CLASS_OUT_FUSABLE || n->op->cls == CLASS_REDUCTION);
 }
 
-static bool is_elementwise(const graph_node *n)
+static bool is_elementwise(const grouper *g, const graph_node *n)
 {
-    return may_fuse(n) && n->n_outputs == 1 && (n->op->cls == CLASS_ELEMENTWISE || n->op->cls == CLASS_BROADCAST);
+    return may_fuse(g, n) && n->n_outputs == 1 && (n->op->cls == CLASS_ELEMENTWISE || n->op->cls == CLASS_BROADCAST);
 }
 
 /* Moves elements about without operands that say how: transpose, take, depth_to_space. Slices, splits and
  * concatenations stay kernels of their own, which may one day be aliases. */
-static bool is_mover(const graph_node *n)
+static bool is_mover(const grouper *g, const graph_node *n)
 {
-    return may_fuse(n) && n->n_outputs == 1 && n->op->cls == CLASS_INJECTIVE && (n->op->flags & OPF_MOVES) &&
+    return may_fuse(g, n) && n->n_outputs == 1 && n->op->cls == CLASS_INJECTIVE && (n->op->flags & OPF_MOVES) &&
            !(n->op->flags & OPF_SHAPE_ARGS);
 }
 
@@ -286,7 +286,7 @@ static index_list members_of(grouper *g, uint32_t group)
 /* Whether the free node j may follow the tip of the group: element by element, in the same shape. */
 static bool may_follow(const grouper *g, uint32_t j, const graph_node *tip)
 {
-    return g->info[j].group == NONE && is_elementwise(node_at(g, j)) && same_shape(node_at(g, j), tip);
+    return g->info[j].group == NONE && is_elementwise(g, node_at(g, j)) && same_shape(node_at(g, j), tip);
 }
 
 /* A free mover after a group without anchor, when it reads the tip as data and makes no more elements than there
@@ -294,7 +294,7 @@ static bool may_follow(const grouper *g, uint32_t j, const graph_node *tip)
 static bool may_move(const grouper *g, uint32_t group, uint32_t j, const graph_node *tip)
 {
     const graph_node *n = node_at(g, j);
-    if (g->info[j].group != NONE || g->groups.data[group].anchor || !is_mover(n) || n->inputs[0] != tip->outputs[0])
+    if (g->info[j].group != NONE || g->groups.data[group].anchor || !is_mover(g, n) || n->inputs[0] != tip->outputs[0])
         return false;
     for (uint32_t k = 1; k < n->n_inputs; k++)
         if (n->inputs[k] == tip->outputs[0])
@@ -328,7 +328,7 @@ static bool grow(grouper *g, uint32_t group)
 static bool all_elementwise(const grouper *g, uint32_t group)
 {
     for (uint32_t i = 0; i < g->groups.data[group].nodes.len; i++)
-        if (!is_elementwise(node_at(g, g->groups.data[group].nodes.data[i])))
+        if (!is_elementwise(g, node_at(g, g->groups.data[group].nodes.data[i])))
             return false;
     return true;
 }
@@ -376,7 +376,7 @@ static void join(grouper *g, uint32_t group)
     const graph_node *s = node_at(g, sink);
     bool is_anchor_of = s == g->groups.data[host].anchor, weights = is_anchor_of && feeds_weights(t, s);
     bool producer = weights || (is_anchor_of && s->op->cls == CLASS_REDUCTION && feeds_reduction(t, s));
-    bool operand = is_elementwise(s) && (same_shape(t, s) || is_stored(t)) && all_elementwise(g, group);
+    bool operand = is_elementwise(g, s) && (same_shape(t, s) || is_stored(t)) && all_elementwise(g, group);
     index_list way = {0};
     if (!(producer || operand) || !between(g, tip, sink, &way) || (producer && way.len))
         return;
@@ -397,7 +397,7 @@ static void join(grouper *g, uint32_t group)
 
 static uint32_t new_group(grouper *g, uint32_t i)
 {
-    fuse_group x = {.tip = i, .anchor = is_anchor(node_at(g, i)) ? node_at(g, i) : NULL};
+    fuse_group x = {.tip = i, .anchor = is_anchor(g, node_at(g, i)) ? node_at(g, i) : NULL};
     vec_push(&g->scratch, &x.nodes, i);
     g->info[i].group = g->groups.len;
     vec_push(&g->scratch, &g->groups, x);
@@ -408,7 +408,7 @@ static void make_group(grouper *g, uint32_t i)
 {
     uint32_t group = new_group(g, i);
     const graph_node *n = node_at(g, i);
-    if (!g->fusing || !(is_elementwise(n) || is_mover(n) || is_unpacking(n)))
+    if (!g->fusing || !(is_elementwise(g, n) || is_mover(g, n) || is_unpacking(n)))
         return;
     while (grow(g, group))
         ;
@@ -419,7 +419,7 @@ static void make_group(grouper *g, uint32_t i)
 static void find_groups(grouper *g)
 {
     for (uint32_t i = 0; i < g->f->nodes.len && g->fusing; i++) {
-        if (g->info[i].group != NONE || !is_anchor(node_at(g, i)))
+        if (g->info[i].group != NONE || !is_anchor(g, node_at(g, i)))
             continue;
         uint32_t group = new_group(g, i);
         while (grow(g, group))
@@ -427,7 +427,7 @@ static void find_groups(grouper *g)
     }
     for (uint32_t stored = 0; stored < 2; stored++) /* these last: what reads them is a group by then */
         for (uint32_t i = 0; i < g->f->nodes.len; i++)
-            if (g->info[i].group == NONE && is_kernel(node_at(g, i)) && is_stored(node_at(g, i)) == (stored == 1))
+            if (g->info[i].group == NONE && is_kernel(g, node_at(g, i)) && is_stored(node_at(g, i)) == (stored == 1))
                 make_group(g, i);
 }
 

@@ -44,13 +44,22 @@ static int64_t extent(const graph_value *x, uint32_t axis)
     return dim_is_const(x->type.shape.dims[axis], &n) ? n : 0;
 }
 
-/* Channels, rows and columns are known; how many images there are, a run may say. */
+/* The most that an axis has; 0: nobody knows. */
+static int64_t most(const graph_value *x, uint32_t axis)
+{
+    const int64_t n = dim_bound(x->type.shape.dims[axis]);
+    return n > 0 ? n : 0;
+}
+
+/* Channels are known; how many images there are, a run may say, and of floats their rows and columns, up to a bound. */
 static bool is_image(const graph_value *x)
 {
-    dtype dt = x ? x->type.dt : DT_NONE;
-    bool numbers = dt == DT_F32 || dt == DT_U8 || dt == DT_I8 || dt == DT_I32 || dt == DT_I16 || dt == DT_U16;
-    return numbers && x->type.kind == TYPE_TENSOR && x->type.shape.rank == 4 &&
-           !dim_is(x->type.shape.dims[0], 0) && extent(x, 1) > 0 && extent(x, 2) > 0 && extent(x, 3) > 0;
+    const dtype dt = x ? x->type.dt : DT_NONE;
+    const bool integers = dt == DT_U8 || dt == DT_I8 || dt == DT_I32 || dt == DT_I16 || dt == DT_U16;
+    if ((dt != DT_F32 && !integers) || x->type.kind != TYPE_TENSOR || x->type.shape.rank != 4)
+        return false;
+    const bool sized = integers ? extent(x, 2) > 0 && extent(x, 3) > 0 : most(x, 2) > 0 && most(x, 3) > 0;
+    return sized && !dim_is(x->type.shape.dims[0], 0) && extent(x, 1) > 0;
 }
 
 static graph_value *transform(converter *v, graph_value *x, const char *src, const char *dst, int64_t channels,
@@ -124,8 +133,8 @@ static bool fills_blocks(const converter *v, int64_t channels)
 /* What the walk does with the data operand of a convolution. */
 typedef enum conv_kind { CONV_KEEP, CONV_PLAIN_DATA, CONV_PACKED_DATA, CONV_WIDER_GROUPS } conv_kind;
 
-/* Depthwise: lanes lie along a row, whose neighbours are neighbours in memory. On short rows most lanes are idle, and
- * with a stride they are loaded one by one: both cost more than packing. */
+/* Depthwise: lanes lie along a row, whose neighbours are neighbours in memory. On short rows most lanes are idle, with
+ * a stride they are loaded one by one, and an open row ends anywhere: each costs more than packing. */
 static bool plain_rows_do(const graph_node *n)
 {
     const int64_t *strides = NULL;
@@ -151,8 +160,8 @@ static conv_kind judge_conv(converter *v, const graph_node *n)
                    : CONV_KEEP;
     if (groups > 1 && (ins % v->lanes || outs % v->lanes))
         return widen_groups_by(n, v->lanes, ready) ? CONV_WIDER_GROUPS : CONV_KEEP;
-    int64_t work = outs * ins * groups * t->dims[2] * t->dims[3] * extent(y, 2) * extent(y, 3),
-            moved = extent(x, CHANNELS) * extent(x, 2) * extent(x, 3);
+    int64_t work = outs * ins * groups * t->dims[2] * t->dims[3] * most(y, 2) * most(y, 3),
+            moved = extent(x, CHANNELS) * most(x, 2) * most(x, 3);
     if (!ready && groups == 1 && ins * 2 < v->lanes)
         return CONV_PLAIN_DATA; /* the first layer: a few planes */
     const int64_t worth = outs % v->lanes ? WORTH_EVEN : WORTH_PACKING;

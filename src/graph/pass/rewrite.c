@@ -138,6 +138,16 @@ graph_value *rewrite_reshape(rewriter *r, graph_value *x, uint32_t rank, const d
     return infer_and_keep(r, n);
 }
 
+dim rewrite_rows(compiler *c, const type *t)
+{
+    const int32_t rank = t->shape.rank;
+    dim rows[2] = {dim_const(c, 1), t->shape.dims[rank - 1]};
+    for (int32_t i = 0; i + 1 < rank; i++)
+        rows[0] = dim_mul(c, rows[0], t->shape.dims[i]);
+    const type flat = type_tensor(t->dt, shape_make(c, 2, rows));
+    return !dim_is(rows[0], 0) && type_most_bytes(&flat) == type_most_bytes(t) ? rows[0] : NULL;
+}
+
 graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *name, src_loc loc)
 {
     attr value = attr_tensor(r->c, "value", t);

@@ -32,6 +32,9 @@ graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_valu
                           const attr *attrs, src_loc loc);
 /* x in another shape, which has as many elements; its symbols are known where x is. */
 graph_value *rewrite_reshape(rewriter *r, graph_value *x, uint32_t rank, const dim *dims, src_loc loc);
+/* How many rows a tensor of rank 1 or more has, whose last axis is a row; NULL: none, or they are not known well
+ * enough: a view of them must not be larger, as b n - b rows, of at most B N, would be for b (n - 1). */
+dim rewrite_rows(compiler *c, const type *t);
 graph_value *rewrite_constant(rewriter *r, const tensor_data *t, const char *name, src_loc loc);
 /* x with pads[axis] elements before it and pads[rank + axis] behind it; fill NULL: zeros. */
 graph_value *rewrite_pad(rewriter *r, graph_value *x, const int64_t *pads, const tensor_data *fill, src_loc loc);

@@ -169,26 +169,20 @@ static graph_value *candidate_bias(rewriter *r, const graph_node *n, const recur
     return constant(r, n, BIAS, 2, dims, t);
 }
 
-static graph_value *reshaped(rewriter *r, graph_value *x, uint32_t n, const int64_t *dims, src_loc loc)
-{
-    graph_value *in[2] = {x, rewrite_constant(r, tensor_from_i64s(r->c, n, dims), "shape", loc)};
-    return rewrite_emit(r, "reshape", 2, in, 0, NULL, loc);
-}
-
-/* W x + b of all steps: one product of two matrices where the extents are known. */
+/* W x + b of all steps: one product of two matrices where the number of steps can be told. */
 static graph_value *products(rewriter *r, const graph_node *n, const recurrence *x)
 {
-    int64_t d[TYPE_MAX_RANK];
     graph_value *in[2] = {n->inputs[X], weights(r, n, x)}, *y;
-    const bool flat = shape_get(in[0]->type.shape, d);
-    if (flat && !(in[0] = reshaped(r, in[0], 2, (int64_t[]){d[0] * d[1], d[2]}, n->loc)))
+    const dim *d = in[0]->type.shape.dims, rows = rewrite_rows(r->c, &in[0]->type);
+    if (rows && !(in[0] = rewrite_reshape(r, in[0], 2, (const dim[]){rows, d[2]}, n->loc)))
         return NULL;
     y = rewrite_emit(r, "nn.matmul", 2, in, 0, NULL, n->loc);
     if (y && x->bias) {
         graph_value *sum[2] = {y, biases(r, n, x)};
         y = rewrite_emit(r, "add", 2, sum, 0, NULL, n->loc);
     }
-    return y && flat ? reshaped(r, y, 3, (int64_t[]){d[0], d[1], x->dirs * x->gates * x->hidden}, n->loc) : y;
+    const dim whole[3] = {d[0], d[1], dim_const(r->c, x->dirs * x->gates * x->hidden)};
+    return y && rows ? rewrite_reshape(r, y, 3, whole, n->loc) : y;
 }
 
 /* The node of the steps: n's attributes, and its operands behind the bias. */

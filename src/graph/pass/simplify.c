@@ -160,7 +160,8 @@ static graph_value *simplify_reshape(rewriter *r, graph_node *n)
         return NULL;
     if (t && t->count == shape_count(to->shape))
         return rewrite_constant(r, tensor_reshape(r->c, t, (uint32_t)to->shape.rank, dims), x->name, n->loc);
-    return rewrite_is_op(x, "reshape") && graph_is_view(x->def) ? emit_reshape(r, x->def->inputs[0], to, n->loc) : NULL;
+    const bool view = rewrite_is_op(x, "reshape") && graph_is_view(r->c, x->def);
+    return view ? emit_reshape(r, x->def->inputs[0], to, n->loc) : NULL;
 }
 
 static void read_perm(const graph_node *n, int64_t *out)

@@ -13,10 +13,11 @@
 #define READ    2  /* for each weight: a second cache brings a vector while two are multiplied */
 #define STRIDED 8  /* times as long, where neighbours are not read from neighbours */
 
+/* Of an open one the most. */
 static int64_t extent(const graph_value *x, uint32_t axis)
 {
-    int64_t n = 0;
-    return dim_is_const(x->type.shape.dims[axis], &n) ? n : 0;
+    const int64_t n = dim_bound(x->type.shape.dims[axis]);
+    return n > 0 ? n : 0;
 }
 
 static double elements(const graph_value *x)

@@ -97,9 +97,14 @@ static tir_expr_ref sum_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return te_read(g, x->row_exp, at);
 }
 
+/* Of no keys, as a run may have them where their number is open, the result is 0. */
 static tir_expr_ref scale_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
-    return tir_binary(g->c, TIR_DIV, tir_float(g->c, DT_F32, 1), te_read(g, ((attention_ctx *)ctx)->row_sum, idx));
+    const attention_ctx *x = ctx;
+    compiler *c = g->c;
+    tir_expr_ref scale = tir_binary(c, TIR_DIV, tir_float(c, DT_F32, 1), te_read(g, x->row_sum, idx));
+    return x->t->kind == TIR_INT
+               ? scale : tir_select(c, is_position(g, x, te_i64(g, 0)), scale, tir_float(c, DT_F32, 0));
 }
 
 static tir_expr_ref sums_body(te_graph *g, void *ctx, tir_expr_ref const *idx)

@@ -40,15 +40,16 @@ static double product_cost(const attention_plan *p, int64_t rows, int64_t vector
     return cycles;
 }
 
-/* Do `vectors` of columns lie in whole blocks of keys, or in one? */
+/* Do `vectors` of columns lie in whole blocks of keys, or in one? Of open rows of scores, which are whole blocks, in
+ * one: then they divide the row. */
 static bool keys_in_reach(const attention_plan *p, int64_t vectors)
 {
     int64_t block = te_axis_extent(p->keys, 4), wide = vectors * p->lanes;
-    return wide % block == 0 || block % wide == 0;
+    return (wide % block == 0 && te_axis_extent(p->scores, 3) > 0) || block % wide == 0;
 }
 
-/* The rows of a tile are the same for both products; columns are not. */
-static void choose_tiles(attention_plan *p, int64_t s, int64_t t, int64_t d, int64_t dv)
+/* The rows of a tile are the same for both products; columns are not. Of open extents s and t are the most. */
+static void choose_tiles(attention_plan *p, int64_t s, bool open, int64_t t, int64_t d, int64_t dv)
 {
     const int64_t regs = te_tile_regs(p->t);
     int64_t wide = te_axis_most(p->s->g, p->scores, 3) / p->lanes, units = dv / p->width;
@@ -56,7 +57,10 @@ static void choose_tiles(attention_plan *p, int64_t s, int64_t t, int64_t d, int
     for (int64_t r = 1; r <= s && r + 2 <= regs; r++)
         for (int64_t v = 1; v <= MOST_VECTORS && v * r + v + 1 <= regs && v <= wide; v++)
             for (int64_t u = 1; keys_in_reach(p, v) && u <= MOST_VECTORS && u * r + u + 1 <= regs && u <= units; u++) {
-                double c = product_cost(p, r, v, s, wide) * (double)d + product_cost(p, r, u, s, units) * (double)t;
+                const int64_t height = open ? r : s; /* of a whole tile, whose cycles count for each row */
+                double c = product_cost(p, r, v, height, wide) * (double)d;
+                c += product_cost(p, r, u, height, units) * (double)t;
+                c = open ? c / (double)r * te_tile_cover(r, s) : c;
                 if (least == 0 || c < least) {
                     least = c;
                     p->rows = r;
@@ -211,15 +215,19 @@ bool te_schedule_attention(te_sched *s, const struct target *t, const graph_node
     p.row_sum = find(s, "row_sum");
     p.row_scale = find(s, "row_scale");
     p.sums = find(s, "sums");
-    int64_t b = te_axis_extent(last, p.out_at[ATTENTION_B]), h = te_axis_extent(last, p.out_at[ATTENTION_H]),
-            rows = te_axis_extent(last, p.out_at[ATTENTION_S]), dv = te_axis_extent(last, p.out_at[ATTENTION_D]),
-            wide = te_axis_extent(p.scores, 3), d = te_reduce_most(s->g, p.products);
+    int64_t b = te_axis_most(s->g, last, p.out_at[ATTENTION_B]), h = te_axis_most(s->g, last, p.out_at[ATTENTION_H]),
+            rows = te_axis_most(s->g, last, p.out_at[ATTENTION_S]), dv = te_axis_extent(last, p.out_at[ATTENTION_D]),
+            wide = te_axis_most(s->g, p.scores, 3), d = te_reduce_most(s->g, p.products);
+    const bool open = te_axis_extent(last, p.out_at[ATTENTION_S]) == 0;
     if (b <= 0 || h <= 0 || rows <= 0 || dv <= 0 || wide <= 0 || d <= 0 || p.lanes < 2 || wide % p.lanes != 0)
         return true;
     for (p.width = p.lanes; dv % p.width != 0;)
         p.width /= 2;
-    choose_tiles(&p, rows, te_reduce_most(s->g, p.sums), d, dv);
-    choose_groups(&p, b * h, rows);
+    choose_tiles(&p, rows, open, te_reduce_most(s->g, p.sums), d, dv);
+    if (open)
+        p.groups = 1;
+    else
+        choose_groups(&p, b * h, rows);
     schedule(&p);
     return true;
 }

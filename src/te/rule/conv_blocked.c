@@ -73,6 +73,8 @@ static te_tile choose_tile(const blocked_conv *v, int64_t width)
     int64_t most = rows_come_first(v) ? blocks : room;
     if (v->steps)
         return (te_tile){v->shared, te_choose_dot_rows(v->t, v->dot, v->shared, width)};
+    if (te_axis_extent(v->anchor, v->row) == 0)
+        return te_choose_tile_open(v->t, v->single ? 1 : blocks, false, te_axis_most(v->g, v->anchor, v->row), true);
     return v->dot ? te_choose_dot_tile(v->t, v->dot, blocks, width, most)
                   : te_choose_tile_within(v->t, v->single ? 1 : blocks, width, most);
 }
@@ -290,11 +292,13 @@ static void schedule_sums(blocked_conv *v)
         te_sched_annotate(s, TE_VECTORIZE, v->acc, te_axis_name(a, v->lane));
 }
 
-/* Extents that are known, lanes that are one vector. */
+/* Channels and, of integers, pixels that are known; lanes that are one vector. */
 static bool has_tiles(const blocked_conv *v)
 {
     const te_node *a = v->anchor;
-    return te_axis_extent(a, v->row) > 0 && te_axis_extent(a, BLOCK) > 0 && te_reduce_most(v->g, a) > 0 &&
+    const bool may_be_open = !v->dot && !v->steps && !v->unpacked;
+    const int64_t width = may_be_open ? te_axis_most(v->g, a, v->row) : te_axis_extent(a, v->row);
+    return width > 0 && te_axis_extent(a, BLOCK) > 0 && te_reduce_most(v->g, a) > 0 &&
            te_axis_extent(a, v->lane) * 4 <= v->t->vector_bytes;
 }
 
@@ -492,7 +496,7 @@ bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, 
     v.row = last->n_axes - 2;
     if (!has_tiles(&v))
         return te_schedule_reduce(s, t, n, anchor, last);
-    v.tile.rows = te_axis_extent(last, v.row) < POOL_TILE ? te_axis_extent(last, v.row) : POOL_TILE;
+    v.tile.rows = te_axis_most(s->g, last, v.row) < POOL_TILE ? te_axis_most(s->g, last, v.row) : POOL_TILE;
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);

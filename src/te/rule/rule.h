@@ -90,6 +90,8 @@ bool te_schedule_row_pairs(te_sched *s, const struct target *t, te_node *anchor,
 /* The same where blocks, or elements, are at most so many, and each run says how many: tiles are whole, the last one is
  * moved back over the one before it. */
 te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open);
+/* Mean of what such tiles of `size` elements cover for each element of an extent up to `most`. */
+double te_tile_cover(int64_t size, int64_t most);
 /* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
 const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope);
 /* Lines, [image, row, ...], are shared among workers, or follow each other in one. The name of the loop over them. */

@@ -131,8 +131,7 @@ te_tile te_choose_tile_panels(const struct target *t, int64_t blocks, int64_t wi
 
 #define FEWEST 17 /* elements from where on a run should cost what one compiled for its extent does */
 
-/* Mean of what whole tiles of `size` cover for each element of an extent up to `most`. */
-static double covered(int64_t size, int64_t most)
+double te_tile_cover(int64_t size, int64_t most)
 {
     double sum = 0;
     int64_t from = most < FEWEST ? 1 : FEWEST, step = (most - from) / 256 + 1, count = 0;
@@ -151,9 +150,9 @@ te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_
     double least = 0;
     for (int64_t v = 1; v <= MOST_VECTORS; v++) {
         for (int64_t r = 1; (blocks_open || blocks % v == 0) && v * r + v + 1 <= regs && r <= width; r++) {
-            double rows = width_open ? covered(r, width) * whole_step(t, v, r) / (double)r / (double)v
+            double rows = width_open ? te_tile_cover(r, width) * whole_step(t, v, r) / (double)r / (double)v
                                      : cost_over(t, v, r, width) / (double)width;
-            double c = rows * (blocks_open ? covered(v, blocks) : 1);
+            double c = rows * (blocks_open ? te_tile_cover(v, blocks) : 1);
             if (least == 0 || c < least) {
                 least = c;
                 best = (te_tile){v, r};
