@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers that the VTA accelerator computes, read from the nodes of a pattern: which operands are what, and the numbers
  * that its arithmetic needs. Integers of 8 bits, sums in 32, rounding half up, scales that are powers of two: what the
- * quantised operators with rounding "half_up" define (docs/explanation/quantize.md), so that the accelerator gives
+ * quantised operators with rounding "half_up" define (docs/notes/quantize.md), so that the accelerator gives
  * their bits. */
 #ifndef LATHE_GRAPH_VTA_LAYER_H
 #define LATHE_GRAPH_VTA_LAYER_H

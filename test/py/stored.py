@@ -6,7 +6,7 @@
 
 Each model reads one dequantised constant: a table that is gathered, an operand of a sum, weights behind a transpose or
 a reshape, with one scale, one for each row or column, and blocks. It is compiled for a Cortex-M4 and for hosts; the
-constants of the package may not take more than the model's own numbers, where docs/explanation/quantize.md says so, and
+constants of the package may not take more than the model's own numbers, where docs/notes/quantize.md says so, and
 the workspace no copy of them in floats. What it computes, by the program's loops for the microcontroller and natively
 on the host, is what onnxruntime makes of the model.
 """
