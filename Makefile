@@ -99,7 +99,7 @@ docs: ## the documentation as a site, build/site/index.html
 	@sh scripts/setup.sh docs
 	@rm -rf $(BUILD)/doxygen
 	@NO_MKDOCS_2_WARNING=1 $(BUILD)/docs-venv/bin/mkdocs build --quiet
-	@echo "built: $(BUILD)/site/index.html"
+	@echo "built: $(BUILD)/site/index.html; to search: python3 -m http.server -d $(BUILD)/site"
 
 fmt: ## clang-format over the C sources
 	@sh scripts/setup.sh fmt
