@@ -435,13 +435,14 @@ void jit_cache_put(const jit_cache *k, const jit_bytes *object, int *hold)
 
 bool jit_cache_newest(jit_cache *k, jit_bytes *object, int *hold)
 {
-    char start[JIT_KEY_SIZE];
+    char start[JIT_KEY_SIZE], own[JIT_KEY_SIZE];
     old_list list = {0};
     bool found = false;
     *object = (jit_bytes){0};
     *hold = -1;
     if (!k->path)
         return false;
+    memcpy(own, k->key, sizeof own);
     (void)snprintf(start, sizeof start, "%.*s-", JIT_KEY_SOURCE, k->key);
     list_old(k, start, &list);
     if (list.n > 0)
@@ -454,5 +455,7 @@ bool jit_cache_newest(jit_cache *k, jit_bytes *object, int *hold)
         }
     }
     free(list.at);
+    if (!found)
+        memcpy(k->key, own, sizeof own);
     return found;
 }

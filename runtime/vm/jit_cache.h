@@ -39,7 +39,7 @@ void jit_cache_unlock(jit_cache *cache);
  * none that can be used. */
 bool jit_cache_get(const jit_cache *cache, jit_bytes *object, int *hold);
 /* Of the objects of this source and machine, by whatever compiler, the one that was made or used last; its key is that
- * of the cache from then on. */
+ * of the cache from then on. False: there is none, and the cache has the key that it had. */
 bool jit_cache_newest(jit_cache *cache, jit_bytes *object, int *hold);
 /* Stores it, and clears old entries away. What fails is only said: the object is there without it. */
 void jit_cache_put(const jit_cache *cache, const jit_bytes *object, int *hold);

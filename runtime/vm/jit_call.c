@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if defined(LATHE_NO_LIBFFI)
 enum { HAS_LIBFFI = 0 };
@@ -15,6 +16,8 @@ enum { HAS_LIBFFI = 0 };
 #include <ffi.h>
 enum { HAS_LIBFFI = 1 };
 #endif
+
+enum { MOST = 1 << 20 }; /* arguments; a module has 65535 at most */
 
 typedef int32_t (*packed_function)(void *const *addresses, uint32_t part, uint32_t parts);
 
@@ -48,6 +51,9 @@ static int32_t call_bare(const jit_kernel *k, void *const *addresses, uint32_t p
 
 static int32_t prepare(void *function, uint32_t n, bool shares, jit_kernel **out, lathe_error *error)
 {
+    if (n > MOST)
+        return vm_fail(error, LATHE_E_ARGUMENT, "a kernel has %u arguments, and at most %u are passed", (unsigned)n,
+                       (unsigned)MOST);
     const uint32_t all = n + (shares ? 2 : 0);
     jit_kernel *k = malloc(sizeof *k + (all ? all : 1) * sizeof *k->types);
     if (!k)
@@ -102,7 +108,9 @@ int32_t jit_kernel_find(const jit_library *library, const char *symbol, uint32_t
 {
     char name[512];
     *out = NULL;
-    (void)snprintf(name, sizeof name, "%s" MODULE_PACKED_SUFFIX, symbol);
+    if ((size_t)snprintf(name, sizeof name, "%s" MODULE_PACKED_SUFFIX, symbol) >= sizeof name)
+        return vm_fail(error, LATHE_E_FORMAT, "the name of a kernel has %zu bytes, and at most %zu are taken: %.40s...",
+                       strlen(symbol), sizeof name - sizeof MODULE_PACKED_SUFFIX, symbol);
     void *packed = jit_symbol(library, name), *bare = jit_symbol(library, symbol);
     if (bare && (!packed || (shares && HAS_LIBFFI)))
         return prepare(bare, n, shares, out, error);

@@ -439,6 +439,14 @@ static void test_calls(void **state)
             assert_int_equal(numbers[i], i < counts[c / 3] ? i + 100 : 0);
         jit_kernel_free(k);
     }
+    /* names and numbers that are too large are neither cut nor wrapped */
+    char longer[600];
+    jit_kernel *none;
+    memset(longer, 'k', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_int_equal(jit_kernel_find(l, longer, 1, true, &none, NULL), LATHE_E_FORMAT);
+    assert_int_not_equal(jit_kernel_find(l, "k1", UINT32_MAX - 1, true, &none, NULL), LATHE_OK);
+    assert_null(none);
     jit_unload(l);
 }
 
