@@ -34,10 +34,10 @@ static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL
 
 /* Everything that whole-model targets of 64 bits share. */
 #define HOST .stack_limit = 16384, .workers = 4, .address_bits = 64
-#define V2   .vector_bytes = 16, .vector_regs = 16, .cc = X86, HOST
-#define V3   .vector_bytes = 32, .vector_regs = 16, .fma = true, .cc = X86, HOST
-#define V4   .vector_bytes = 64, .vector_regs = 32, .fma = true, .cc = X86, HOST
-#define A64  .vector_bytes = 16, .vector_regs = 32, .fma = true, .cc = ARM, HOST
+#define V2   .vector_bytes = 16, .vector_regs = 16, .has_medium = true, .cc = X86, HOST
+#define V3   .vector_bytes = 32, .vector_regs = 16, .fma = true, .has_medium = true, .cc = X86, HOST
+#define V4   .vector_bytes = 64, .vector_regs = 32, .fma = true, .has_medium = true, .cc = X86, HOST
+#define A64  .vector_bytes = 16, .vector_regs = 32, .fma = true, .reach_bits = 32 /* pages of 4 KB */, .cc = ARM, HOST
 #define RVV  .vector_regs = 32, .fma = true, .cc = CLANG_RISCV, HOST
 #define MICRO                                                                                                          \
     .vector_regs = 8, .stack_limit = 1024, .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true,      \

@@ -78,6 +78,8 @@ typedef struct target {
     target_lower_fn lower; /* NULL: the default lowering for everything */
     const char *const *variants; /* names of the targets that stand for it in a module, NULL at the end; NULL: itself */
     uint32_t vlen;         /* RISC-V: bits of a vector register that the code needs; 0: another processor */
+    uint32_t reach_bits;   /* code of the usual model reaches data within so many bits of addresses; 0: 31 */
+    bool has_medium;       /* compilers for it have -mcmodel=medium, for small code beside large data */
     const char *cc;        /* a C compiler for it where this machine's own is none, for hints; NULL: none is known */
     target_codegen_fn codegen; /* of regions that `lower` declines; NULL: none */
     const void *generator;     /* for codegen */

@@ -2,20 +2,12 @@
 /* How large the static data of a package is, the workspace and the tensors of main.c, and whether code reaches it. */
 #include "codegen/c/package.h"
 
-#include <string.h>
-
 #define CODE_BYTES ((uint64_t)1 << 24) /* beside the data, at most */
 
-static bool is_x86(const target *t)
-{
-    return t->cc && strncmp(t->cc, "x86_64", 6) == 0;
-}
-
-/* Bytes that code of the usual model reaches: 32 bits with a sign, pages of 4 KB on AArch64. */
+/* Bytes that code of the usual model reaches. */
 static uint64_t reach(const target *t)
 {
-    bool pages = t->cc && strncmp(t->cc, "aarch64", 7) == 0;
-    return ((uint64_t)1 << (pages ? 32 : 31)) - CODE_BYTES;
+    return ((uint64_t)1 << (t->reach_bits ? t->reach_bits : 31)) - CODE_BYTES;
 }
 
 static uint64_t static_bytes(const package *p)
@@ -26,11 +18,10 @@ static uint64_t static_bytes(const package *p)
 const char *package_target_flags(const package *p)
 {
     const target *t = p->u->target;
-    bool medium = is_x86(t) && static_bytes(p) + p->pl->constant_bytes > reach(t);
+    bool medium = t->has_medium && static_bytes(p) + p->pl->constant_bytes > reach(t);
     return medium ? arena_printf(&p->c->mem, "%s -mcmodel=medium", t->cflags) : t->cflags;
 }
 
-/* Only x86-64 has a model for large data beside small code that all compilers know. */
 bool package_check_static(const package *p)
 {
     const target *t = p->u->target;
@@ -42,7 +33,7 @@ bool package_check_static(const package *p)
         diag_hint(&p->c->diags, "--constants bin leaves them to the program, which hands over their file's bytes");
         return false;
     }
-    if (is_x86(t) || static_bytes(p) + constants <= reach(t))
+    if (t->has_medium || static_bytes(p) + constants <= reach(t))
         return true;
     diag_error(&p->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                "workspace, inputs and outputs have %llu bytes; static data of code for %s has at most %llu",

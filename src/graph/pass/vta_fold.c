@@ -11,6 +11,7 @@
 #include "graph/vta_layer.h"
 #include "type/vta_text.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ROWS = 1, COLUMNS = 2, CHOICES = 4 }; /* what becomes channels: any of both */
@@ -31,24 +32,24 @@ static int64_t blocks(int64_t extent, int64_t block)
 }
 
 /* Cycles of the tensor products, and those in which inputs and weights arrive once; what follows the sums and the
- * results are the same whatever is folded. */
-static int64_t cost(const folding *f, int what)
+ * results are the same whatever is folded. An estimate, so a float, which no image is too large for. */
+static double cost(const folding *f, int what)
 {
     const vta_geometry g = vta_layer_device(f->r.c);
     vta_target board = {.bus_bits = 64};
-    int64_t channels = f->in[1], taps = 1, area = 1;
+    int64_t channels = f->in[1], taps = 1; /* of the weights, which are in memory */
+    double area = 1;
     (void)vta_target_find(vta_text_config(f->r.c)->target, &board);
     for (int i = 0; i < 2; i++) {
         const bool folded = what & (1 << i);
         channels *= folded ? f->l.kernel[i] : 1;
         taps *= folded ? 1 : f->l.kernel[i];
-        area *= folded ? f->out[2 + i] : f->in[2 + i];
+        area *= (double)(folded ? f->out[2 + i] : f->in[2 + i]);
     }
-    const int64_t images = blocks(f->in[0], g.batch), in = blocks(channels, g.block_in);
-    const int64_t weights = in * taps * blocks(f->out[1], g.block_out);
-    const int64_t bytes = images * in * area * (int64_t)g.elem_bytes[VTA_MEM_INP] +
-                          weights * (int64_t)g.elem_bytes[VTA_MEM_WGT];
-    return images * f->out[2] * f->out[3] * weights + bytes * 8 / (int64_t)board.bus_bits;
+    const double images = (double)blocks(f->in[0], g.batch), in = (double)blocks(channels, g.block_in);
+    const double weights = in * (double)taps * (double)blocks(f->out[1], g.block_out);
+    const double bytes = images * in * area * g.elem_bytes[VTA_MEM_INP] + weights * g.elem_bytes[VTA_MEM_WGT];
+    return images * (double)f->out[2] * (double)f->out[3] * weights + floor(bytes * 8 / board.bus_bits);
 }
 
 /* Rows and columns of blocks that are full already bring nothing. The estimate knows nothing of tiles, so it has to
