@@ -98,6 +98,8 @@ static bool bind(frame *f, slot *s)
 {
     for (uint32_t i = 0; i < s->buffer->rank; i++) {
         s->dims[i] = reg_i64(f, s->dim_regs[i]);
+        if (s->param >= 0 && s->dims[i] < 0) /* an operand is too small: an assertion says more */
+            s->dims[i] = 0;
         if (s->stride_regs[i] != NO_REG)
             s->strides[i] = reg_i64(f, s->stride_regs[i]);
     }

@@ -211,6 +211,9 @@ static dim swept(compiler *c, dim in, const nn_window *w, uint32_t i, bool ceil_
     int64_t s = 0, n = 0;
     if (ceil_mode && dim_is_const(steps, &s) && dim_is_const(in, &n) && s * w->stride[i] >= n + w->pad_begin[i])
         steps = dim_const(c, s - 1); /* a window that would start in the end padding is dropped (ONNX MaxPool-12) */
+    else if (ceil_mode && !dim_is_const(steps, &s) && w->stride[i] > reach - w->pad_end[i])
+        steps = dim_min(c, steps, dim_floordiv(c, dim_add(c, in, dim_const(c, w->pad_begin[i] - 1)),
+                                               dim_const(c, w->stride[i])));
     return dim_add(c, steps, dim_const(c, 1));
 }
 

@@ -482,6 +482,8 @@ bool te_pool_setup(te_graph *g, const graph_node *n, te_tensor *x, tir_expr_ref 
             int64_t reach =
                 (o - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in - w->pad_begin[i] - w->pad_end[i];
             extra[i] = reach > 0 ? reach : 0;
+        } else if (graph_attr(n, "ceil_mode") && graph_attr_int(n, "ceil_mode")) {
+            extra[i] = w->stride[i] - 1; /* at most */
         }
         reduce[i] = kernel_axis(g, w, i);
     }
