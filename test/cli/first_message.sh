@@ -16,9 +16,10 @@ first() {
         bad "$*: line $line is not '$pattern': $(cat "$work/stderr")"
 }
 
-# --- open extents: the first line of every verb is the option to give, and giving it is enough
+# --- open extents: the first line of every verb but inspect is the option to give, and giving it is enough
 open='symbolic dimensions: batch, seq \(inputs input_ids, mask\): give --dim batch=1 --dim seq=128'
-for verb in "compile -o out" inspect run bench; do
+expect 0 '^open dimensions: batch, seq' inspect "$models/symbols.onnx"
+for verb in "compile -o out" run bench; do
     first 1 "$open" $verb "$models/symbols.onnx"
     [ "$(grep -vc '^  hint: --dim ' "$work/stderr")" = 1 ] && good || bad "$verb says more: $(cat "$work/stderr")"
 done
