@@ -160,7 +160,7 @@ def test_verbs(tmp_path):
 @pytest.fixture
 def slow(monkeypatch, tmp_path):
     script, pid = tmp_path / "slow", tmp_path / "pid"
-    script.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 1000\n")
+    script.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 100\n")
     script.chmod(0o755)
     monkeypatch.setenv("CC", str(script))
     return pid
@@ -180,6 +180,9 @@ def wait_for(path):
 
 
 def test_control_c(slow):
+    # A shell has signals of Ctrl-C ignored by what it runs in the background, these tests included.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def interrupt():
         wait_for(slow)  # this thread runs while the compiler does: the lock is released
         os.kill(os.getpid(), signal.SIGINT)
@@ -189,6 +192,7 @@ def test_control_c(slow):
     with pytest.raises(KeyboardInterrupt):
         lathe.compile(DIGITS)
     other.join()
+    signal.signal(signal.SIGINT, before)
     assert is_gone(slow)
 
 
