@@ -172,7 +172,7 @@ bool html_read_loss(compiler *c, const char *path, const char **out)
     *out = ok ? text : NULL;
     if (ok)
         return true;
-    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' does not say what quantising cost", path);
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' does not say what quantizing cost", path);
     diag_hint(&c->diags, "lathe quantize MODEL --data FILE -o OUT --json > FILE writes it");
     return false;
 }

@@ -87,7 +87,43 @@ check "what quantising cost is in the page" grep -q 'id="loss"' loss.html
 # --- refusals
 expect_error 1 'is no page of a build' inspect "$model" --html x.html --compare "$model"
 expect_error 1 'is no page of a build' inspect "$model" --html x.html --compare package/report.json
-expect_error 1 'does not say what quantising cost' inspect "$model" --html x.html --loss page.json
+expect_error 1 'does not say what quantizing cost' inspect "$model" --html x.html --loss page.json
 expect_error 2 'compare goes with --html' inspect "$model" --compare page.html
 [ ! -e x.html ] && good || bad "a page was written all the same"
+
+# --- lathe view: a model that compiles, one that does not, and who may ask
+printf 'func @main(%%x: f32[n, 4]) {\n  %%y = nn.relu(%%x)\n  return %%y\n}\n' > open.txt
+for file in "$model" open.txt; do
+    "$lathe" view "$file" --workers 1 > said 2> faults &
+    server=$!
+    for _ in $(seq 300); do [ -s said ] || [ -s faults ] || sleep 0.1; done
+    check "view of ${file##*/}" python3 - "$file" <<'PY'
+import http.client, json, re, socket, sys
+port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", open("said").read())[1])
+
+def ask(method, path, host=None):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    c.request(method, path, headers={"Host": host} if host else {})
+    r = c.getresponse()
+    return r.status, r.getheader("Content-Type"), r.read().decode()
+
+silent = socket.create_connection(("127.0.0.1", port))  # a browser opens some that it does not use
+status, kind, page = ask("GET", "/")
+assert status == 200 and kind.startswith("text/html") and page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
+document = json.loads(ask("GET", "/document.json")[2])
+assert ask("HEAD", "/")[::2] == (200, "") and ask("GET", "/?x")[0] == 200 and ask("GET", "/no")[0] == 404
+assert ask("POST", "/")[0] == 405 and ask("GET", "/", "evil.example")[0] == 403 and ask("GET", "/", "localhost:1")[0] == 200
+if sys.argv[1] == "open.txt":
+    assert "kernels" not in document and "no upper bound" in document["problems"][0]["text"], document
+    assert document["model"]["values"][0]["type"] == "f32[n, 4]"
+else:
+    assert len(document["kernels"]) == 9
+silent.sendall(b"GET / HTTP/1.1\r\n" + b"x" * 9000)
+assert b"431" in silent.recv(100)
+PY
+    kill $server
+    wait $server 2> /dev/null
+    [ ! -s faults ] && good || bad "view says: $(cat faults)"
+done
+expect_error 1 'No such file' view no.onnx
 finish

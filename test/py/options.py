@@ -77,7 +77,7 @@ ELSEWHERE = {
     "output": "where it is written", "emit": "the artifact itself", "help": "no compile",
     "load-ops": "test/cli/add_an_op.sh", "load-codegen": "test/cli/target_hook.sh",
     "patterns": "test/cli/offload.sh",
-    "profile": "of inspect: with --html",
+    "profile": "of inspect: with --html", "loss": "test/cli/page.sh", "compare": "test/cli/page.sh",
     "plan-effort": "a longer search may find the same plan: only where a plan is made",
 }
 # Where an option may show nothing, and why it is taken all the same.

@@ -125,7 +125,7 @@ function slowFindings(page) {
   const v = page.verdict, list = [];
   const names = kernels => kernels.slice(0, 4).flatMap((k, i) => [i ? ", " : "", page.link(k)]).concat(kernels.length > 4 ? ` and ${kernels.length - 4} more` : "");
   if (v.quantised_in_float > 0)
-    list.push(make("li", {}, make("span", { class: "warn" }, "Float: "), `${v.quantised_in_float} quantised operators compute in float.`));
+    list.push(make("li", {}, make("span", { class: "warn" }, "Float: "), `${v.quantised_in_float} quantized operators compute in float.`));
   for (const s of v.slow)
     list.push(make("li", {}, make("span", { class: "warn" }, s.what.replace(/_/g, " ") + ": "), `${s.help}, in `, ...names(s.kernels)));
   const groups = new Map();
@@ -224,7 +224,7 @@ function graphSection(page) {
   const modes = [page.compiled && ["kernels", "Kernels"], page.compiled && page.model && ["both", "Kernels and nodes"], page.model && ["model", "Model"]].filter(Boolean);
   const first = modes[0][0];
   const colours = page.compiled ? choice([["time", "Time"], ["memory", "Memory"], ["kind", "Kind"]], "time", by => { view.colour(by); legend.replaceChildren(legendOf(page, by)); }) : null;
-  const colourBox = colours ? make("span", { class: "bar", style: "margin:0" }, "Colour by", colours) : null;
+  const colourBox = colours ? make("span", { class: "bar", style: "margin:0" }, "Color by", colours) : null;
   bar.append(choice(modes, first, mode => { view.show(mode); choose(null); look(); if (colourBox) colourBox.hidden = legend.hidden = mode === "model"; }), search, found);
   if (colourBox)
     bar.append(colourBox);
@@ -330,7 +330,7 @@ function kernelDetails(page, i) {
     ["kernel", k.kernel], ["computes", shortKind(k.kind)], ["nodes", namesOf(page, k)], ["runs on", k.on || ""], ["declined", k.declined || ""],
     [page.measured ? "time, measured" : "time, estimated", page.amountText(page.times[i]) + ", " + (100 * page.share(i)).toFixed(1) + " %"],
     ["of the bound", boundText(page, i)], ["multiply-adds", k.macs.toLocaleString("en")], ["layer", String(k.layer)],
-    ["parts", String(k.parts)], ["quantising", lossOf(page, k)], ["reads", make("span", {}, k.inputs.map(v => make("div", { class: "mono" }, valueText(page, v))))],
+    ["parts", String(k.parts)], ["quantizing", lossOf(page, k)], ["reads", make("span", {}, k.inputs.map(v => make("div", { class: "mono" }, valueText(page, v))))],
     ["writes", make("span", {}, k.outputs.map(v => make("div", { class: "mono" }, valueText(page, v))))],
   ]), tabs([["Schedule", k.schedule ? "// " + (k.schedule.from === "rule" ? "chosen by a rule" : "from " + k.schedule.from) + "\n" + k.schedule.text : ""],
     ["Loops", code && code.loops], ["C", code && code.c], ["Nodes", nodes], ["Source", source && source.text]]));
@@ -407,7 +407,7 @@ function timelineSection(page) {
 function lossSection(page) {
   const loss = page.loss, most = Math.max(...loss.values.map(v => v.error), 1e-12);
   const bar = n => make("div", { class: "meter", style: "width:140px" }, make("div", { style: `width:${100 * n / most}%` }));
-  return section("quantising", "What quantising cost", make("p", {}, `${loss.quantised} of ${loss.nodes} nodes were quantised, on ${loss.samples} samples`,
+  return section("quantising", "What quantizing cost", make("p", {}, `${loss.quantised} of ${loss.nodes} nodes were quantized, on ${loss.samples} samples`,
     loss.same_answer !== undefined ? `; ${loss.same_answer} of them have the same answer as in float.` : "."),
     make("div", { class: "scroll" }, make("table", {}, make("tr", {}, ["value", "operator", "error", "", "cut off", "scale"].map((h, i) => make("th", { class: i === 2 || i > 3 ? "num" : "" }, h))),
       [...loss.values].sort((a, b) => b.error - a.error).map(v => make("tr", {}, make("td", { class: "mono" }, v.name), make("td", {}, v.operator),
@@ -450,7 +450,7 @@ function compareRows(page, other) {
     ["constants", page.verdict.constant_bytes, other.verdict.constant_bytes, exact]];
   rows.push(["time, " + (page.measured ? "measured" : "estimated"), time(page), time(other), (n, p) => p.amountText(n), comparable]);
   rows.push(["kernels", page.kernels.length, other.kernels.length, n => String(n)], ["layers", page.layers, other.layers, n => String(n)],
-    ["multiply-adds", macs(page), macs(other), n => n.toLocaleString("en")], ["quantised operators in float", page.verdict.quantised_in_float, other.verdict.quantised_in_float, n => String(n)]);
+    ["multiply-adds", macs(page), macs(other), n => n.toLocaleString("en")], ["quantized operators in float", page.verdict.quantised_in_float, other.verdict.quantised_in_float, n => String(n)]);
   return rows.map(([name, a, b, text, fits]) => make("tr", {}, make("td", {}, name), make("td", { class: "num" }, text(a, page)), make("td", { class: "num" }, text(b, other)),
     fits === false ? make("td", { class: "soft" }, "of different kinds") : change(a, b)));
 }
