@@ -13,11 +13,19 @@ bool html_counts_instructions(const compile_result *r)
     return r->unit.target->address_bits == 32;
 }
 
-static uint64_t bytes_of(const compile_result *r, const plan_op *op)
+/* Of a table, a gather reads the rows that it takes: not more bytes than loads say. */
+static uint64_t bytes_of(compiler *c, const compile_result *r, const plan_op *op)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < op->n_args; i++)
-        sum += r->plan.problem->values.data[op->args[i]].bytes;
+    double *times = arena_array(&c->mem, double, op->func->n_params + 1u), scratch = 0;
+    for (uint32_t i = 0; i < op->func->n_params; i++)
+        times[i] = 0;
+    const bool counted = tir_count_accesses(c, op->func, times, &scratch) && op->func->n_params == op->n_args;
+    for (uint32_t i = 0; i < op->n_args; i++) {
+        const uint64_t bytes = r->plan.problem->values.data[op->args[i]].bytes;
+        const double moved = counted ? times[i] * (double)dtype_bytes(op->func->params[i]->dt) : (double)bytes;
+        sum += moved < (double)bytes ? (uint64_t)moved : bytes;
+    }
     return sum;
 }
 
@@ -28,24 +36,34 @@ static double reading_rate(const target *t, const cpu_model *m, uint64_t bytes)
     return bytes <= m->l2_bytes ? near : bytes <= m->l3_bytes ? m->far_bytes : m->memory_bytes;
 }
 
+/* Products that one unit adds in a cycle: of floats one for each lane; of bytes two, or four where an instruction does
+ * that. */
+static double lanes_of(const target *t, const plan_op *op)
+{
+    const uint32_t fours = TARGET_AVX_VNNI | TARGET_AVX512_VNNI | TARGET_DOTPROD | TARGET_I8MM;
+    const double lanes = t->vector_bytes > 0 ? t->vector_bytes / 4.0 : 1;
+    for (uint32_t i = 0; i < op->func->n_inputs; i++)
+        if (dtype_bits(op->func->params[i]->dt) <= 8)
+            return lanes * ((t->features & fours) != 0 ? 4 : 2);
+    return lanes;
+}
+
 html_estimate html_estimate_of(compiler *c, const compile_result *r, uint32_t i)
 {
     const plan_op *op = &r->plan.problem->ops.data[i];
     const target *t = r->unit.target;
     const cpu_model *m = target_cpu(t);
-    const package_work work = package_operator_work(c, &r->unit, i);
     html_estimate e = {0};
     if (html_counts_instructions(r)) {
+        const package_work work = package_operator_work(c, &r->unit, i);
         e.amount = work.instructions >= 0 ? (double)work.instructions : (double)op->work;
         return e;
     }
-    const double lanes = t->vector_bytes > 0 ? t->vector_bytes / 4.0 : 1;
-    const uint64_t bytes = bytes_of(r, op);
-    e.sums = (double)op->func->macs / (m->fma * lanes);
+    const uint64_t bytes = bytes_of(c, r, op);
+    e.sums = (double)op->func->macs / (m->fma * lanes_of(t, op));
     e.bytes = (double)bytes / reading_rate(t, m, bytes);
     e.amount = fmax(e.sums, e.bytes);
-    if (work.operations >= 0)
-        e.amount = fmax((double)work.operations / m->issue, e.amount);
+    e.amount = fmax(package_operator_slots(c, &r->unit, i) / m->issue, e.amount);
     return e;
 }
 

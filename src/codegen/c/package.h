@@ -155,6 +155,9 @@ typedef struct package_work {
 } package_work;
 package_work package_most_work(compiler *c, const codegen_unit *u);
 package_work package_operator_work(compiler *c, const codegen_unit *u, uint32_t op); /* one operator's share of it */
+/* Of a processor with vectors: slots in which it starts instructions, as an optimizing compiler may need them; -1: no
+ * bound is known. */
+double package_operator_slots(compiler *c, const codegen_unit *u, uint32_t op);
 #define STACK_ASSUMES "-O1 or more" /* without it gcc keeps every value in the frame */
 uint64_t package_stack_bound(const codegen_unit *u); /* of the calling thread; 0: none is known */
 #endif

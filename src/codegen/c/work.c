@@ -354,6 +354,50 @@ static int64_t stmt_instructions(const void *ctx, const tir_stmt *s)
     return s->kind == TIR_FOR ? p->step : 2 * p->op;
 }
 
+/* --- halves of the slots in which a processor with vectors starts instructions, for estimates --- */
+
+enum { DIVISION_SLOTS = 10, FUNCTION_SLOTS = 20 };
+
+/* Compilers keep register tiles in registers, and take the arithmetic of indices out of loops or into addresses. */
+static int64_t expr_slots(const void *ctx, tir_expr_ref e)
+{
+    const target *t = ctx;
+    const int64_t vector = t->vector_bytes > 0 ? t->vector_bytes : 8;
+    const int64_t bytes = (int64_t)e->type.lanes * (int64_t)dtype_bytes(e->type.dt);
+    const int64_t n = e->type.lanes == 1 ? 1 : (bytes + vector - 1) / vector;
+    if (e->kind == TIR_LOAD)
+        return e->u.buffer->scope == SCOPE_REG ? 0 : 2 * n;
+    if (e->n_args == 0 || e->kind == TIR_RAMP || e->kind == TIR_BROADCAST)
+        return 0;
+    if (e->kind == TIR_CALL)
+        return e->op == TIR_FMA ? 2 * n : FUNCTION_SLOTS * n;
+    if (e->type.lanes == 1 && !dtype_is_float(e->type.dt))
+        return 0;
+    return e->kind == TIR_BINOP && e->op == TIR_DIV ? DIVISION_SLOTS * n : n;
+}
+
+static int64_t stmt_slots(const void *ctx, const tir_stmt *s)
+{
+    if (s->kind == TIR_FOR)
+        return s->for_kind == FOR_UNROLLED ? 0 : 2;
+    if (s->kind != TIR_STORE || s->buffer->scope == SCOPE_REG)
+        return 0;
+    const target *t = ctx;
+    const int64_t vector = t->vector_bytes > 0 ? t->vector_bytes : 8;
+    const int64_t bytes = (int64_t)s->value->type.lanes * (int64_t)dtype_bytes(s->value->type.dt);
+    return s->value->type.lanes == 1 ? 2 : 2 * ((bytes + vector - 1) / vector);
+}
+
+double package_operator_slots(compiler *c, const codegen_unit *u, uint32_t op)
+{
+    const tir_func *f = u->plan->problem->ops.data[op].func;
+    const target *t = f->target ? f->target : u->target;
+    const tir_prices slots = {t, NULL, expr_slots, stmt_slots, call_work};
+    const char *why;
+    const int64_t halves = tir_most_operations(c, f, &slots, &why);
+    return halves < 0 ? -1 : (double)halves / 2;
+}
+
 /* --- of a package --- */
 
 /* The run-time, with hooks before and after each operator; each call of a kernel: registers, arguments, its share. */

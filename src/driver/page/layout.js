@@ -103,8 +103,9 @@ const Layout = (() => {
       return [{ x: p.x, y: p.y - h }, { x: p.x, y: p.y + h }];
     });
     const a = within(points[0].x, from), b = within(points[points.length - 1].x, to);
-    return { passes, points: [{ x: a, y: from.y + from.h / 2 }, { x: a, y: from.y + row(from.y) }, ...inner,
-                              { x: b, y: to.y - row(to.y) }, { x: b, y: to.y - to.h / 2 }] };
+    const all = [{ x: a, y: from.y + from.h / 2 }, { x: a, y: from.y + row(from.y) }, ...inner,
+                              { x: b, y: to.y - row(to.y) }, { x: b, y: to.y - to.h / 2 }];
+    return { passes, points: all.filter((p, i) => i === 0 || p.x !== all[i - 1].x || p.y !== all[i - 1].y) };
   }
 
   /* The first node of a piece stands above all others and the last one below them, by edges that nobody sees: so the

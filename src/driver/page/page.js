@@ -116,7 +116,7 @@ function timeFigure(page, redo) {
   const ms = make("span", {}, (t.unit === "instructions" ? "≤ " : "≈ ") + numberText(page.milliseconds(t.length)) + " ms");
   const instructions = t.unit === "instructions", elsewhere = new Set(page.kernels.map(k => k.on).filter(Boolean));
   return figure("Time of a run, estimated", ms, make("div", { class: "note clock" }, page.amountText(t.length) + " at ", clock, " GHz"),
-    instructions ? "a bound of the instructions, one a cycle: a run takes less" : `from the operations and bytes of each kernel on ${t.workers} worker${t.workers === 1 ? "" : "s"}; nothing ran`,
+    instructions ? "a bound of the instructions, one a cycle: a run takes less" : `from the instructions and bytes of each kernel on ${t.workers} worker${t.workers === 1 ? "" : "s"}; nothing ran`,
     elsewhere.size ? `what runs on ${[...elsewhere].join(", ")} counts as if the CPU ran it` : null,
     "lathe bench --profile --json measures; inspect --profile shows it");
 }
