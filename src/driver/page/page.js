@@ -118,14 +118,14 @@ function timeFigure(page, redo) {
   return figure("Time of a run, estimated", ms, make("div", { class: "note clock" }, page.amountText(t.length) + " at ", clock, " GHz"),
     instructions ? "a bound of the instructions, one a cycle: a run takes less" : `from the instructions and bytes of each kernel on ${t.workers} worker${t.workers === 1 ? "" : "s"}; nothing ran`,
     elsewhere.size ? `what runs on ${[...elsewhere].join(", ")} counts as if the CPU ran it` : null,
-    "lathe bench --profile --json measures; inspect --profile shows it");
+    instructions ? "lathe verify with an emulated board as its target counts what runs" : "lathe bench --profile --json measures; inspect --profile shows it");
 }
 
 function slowFindings(page) {
   const v = page.verdict, list = [];
   const names = kernels => kernels.slice(0, 4).flatMap((k, i) => [i ? ", " : "", page.link(k)]).concat(kernels.length > 4 ? ` and ${kernels.length - 4} more` : "");
   if (v.quantised_in_float > 0)
-    list.push(make("li", {}, make("span", { class: "warn" }, "Float: "), `${v.quantised_in_float} quantized operators compute in float.`));
+    list.push(make("li", {}, make("span", { class: "warn" }, "Float: "), v.quantised_in_float === 1 ? "1 quantized operator computes in float." : `${v.quantised_in_float} quantized operators compute in float.`));
   for (const s of v.slow)
     list.push(make("li", {}, make("span", { class: "warn" }, s.what.replace(/_/g, " ") + ": "), `${s.help}, in `, ...names(s.kernels)));
   const groups = new Map();
