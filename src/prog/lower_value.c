@@ -171,18 +171,21 @@ static void append(writer *w, const char *text, const char *separator)
 }
 
 typedef struct description {
-    arena *a;
+    compiler *c;
     writer kind, source;
     VEC(src_loc) nodes;
+    ptr_map known; /* of them, by place and name as one text */
 } description;
 
 static void add_place(description *d, src_loc loc)
 {
-    for (uint32_t i = 0; i < d->nodes.len; i++)
-        if (d->nodes.data[i].node_index == loc.node_index && d->nodes.data[i].line == loc.line &&
-            d->nodes.data[i].node == loc.node)
-            return;
-    vec_push(d->a, &d->nodes, loc);
+    uint32_t number;
+    const char *key = intern(d->c->names, arena_printf(&d->c->mem, "%d %u %s", (int)loc.node_index,
+                                                       (unsigned)loc.line, loc.node ? loc.node : ""));
+    if (ptr_map_get(&d->known, key, &number))
+        return;
+    ptr_map_set(&d->known, key, d->nodes.len);
+    vec_push(&d->c->mem, &d->nodes, loc);
 }
 
 static void describe_node(const graph_node *n, description *d)
@@ -202,7 +205,8 @@ static void describe_node(const graph_node *n, description *d)
 
 void lower_describe(lowering *l, const graph_node *n, const char **out_kind, prog_step *s)
 {
-    description d = {.a = &l->c->mem};
+    description d = {.c = l->c};
+    ptr_map_init(&d.known, &l->c->mem);
     writer_init(&d.kind, &l->c->mem);
     writer_init(&d.source, &l->c->mem);
     describe_node(n, &d);
