@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Portable modules on the command line: compiled, run, inspected, traced, refused. Kernels are compiled where they run,
-# with a cache that belongs to this test.
+# with a cache that belongs to this test. Not in `make check`: compilers take its time.
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 1
 export XDG_CACHE_HOME=$work/cache

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # --quantized-io: the same numbers in and out as the model has inside, scales and zero points told.
+# Not in `make check`: it builds packages and runs them.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Packages for processors with little memory: code that kernels share, small tables, with and without threads, the log,
 # names that are short. Built for this machine: nothing in them depends on the processor.
+# Not in `make check`: it builds packages and runs them.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cc=${CC:-cc}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # --ram and --minimize: rows are streamed as far as the budget asks, with the same bytes; what cannot be met is said.
+# Not in `make check`: it builds packages and runs them.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
 cd "$work" || exit 3
