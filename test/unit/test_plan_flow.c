@@ -199,7 +199,7 @@ static uint32_t run_planned(compiler *c, const plan *pl, bool own, bool backward
 static void random_flows(void **state)
 {
     (void)state;
-    const uint32_t problems = seeds(6, 16, 80);
+    const uint32_t problems = seeds(3, 16, 80);
     uint32_t jumps = 0, shared = 0, all_runs = 0;
     for (uint32_t seed = 1; seed <= problems; seed++) {
         compiler c;

@@ -315,7 +315,7 @@ static tally random_layers(int count, uint32_t seed)
 static void layers_by_chance(void **state)
 {
     (void)state;
-    const int count = (int)seeds(100, 200, 4000);
+    const int count = (int)seeds(60, 200, 4000);
     tally t = random_layers(count, 1);
     assert_true(t.lowered > count / 2 && t.computed > count / 4);
 }
@@ -446,7 +446,7 @@ static void layers_of_networks_on_all_devices(void **state)
 {
     char why[300];
     (void)state;
-    const int step = (int)seeds(5, 1, 1); /* another part of the layers on each device */
+    const int step = (int)seeds(8, 1, 1); /* another part of the layers on each device */
     for (int d = 0; d < N_DEVICES; d++)
         for (int i = d % step; i < N_NETWORK_LAYERS; i += step)
             if (!run_network_layer(devices[d], &networks[i], false, why))
