@@ -130,7 +130,7 @@ static void random_problems(void **state)
 {
     (void)state;
     uint64_t bound = 0, got = 0;
-    for (uint32_t seed = 1; seed <= seeds(2, 6, 40); seed++) {
+    for (uint32_t seed = 1; seed <= seeds(3, 6, 40); seed++) {
         compiler c;
         compiler_setup(&c);
         plan first, second;
@@ -238,7 +238,7 @@ static bool is_damaged(compiler *c, plan *pl, const undamaged *u)
 static void verifier_finds_damage(void **state)
 {
     (void)state;
-    const uint32_t problems = seeds(3, 8, 20);
+    const uint32_t problems = seeds(5, 8, 20);
     uint32_t layers = 0, beyond = 0, parts = 0, overlaps = 0, distances = 0, moved = 0;
     for (uint32_t seed = 1; seed <= problems; seed++) {
         compiler c;
@@ -388,7 +388,7 @@ static void orders_are_the_least(void **state)
 {
     (void)state;
     uint32_t worse = 0;
-    for (uint32_t seed = 1; seed <= seeds(2, 6, 40); seed++) {
+    for (uint32_t seed = 1; seed <= seeds(3, 6, 40); seed++) {
         compiler c;
         compiler_setup(&c);
         plan pl;
