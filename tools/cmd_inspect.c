@@ -353,10 +353,8 @@ static void show_open(ask *x, const open_model *m)
 static bool inspect_open(ask *x, const char *model, const compile_options *o, bool *ok)
 {
     open_model m;
-    bool computation;
-    if (ask_has(x, OPT_HTML) || !(*ok = pipeline_is_computation(x->c, model, o, &computation)) || computation)
-        return !*ok;
-    if (!(*ok = open_model_read(x->c, model, o, &m)) || !m.main)
+    *ok = ask_has(x, OPT_HTML) || open_model_read(x->c, model, o, &m);
+    if (!*ok || ask_has(x, OPT_HTML) || !m.main)
         return !*ok;
     if (ask_has(x, OPT_JSON))
         open_model_json(&x->out, &m);

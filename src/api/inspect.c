@@ -17,11 +17,9 @@ static bool inspect(lathe_context *x, home *h, void *args)
     compile_result r;
     ask q;
     model_give(&h->c, a->model);
-    bool computation;
-    open_model open = {0};
+    open_model open;
     if (!settings_ask(&h->c, a->settings, VERB_INSPECT, &q) || !ask_load_ops(&q, &h->c) ||
-        !ask_compile_options(&q, false, &o) || !pipeline_is_computation(&h->c, a->model->path, &o, &computation) ||
-        (!computation && !open_model_read(&h->c, a->model->path, &o, &open)))
+        !ask_compile_options(&q, false, &o) || !open_model_read(&h->c, a->model->path, &o, &open))
         return false;
     if (open.main) {
         writer w;

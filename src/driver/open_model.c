@@ -69,8 +69,13 @@ bool open_model_read(compiler *c, const char *path, const compile_options *o, op
 {
     compile_options as_is = *o;
     graph_module *module;
+    bool computation;
     as_is.emit = "graph"; /* which leaves dimensions open */
     *out = (open_model){0};
+    if (!pipeline_is_computation(c, path, o, &computation))
+        return false;
+    if (computation)
+        return true;
     if (!pipeline_load_inputs(c, path, &as_is, &module))
         return false;
     const graph_func *main = graph_module_find(module, "main");

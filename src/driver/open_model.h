@@ -6,7 +6,7 @@
 #include "driver/pipeline.h"
 
 typedef struct open_model {
-    const graph_func *main; /* NULL: every dimension has a value or a bound */
+    const graph_func *main; /* NULL: every dimension has a value or a bound, or the file is a computation */
     const char **symbols;   /* the dimensions without either, in the order of the inputs */
     uint32_t n_symbols;
     groups kinds;           /* its nodes by the operator of the model; constants are none */
