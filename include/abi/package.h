@@ -44,7 +44,7 @@ enum { PACKAGE_EMPTY = -1 };
     X(PACKAGE_STATUS_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model") \
     X(PACKAGE_STATUS_INDEX, -12, "an index, a length or the number of an axis in the data is out of range") \
     X(PACKAGE_STATUS_LIBRARY, -14, "a library or a device that an operator calls has failed") \
-    X(PACKAGE_STATUS_EXTENT, -16, "an extent of the inputs is 0: set it, to ..._EMPTY for no elements")
+    X(PACKAGE_STATUS_EXTENT, -16, "an input extent is 0: set it, or use ..._EMPTY for an empty tensor")
 
 enum package_status {
     PACKAGE_STATUS_OK = 0,

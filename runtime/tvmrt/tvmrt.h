@@ -139,7 +139,7 @@ extern "C" {
     X(TVMRT_E_INDEX, -12, "an index, a length or the number of an axis in the data is out of range") \
     X(TVMRT_E_VECTORS, -13, "this machine's vectors are narrower than those the package is for")     \
     X(TVMRT_E_LIBRARY, -14, "a library or a device that an operator calls has failed")               \
-    X(TVMRT_E_EXTENT, -16, "an extent of the inputs is 0: set it, to ..._EMPTY for no elements")      \
+    X(TVMRT_E_EXTENT, -16, "an input extent is 0: set it, or use ..._EMPTY for an empty tensor")      \
     TVMRT_STATUS_OF_HOOKS(X)
 
 #if TVMRT_HOOKS
