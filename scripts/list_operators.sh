@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes docs/reference/operators.md, the table of operators, from src/graph/graph_ops.def: list_operators.sh [FILE].
-# What stands behind the table is written by hand, and stays.
+# The text after the table is written by hand, and stays.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,9 +10,16 @@ by_hand=$(sed -n '/^<!-- end of the table -->$/,$p' docs/reference/operators.md)
     cat << 'TEXT'
 # Operators
 
-Made by `scripts/list_operators.sh` from `src/graph/graph_ops.def`. Operands: their names and what is asked of them
-(docs/reference/graph-ir.md). Results: their number, `n-` for any number from n. Class: what fusion may assume. An attribute
-without `=` is required.
+This page lists the operators of Lathe's graph, and says how they treat sums of floats, windows, masks and NaN. If you want to
+know whether your model is supported, see [the ONNX front end](onnx-front-end.md) or [TensorFlow Lite](tflite.md): one operator of a model may become several
+of these.
+
+`scripts/list_operators.sh` makes the table from `src/graph/graph_ops.def`. Its columns:
+
+- **operands**: their names, and the types that they may have ([graph-ir.md](graph-ir.md)).
+- **results**: their number. `n-` means n or more.
+- **class**: what fusion may assume.
+- **attributes**: an attribute without `=` is required.
 
 | operator | operands | results | class | attributes |
 |---|---|---|---|---|
