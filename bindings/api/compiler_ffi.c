@@ -457,6 +457,49 @@ static int run_run(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
     return rc == 0 ? end(&w, result) : rc;
 }
 
+/* --- the same bytes as another type --- */
+
+/* A view of a tensor, and the tensor that it keeps alive. */
+typedef struct retyped {
+    DLManagedTensorVersioned view;
+    TVMFFIObject *owner;
+} retyped;
+
+static void delete_retyped(DLManagedTensorVersioned *m)
+{
+    retyped *r = m->manager_ctx;
+    tvm_ffi()->TVMFFIObjectDecRef(r->owner);
+    free(r);
+}
+
+/* numpy passes neither bfloat16 nor 8-bit floats through DLPack: Python passes them as integers of the same size. Shape
+ * and strides are the owner's, which never change. */
+static int run_retype(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
+{
+    const DLTensor *from = a[0].tensor;
+    TVMFFIObjectHandle made = NULL;
+    if (!from || !a[0].object)
+        return ffi_raise(row, "TypeError", "argument 1 is no tensor that can be kept");
+    if (a[1].i < 0 || a[1].i > UINT8_MAX || a[2].i != from->dtype.bits)
+        return ffi_raise(row, "ValueError", "elements of %d bits cannot become type %lld of %lld bits",
+                         from->dtype.bits, (long long)a[1].i, (long long)a[2].i);
+    retyped *r = calloc(1, sizeof *r);
+    if (!r)
+        return raise_memory();
+    r->view = (DLManagedTensorVersioned){.version = {1, 1}, .manager_ctx = r, .deleter = delete_retyped};
+    r->view.dl_tensor = *from;
+    r->view.dl_tensor.dtype.code = (uint8_t)a[1].i;
+    r->owner = a[0].object;
+    tvm_ffi()->TVMFFIObjectIncRef(r->owner);
+    if (tvm_ffi()->TVMFFITensorFromDLPackVersioned(&r->view, 0, 0, &made) != 0) {
+        delete_retyped(&r->view);
+        return -1;
+    }
+    *result = (TVMFFIAny){.type_index = kTVMFFITensor};
+    result->v_obj = made;
+    return 0;
+}
+
 /* --- what things are --- */
 
 static void put_info(text *t, const lathe_tensor_info *info)

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import signal
+import sys
 import threading
 import time
 
@@ -95,6 +96,43 @@ def test_torch(add):
     torch = pytest.importorskip("torch")
     x = torch.arange(6, dtype=torch.float32).reshape(3, 2).T.requires_grad_()
     np.testing.assert_array_equal(add(x, x)[0], 2 * x.detach().numpy())
+
+
+BF16 = b"""func @main(%x: bf16[2, 3]) {
+  %y = add(%x, %x) : bf16[2, 3]
+  return %y
+}
+"""
+
+
+def test_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    m = lathe.compile(BF16)
+    big = np.zeros((6, 4), ml_dtypes.bfloat16)
+    big[::3, :3] = [[1, 2, 3], [4, 5, 1e38]]
+    for x in (big[::3, :3], big[::3, 2::-1], big.T[:3, ::3].copy().T, [[1, 2, 3], [4, 5, 6]]):
+        y = m(x)
+        assert y.dtype == ml_dtypes.bfloat16 and y.flags.writeable
+        np.testing.assert_array_equal(y, np.asarray(x, ml_dtypes.bfloat16) * ml_dtypes.bfloat16(2))
+    for wrong, what in ((np.float32, "is float32"), (ml_dtypes.float8_e4m3fn, "is DLPack type 10 of 8 bits"),
+                        (ml_dtypes.int4, "is int4"), (str, "is <U32")):
+        with pytest.raises(lathe.InputError, match=f"input 'x' {what}.*, bfloat16 is expected"):
+            m(np.zeros((2, 3), np.float32).astype(wrong))
+
+
+def test_bfloat16_without_its_package(monkeypatch):
+    m = lathe.compile(BF16)
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # as if it were not installed
+    with pytest.raises(lathe.EnvironmentFault, match="numpy has no bfloat16.*\n.*pip install ml_dtypes"):
+        m([[1, 2, 3], [4, 5, 6]])
+
+
+def test_bfloat16_of_torch():
+    torch, ml_dtypes = pytest.importorskip("torch"), pytest.importorskip("ml_dtypes")
+    x = torch.arange(6, dtype=torch.bfloat16).reshape(3, 2).T.requires_grad_()
+    y = lathe.compile(BF16)(x)
+    assert (torch.from_numpy(y.view(np.int16)).view(torch.bfloat16) == 2 * x).all()
+    assert y.dtype == ml_dtypes.bfloat16
 
 
 def test_open_dimensions():

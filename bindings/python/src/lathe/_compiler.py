@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections.abc
 import ctypes
 import dataclasses
+import importlib
 import json
 import os
 import pathlib
@@ -161,6 +162,16 @@ def _read(model: object, progress: Progress | None = None) -> typing.Any:
 
 # --- tensors ---
 
+# Types of elements as DLPack has them: a code and a number of bits. Those that numpy lacks are types of the package
+# ml_dtypes.
+_LENT = {
+    "bfloat16": (4, 16),
+    "float8_e4m3fn": (10, 8),
+    "float8_e4m3fnuz": (11, 8),
+    "float8_e5m2": (12, 8),
+    "float8_e5m2fnuz": (13, 8),
+    "float8_e8m0fnu": (14, 8),
+}
 _NAMES = {
     (0, 8): "int8",
     (0, 16): "int16",
@@ -173,8 +184,8 @@ _NAMES = {
     (2, 16): "float16",
     (2, 32): "float32",
     (2, 64): "float64",
-    (4, 16): "bfloat16",
     (6, 8): "bool",
+    **{code: name for name, code in _LENT.items()},
 }
 
 
@@ -194,26 +205,49 @@ def _tensors(rows: typing.Iterable[dict[str, typing.Any]]) -> tuple[Tensor, ...]
     return tuple(Tensor(r["name"], _NAMES.get(tuple(r["dtype"]), str(r["dtype"])), tuple(r["shape"])) for r in rows)
 
 
+def _numpy_type(name: str) -> np.dtype[typing.Any]:
+    """The type of numpy, or of ml_dtypes, which need not be installed."""
+    if name not in _LENT:
+        return np.dtype(name)
+    try:
+        scalar: type[typing.Any] = getattr(importlib.import_module("ml_dtypes"), name)
+    except ImportError:
+        text = f"numpy has no {name}, and the package ml_dtypes, which adds it, is not installed"
+        raise EnvironmentFault([Diagnostic("error", "environment", None, text, "pip install ml_dtypes")]) from None
+    return np.dtype(scalar)
+
+
+def _array_in(array: np.ndarray[typing.Any, typing.Any], want: Tensor) -> typing.Any:
+    """A tensor that looks at the array's memory, or at that of a copy in a layout that DLPack can describe."""
+    name = array.dtype.name
+    if name not in _LENT and array.dtype.kind not in "biufc":  # text, objects, other types of ml_dtypes
+        text = f"input {want.name!r} is {array.dtype}, {want.dtype} is expected"
+        raise InputError([Diagnostic("error", "data", None, text, None)])
+    if not array.flags.writeable or not array.dtype.isnative or any(s % array.itemsize for s in array.strides):
+        array = array.astype(array.dtype.newbyteorder("="))
+    if name not in _LENT:
+        return tvm_ffi.from_dlpack(array)
+    return _function("retype")(tvm_ffi.from_dlpack(array.view(f"u{array.itemsize}")), *_LENT[name])
+
+
 def _tensor_in(value: typing.Any, want: Tensor) -> typing.Any:
     """A tensor of tvm-ffi that looks at the value's memory."""
     if getattr(value, "requires_grad", False):
         value = value.detach()  # PyTorch: only the numbers count
-    if not hasattr(value, "__dlpack__"):  # numbers, lists
-        value = np.asarray(value, dtype=None if want.dtype == "bfloat16" else want.dtype)
     if isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value)
-        if not array.flags.writeable or not array.dtype.isnative or any(s % array.itemsize for s in array.strides):
-            array = array.astype(array.dtype.newbyteorder("="))  # what DLPack cannot say
-        value = array
+        return _array_in(np.asarray(value), want)
+    if not hasattr(value, "__dlpack__"):  # numbers, lists
+        return _array_in(np.asarray(value, dtype=_numpy_type(want.dtype)), want)
     return tvm_ffi.from_dlpack(value)
 
 
-def _tensor_out(tensor: typing.Any) -> typing.Any:
-    """A numpy array, or the tensor of tvm-ffi where numpy lacks the type (bfloat16)."""
-    try:
+def _tensor_out(tensor: typing.Any) -> np.ndarray[typing.Any, typing.Any]:
+    name = str(tensor.dtype)
+    if name in _LENT:
+        bits = _LENT[name][1]
+        array = np.from_dlpack(_function("retype")(tensor, 1, bits)).view(_numpy_type(name))
+    else:
         array = np.from_dlpack(tensor)
-    except (RuntimeError, TypeError, BufferError):
-        return tensor
     return array if array.flags.writeable else array.copy()  # before numpy 2.1 it is not, whosever it is
 
 
@@ -224,7 +258,7 @@ class Executable:
     """A compiled model: call it, save it, look at its report.
 
     ``m(x)`` and ``m(name=x)`` return one numpy array where the model has one output, else a tuple. ``m.run(...)``
-    returns a dict by name. An output of bfloat16, which numpy lacks, is a tensor of tvm-ffi, for ``from_dlpack``.
+    returns a dict by name. An output of bfloat16 is an array of the type that the package ml_dtypes adds to numpy.
     ``inputs`` and ``outputs`` are of type ``Tensor``.
     """
 
@@ -262,6 +296,8 @@ class Executable:
         if not self.inputs and (args or named):  # a module that says nothing of itself before it is built
             self.build()
         values = [_tensor_in(v, t) for v, t in zip(self._ordered(args, named), self.inputs)]
+        for t in self.outputs:
+            _numpy_type(t.dtype)  # before the run, rather than after it
         return [_tensor_out(t) for t in _call("run", self._handle, tuple(values))]
 
     def __call__(self, *args: object, **named: object) -> typing.Any:
