@@ -139,13 +139,14 @@ def windows(x, kernel, stride, fill=-np.inf, pads=(0, 0)):
     return view.reshape(*view.shape[:4], -1)
 
 
-def pool_places(x, kernel, stride):
-    """Which element of the tensor each window takes."""
+def pool_places(x, kernel, stride, storage_order):
+    """Which element of the tensor each window takes: of equal ones the first in memory, in either order of counting."""
     n, c, h, w = x.shape
     at = first_extreme(windows(x, kernel, stride), True)
     row = np.arange(at.shape[2])[:, None] * stride + at // kernel[1]
     column = np.arange(at.shape[3]) * stride + at % kernel[1]
-    return (np.arange(n)[:, None, None, None] * c + np.arange(c)[:, None, None]) * h * w + row * w + column
+    inside = column * h + row if storage_order else row * w + column
+    return (np.arange(n)[:, None, None, None] * c + np.arange(c)[:, None, None]) * h * w + inside
 
 
 def unique(x, is_sorted):
@@ -210,7 +211,9 @@ def places_with_nan(g, rng, dtype):
     image = spread(rng, (2, 3, 9, 19), dtype, 0.05)
     for kernel, stride in (((1, 3), 1), ((2, 2), 2), ((3, 3), 2)):
         y = windows(image, kernel, stride).max(-1).astype(dtype)
-        g.node("MaxPool", [image], [y, pool_places(image, kernel, stride)], kernel_shape=kernel, strides=[stride] * 2)
+        for order in (0, 1):
+            g.node("MaxPool", [image], [y, pool_places(image, kernel, stride, order)], kernel_shape=kernel,
+                   strides=[stride] * 2, storage_order=order)
     for largest in (1, 0):
         for k in (1, 3, 20, 37):
             order = ranks(short, largest)[:, :k]

@@ -585,8 +585,31 @@ bool compute_lp_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te_
     return true;
 }
 
-/* Of equal values the first (ONNX MaxPool Indices: offset in the whole input, storage_order 1 counts the spatial axes
- * column-major). */
+typedef struct pool_place {
+    const te_tensor *row_major;
+    tir_expr_ref const *extent; /* of the spatial axes */
+    uint32_t n;
+} pool_place;
+
+/* A place among the spatial axes counted column-major. */
+static tir_expr_ref column_major_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const pool_place *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref rest = te_read(g, v->row_major, idx), at[NN_MAX_SPATIAL], place = te_i64(g, 0);
+    for (uint32_t i = v->n; i-- > 0;) {
+        at[i] = tir_floormod(c, rest, v->extent[i]);
+        rest = tir_floordiv(c, rest, v->extent[i]);
+    }
+    for (uint32_t i = v->n; i-- > 0;)
+        place = tir_add(c, tir_mul(c, place, v->extent[i]), at[i]);
+    for (uint32_t i = 0; i < v->n; i++)
+        rest = tir_mul(c, rest, v->extent[i]);
+    return tir_add(c, rest, place);
+}
+
+/* Of equal values the first one in the order of memory, also where storage_order 1 wants its place counted column-major
+ * (ONNX MaxPool Indices: offset in the whole input): so onnxruntime and the reference have it. */
 bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     nn_window w;
@@ -601,16 +624,11 @@ bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const
     for (uint32_t i = 0; i < w.n + 2; i++)
         idx[i] = te_var(g, axes[i]);
     pool_at(g, &p, idx, true, at);
-    tir_expr_ref flat = tir_add(c, tir_mul(c, idx[0], in[0]->shape[1]), idx[1]);
-    bool column_major = graph_attr_int(n, "storage_order") != 0;
-    for (uint32_t i = 0; i < w.n; i++)
-        inside = tir_and(c, inside, te_in_bounds(g, at[2 + i], p.extent[i]));
-    for (uint32_t i = 0; i < w.n; i++)
-        flat = tir_mul(c, flat, p.extent[i]);
-    tir_expr_ref spatial = te_i64(g, 0);
+    tir_expr_ref flat = tir_add(c, tir_mul(c, idx[0], in[0]->shape[1]), idx[1]), spatial = te_i64(g, 0);
     for (uint32_t i = 0; i < w.n; i++) {
-        uint32_t axis = column_major ? w.n - 1 - i : i;
-        spatial = tir_add(c, tir_mul(c, spatial, p.extent[axis]), at[2 + axis]);
+        inside = tir_and(c, inside, te_in_bounds(g, at[2 + i], p.extent[i]));
+        flat = tir_mul(c, flat, p.extent[i]);
+        spatial = tir_add(c, tir_mul(c, spatial, p.extent[i]), at[2 + i]);
     }
     te_tensor *pair[2];
     te_compute_n(g, "max_pool_indices", w.n + 2, dims, axes, w.n, reduce,
@@ -618,6 +636,11 @@ bool compute_max_pool_indices(te_graph *g, const graph_node *n, te_tensor *const
                  (dtype[]){in[0]->dt, DT_I64}, (tir_expr_ref[]){te_read(g, in[0], at), tir_add(c, flat, spatial)},
                  pair);
     out[0] = pair[1];
+    if (graph_attr_int(n, "storage_order") != 0) {
+        pool_place *v = arena_new(&c->mem, pool_place);
+        *v = (pool_place){.row_major = pair[1], .extent = p.extent, .n = w.n};
+        out[0] = te_compute(g, "max_pool_places", DT_I64, w.n + 2, dims, column_major_body, v);
+    }
     return true;
 }
 
