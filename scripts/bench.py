@@ -36,8 +36,7 @@ def run_times(lathe, path, workers, repeat):
     run = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, LATHE_PYTHON=sys.executable))
     if run.returncode != 0:
         raise package.Failure(run.stderr.strip()[:200])
-    entries = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
-    return {e["who"]: e["median_ms"] for e in entries if "who" in e}
+    return {r["who"]: r["median_ms"] for r in json.loads(run.stdout)["result"]["runs"]}
 
 
 def measure(spec, options, work):

@@ -125,12 +125,7 @@ def against_onnxruntime(lathe, path, workers, rounds):
     run = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, LATHE_PYTHON=sys.executable))
     if run.returncode != 0:
         sys.exit(run.stderr)
-    times = {}
-    for line in run.stdout.splitlines():
-        if line.startswith("{"):
-            entry = json.loads(line)
-            if "who" in entry:
-                times[entry["who"]] = entry["median_ms"]
+    times = {r["who"]: r["median_ms"] for r in json.loads(run.stdout)["result"]["runs"]}
     return times["onnxruntime"], times["lathe"]
 
 

@@ -256,6 +256,7 @@ stages() {
     run long attention "$python" test/py/attention.py --lathe "$build/lathe"
     run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
     run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
+    run test documents "$python" test/py/documents.py --lathe "$build/lathe"
     run test options "$python" test/py/options.py --lathe "$build/lathe" -j "$jobs"
     run test "quantised networks" "$python" test/py/quantised_networks.py --lathe "$build/lathe" --seeds 20 --networks 5
     run long "quantised networks, 200 inputs" "$python" test/py/quantised_networks.py --lathe "$build/lathe"

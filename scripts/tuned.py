@@ -70,7 +70,7 @@ def ratio(a, model, target, schedules):
     """How much faster the network is with them, medians in turns."""
     out = run(a.lathe, "bench", model, "--target", target, "--workers", "1", "--schedules", schedules, "--against",
               "lathe", "--json").stdout
-    return json.loads(out.splitlines()[-1])["ratio"]
+    return json.loads(out)["result"]["ratio"]
 
 
 def count_taken(a, model, target, schedules):

@@ -43,7 +43,7 @@ def report(args, name, size, folder):
     if not os.path.exists(model):
         output(sys.executable, "test/py/vta_models.py", name, "--lathe", lathe, "--size", size[0], "--width", size[1],
                "--keep", folder)
-    return json.loads(output(lathe, "vta", "model", model, "--offload", "vta", "--json"))
+    return json.loads(output(lathe, "vta", "model", model, "--offload", "vta", "--json"))["result"]["models"][0]
 
 
 def percent(part, whole):

@@ -3,6 +3,7 @@
 #include "cli.h"
 
 #include "base/file.h"
+#include "base/json_out.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -93,8 +94,25 @@ bool cli_parse(ask *x, int argc, char **argv)
 
 void cli_say(ask *x)
 {
-    if (file_put(STDOUT_FILENO, x->out.data, x->out.len))
+    if (file_put(x->documents ? STDERR_FILENO : STDOUT_FILENO, x->out.data, x->out.len))
         writer_init(&x->out, &x->c->mem);
+}
+
+bool cli_put_text(ask *x, const writer *w)
+{
+    const char *file = ask_get(x, OPT_OUT, "-"), *text = w->data ? w->data : "";
+    const bool to_file = strcmp(file, "-") != 0;
+    if (to_file && !compiler_write_file(x->c, file, text, w->len))
+        return false;
+    if (ask_has(x, OPT_JSON)) {
+        json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
+        json_out_object(&j, NULL);
+        json_out_text(&j, to_file ? "file" : "text", to_file ? file : text);
+        json_out_end(&j);
+    } else if (!to_file) {
+        w_str(&x->out, text);
+    }
+    return true;
 }
 
 const char *cli_shown(const ask *x, const char *text)

@@ -13,9 +13,11 @@
 #include "api/options.def"
 
 bool cli_parse(ask *x, int argc, char **argv);
-/* Writes at once what stands in x->out: what takes long says what it knows. Where that fails it stands there still, and
- * the end of the command tells. */
+/* Writes at once what stands in x->out: what takes long says what it knows; with --json, on standard error. Where that
+ * fails it stands there still, and the end of the command tells. */
 void cli_say(ask *x);
+/* Text that the verb has made, into the file of -o or to standard output; with --json it is the result. */
+bool cli_put_text(ask *x, const writer *w);
 /* Text from a model, made safe to print on a terminal. */
 const char *cli_shown(const ask *x, const char *text);
 

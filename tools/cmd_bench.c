@@ -49,33 +49,38 @@ static const char *extents_text(ask *x, const run_model *m)
     return all;
 }
 
+/* The members of a run's object. */
+static void write_run(json_out *j, const run_model *m, const char *who, const char *options, const series *s)
+{
+    json_out_object(j, NULL);
+    json_out_text(j, "who", who);
+    json_out_real(j, "median_ms", milliseconds(at(s, 0.5)));
+    json_out_real(j, "p10_ms", milliseconds(at(s, 0.1)));
+    json_out_real(j, "min_ms", milliseconds(at(s, 0)));
+    json_out_int(j, "rounds", s->n);
+    if (options)
+        json_out_text(j, "options", options);
+    json_out_array(j, "extents");
+    for (uint32_t i = 0; i < m->n_extents; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "name", m->extents[i].name);
+        json_out_int(j, "value", m->extents[i].value);
+        json_out_end(j);
+    }
+    json_out_end(j);
+    json_out_end(j);
+}
+
 /* options: that a runtime runs with, in words; NULL: nothing to tell. */
-static void show(ask *x, const run_model *m, const char *who, const char *options, series *s)
+static void show(ask *x, json_out *j, const run_model *m, const char *who, const char *options, series *s)
 {
     qsort(s->seconds, (size_t)s->n, sizeof *s->seconds, clock_rising);
-    if (!ask_has(x, OPT_JSON)) {
+    if (ask_has(x, OPT_JSON))
+        write_run(j, m, who, options, s);
+    else
         w_fmt(&x->out, "%-12s median %.4f ms, p10 %.4f ms, min %.4f ms (%ld rounds)%s%s%s\n", who, 1e3 * at(s, 0.5),
               1e3 * at(s, 0.1), 1e3 * at(s, 0), s->n, extents_text(x, m), options ? ", with " : "",
               options ? options : "");
-        return;
-    }
-    json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
-    json_out_object(&j, NULL);
-    json_out_text(&j, "who", who);
-    json_out_real(&j, "median_ms", milliseconds(at(s, 0.5)));
-    json_out_real(&j, "p10_ms", milliseconds(at(s, 0.1)));
-    json_out_real(&j, "min_ms", milliseconds(at(s, 0)));
-    json_out_int(&j, "rounds", s->n);
-    if (options)
-        json_out_text(&j, "options", options);
-    if (m->n_extents > 0) {
-        json_out_object(&j, "extents");
-        for (uint32_t i = 0; i < m->n_extents; i++)
-            json_out_int(&j, m->extents[i].name, m->extents[i].value);
-        json_out_end(&j);
-    }
-    json_out_end(&j);
-    w_str(&x->out, "\n");
 }
 
 /* Who runs in turns with us: one of these. */
@@ -222,18 +227,26 @@ static bool bench(session *s, long rounds, double gap, long workers)
         process_end(&p);
     if (!ok)
         return false;
-    show(s->x, &s->model, first, NULL, &ours);
-    if (!against)
-        return true;
-    show(s->x, &s->model, second, options, &theirs);
+    json_out j = json_out_begin(&s->x->out, JSON_OUT_LINE);
+    if (ask_has(s->x, OPT_JSON)) {
+        json_out_object(&j, NULL);
+        json_out_array(&j, "runs");
+    }
+    show(s->x, &j, &s->model, first, NULL, &ours);
+    if (against)
+        show(s->x, &j, &s->model, second, options, &theirs);
+    if (ask_has(s->x, OPT_JSON)) {
+        json_out_end(&j);
+        if (against)
+            json_out_real(&j, "ratio", at(&theirs, 0.5) / at(&ours, 0.5));
+        json_out_end(&j);
+        w_str(&s->x->out, "\n");
+    } else if (against) {
+        w_fmt(&s->x->out, "ratio %.3f (%s / %s, medians)\n", at(&theirs, 0.5) / at(&ours, 0.5), second, first);
+    }
     if (r.process && s->result.graph && !s->result.quantised && reference_is(s->x, REFERENCE_EXACT))
         diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
                   "the model quantises nothing: onnxruntime-exact is the same as onnxruntime");
-    const double ratio = at(&theirs, 0.5) / at(&ours, 0.5);
-    if (ask_has(s->x, OPT_JSON))
-        w_fmt(&s->x->out, "{\"ratio\": %.4f}\n", ratio);
-    else
-        w_fmt(&s->x->out, "ratio %.3f (%s / %s, medians)\n", ratio, second, first);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lathe compile: a model to a package, or to the text of a stage. */
 #include "base/file.h"
+#include "base/json_out.h"
 #include "cli.h"
 #include "codegen/vta/vta_code.h"
 #include "driver/computation.h"
@@ -10,15 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-static bool put_text(ask *x, const writer *w)
-{
-    const char *file = ask_get(x, OPT_OUT, "-");
-    if (strcmp(file, "-") != 0)
-        return compiler_write_file(x->c, file, w->data, w->len);
-    w_str(&x->out, w->data);
-    return true;
-}
 
 static bool put_report(ask *x, const artifact *a)
 {
@@ -42,7 +34,9 @@ static bool put_module(ask *x, const compile_result *r, const char *place)
     const artifact_file *f = &r->artifact.files.data[0];
     if (!compiler_write_file(x->c, place, f->data, f->len))
         return false;
-    if (!ask_has(x, OPT_QUIET))
+    if (ask_has(x, OPT_JSON))
+        summary_print_json(&x->out, r, place);
+    else if (!ask_has(x, OPT_QUIET))
         summary_print_module(&x->out, r, place);
     return true;
 }
@@ -53,11 +47,11 @@ static bool put_result(ask *x, const compile_options *o, const compile_result *r
     writer_init(&w, &x->c->mem);
     if (strcmp(o->emit, "graph") == 0) {
         graph_print(&w, r->graph);
-        return put_text(x, &w);
+        return cli_put_text(x, &w);
     }
     if (strcmp(o->emit, "prog") == 0) {
         prog_print(&w, r->prog);
-        return put_text(x, &w);
+        return cli_put_text(x, &w);
     }
     if (strcmp(o->emit, "tir") == 0) {
         for (uint32_t i = 0; i < r->prog->kernels.len; i++) {
@@ -69,10 +63,10 @@ static bool put_result(ask *x, const compile_options *o, const compile_result *r
             w_str(&w, "\n");
             tir_print_func(&w, r->prog->shapes.data[i]->loops);
         }
-        return put_text(x, &w);
+        return cli_put_text(x, &w);
     }
     if (strcmp(o->emit, "schedule") == 0)
-        return prog_print_schedules(x->c, &w, r->prog, NULL) && put_text(x, &w);
+        return prog_print_schedules(x->c, &w, r->prog, NULL) && cli_put_text(x, &w);
     const char *place = ask_get(x, OPT_OUT, NULL), *report = ask_get(x, OPT_REPORT, NULL);
     const char *page = ask_get(x, OPT_HTML, NULL);
     if (r->artifact.is_file)
@@ -115,6 +109,14 @@ static const char *accelerated_header(ask *x, const tir_func *f, const char *nam
     return w.data;
 }
 
+static void put_folder(ask *x, const char *place)
+{
+    json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "folder", place);
+    json_out_end(&j);
+}
+
 /* One file of C, or a folder with it and its header. */
 static bool compile_accelerated(ask *x, const char *file, const compile_options *o)
 {
@@ -140,17 +142,21 @@ static bool compile_accelerated(ask *x, const char *file, const compile_options 
         return false;
     if (strcmp(o->emit, "tir") == 0) {
         tir_print_func(&w, f);
-        return put_text(x, &w);
+        return cli_put_text(x, &w);
     }
     if (!(capture ? vta_code_print_capture(c, &w, f, name) : vta_code_print_jit(c, &w, f, name, true)))
         return false;
     if (strcmp(place, "-") == 0 || (n > 2 && strcmp(place + n - 2, ".c") == 0))
-        return ask_is_file(x, OPT_OUT) && put_text(x, &w);
+        return ask_is_file(x, OPT_OUT) && cli_put_text(x, &w);
     const char *header = accelerated_header(x, f, name, capture);
     artifact a = {0};
     vec_push(&c->mem, &a.files, ((artifact_file){arena_printf(&c->mem, "%s.c", name), w.data, w.len, false}));
     vec_push(&c->mem, &a.files, ((artifact_file){arena_printf(&c->mem, "%s.h", name), header, strlen(header), false}));
-    return artifact_check_place(c, place, file) && artifact_write(c, &a, place, true);
+    if (!artifact_check_place(c, place, file) || !artifact_write(c, &a, place, true))
+        return false;
+    if (ask_has(x, OPT_JSON))
+        put_folder(x, place);
+    return true;
 }
 
 /* Options of packages have no meaning here. */
@@ -159,7 +165,7 @@ static bool check_accelerated(ask *x)
     static const struct {
         ask_option option;
         const char *name;
-    } none[] = {{OPT_PORT, "port"}, {OPT_CONSTANTS, "constants"}, {OPT_REPORT, "report"}, {OPT_JSON, "json"},
+    } none[] = {{OPT_PORT, "port"}, {OPT_CONSTANTS, "constants"}, {OPT_REPORT, "report"},
                 {OPT_HTML, "html"}, {OPT_WITH_INTERPRETER, "with-interpreter"}, {OPT_WORKERS, "workers"}};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (ask_has(x, none[i].option))
@@ -190,9 +196,6 @@ bool cmd_compile(ask *x)
                                "no file for the module is given");
     if (!module && ask_has(x, OPT_WITH_INTERPRETER))
         return ask_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
-    if (!package && ask_has(x, OPT_JSON))
-        return ask_usage_error(x, "leave --json or --emit out", "--json tells of a package, and --emit %s makes none",
-                               o.emit);
     if (!package && ask_has(x, OPT_REPORT))
         return ask_usage_error(x, "leave --report or --emit out", "--report is for packages, and --emit %s makes none",
                                o.emit);

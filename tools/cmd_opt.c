@@ -186,10 +186,9 @@ bool cmd_opt(ask *x)
               : format == FORMAT_PROGRAM     ? opt_program(x, file, s, &o, &out)
               : format == FORMAT_PLAN        ? opt_plan(x, file, s, &out)
                                              : opt_graph(x, file, s, &o, &out);
-    const char *to = ask_get(x, OPT_OUT, NULL);
-    if (ok && to)
-        ok = compiler_write_file(x->c, to, out.data, out.len);
-    else
+    if (ok)
+        return cli_put_text(x, &out);
+    if (!x->documents) /* of --print-after-all, up to the pass that failed */
         w_str(&x->out, out.data);
-    return ok;
+    return false;
 }

@@ -49,13 +49,16 @@ static void write_values(json_out *j, const run_tensor *t)
     json_out_end(j);
 }
 
-static void show_json(writer *w, const run_model *m)
+static bool show_json(const session *s)
 {
-    json_out j = json_out_begin(w, JSON_OUT_DENSE);
+    const run_model *m = &s->model;
+    json_out j = json_out_begin(&s->x->out, JSON_OUT_DENSE);
     json_out_object(&j, NULL);
+    json_out_array(&j, "outputs");
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         const run_tensor *t = &m->outputs[i];
-        json_out_object(&j, t->name);
+        json_out_object(&j, NULL);
+        json_out_text(&j, "name", t->name);
         json_out_text(&j, "dtype", dtype_name(t->dt));
         json_out_array(&j, "shape");
         for (uint32_t k = 0; k < t->rank; k++)
@@ -65,7 +68,10 @@ static void show_json(writer *w, const run_model *m)
         json_out_end(&j);
     }
     json_out_end(&j);
-    w_str(w, "\n");
+    const bool ok = session_write_measured(&j, s);
+    json_out_end(&j);
+    w_str(&s->x->out, "\n");
+    return ok;
 }
 
 /* The file name of output i without its suffix: names that would fall together get _1, _2, ... */
@@ -105,7 +111,7 @@ bool cmd_run(ask *x)
     if (ok && dir)
         ok = store(x, &s.model, dir);
     if (ok && ask_has(x, OPT_JSON))
-        show_json(&x->out, &s.model);
+        ok = show_json(&s);
     else if (ok)
         for (uint32_t i = 0; i < s.model.n_outputs; i++)
             show(x, &s.model.outputs[i]);

@@ -79,7 +79,7 @@ bool cmd_schedule(ask *x)
     writer w;
     if (x->args.len < 1 || x->args.len > 2)
         return ask_usage_error(x, "as in: lathe schedule model.onnx", "a model is expected, and a kernel may follow");
-    const char *name = x->args.len > 1 ? x->args.data[1] : NULL, *file = ask_get(x, OPT_OUT, "-");
+    const char *name = x->args.len > 1 ? x->args.data[1] : NULL;
     if (!ask_compile_options(x, true, &o) || !ask_is_file(x, OPT_OUT))
         return false;
     o.emit = "schedule";
@@ -89,10 +89,5 @@ bool cmd_schedule(ask *x)
     if (name && !only)
         return no_kernel(x, r.prog, name);
     writer_init(&w, &x->c->mem);
-    if (!prog_print_schedules(x->c, &w, r.prog, only))
-        return false;
-    if (strcmp(file, "-") != 0)
-        return compiler_write_file(x->c, file, w.data, w.len);
-    w_str(&x->out, w.data ? w.data : "");
-    return true;
+    return prog_print_schedules(x->c, &w, r.prog, only) && cli_put_text(x, &w);
 }

@@ -14,8 +14,15 @@ static const char *gain_of(const tuning *t)
 bool cmd_tune(ask *x)
 {
     tuning t;
-    if (!tune_verb(x, &t))
-        return false;
+    const bool ok = tune_verb(x, &t);
+    if (x->documents) {
+        cli_say(x); /* how it went */
+        writer_init(&x->out, &x->c->mem);
+    }
+    if (ok && x->documents)
+        tune_verb_write_json(&t, &x->out);
+    if (!ok || x->documents)
+        return ok;
     w_fmt(&x->out, "tuned %u kernels, %u were in the file already, %u could not be measured", t.tuned, t.found,
           t.failed);
     if (t.tuned > 0)

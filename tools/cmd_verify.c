@@ -3,12 +3,12 @@
 #include "api/verify.h"
 #include "shown.h"
 
-static void tell_way(const verify_judge *j)
+static void tell_way(verify_judge *j)
 {
     w_fmt(&j->s->x->out, "%s with %s\n", reference_title(j->s->x), j->options);
 }
 
-static void tell_output(const verify_judge *j, const run_tensor *got, const compare_result *r, const char *op)
+static void tell_output(verify_judge *j, const run_tensor *got, const compare_result *r, const char *op)
 {
     ask *x = j->s->x;
     const char *name = cli_shown(x, got->name);
@@ -24,7 +24,7 @@ static void tell_output(const verify_judge *j, const run_tensor *got, const comp
               j->other, (long long)j->own.wrong, (long long)got->count, j->own.max_abs);
 }
 
-static void tell_tally(const verify_judge *j, const verify_tally *t)
+static void tell_tally(verify_judge *j, const verify_tally *t)
 {
     writer *w = &j->s->x->out;
     const struct {
@@ -44,7 +44,7 @@ static void tell_tally(const verify_judge *j, const verify_tally *t)
     w_str(w, "\n");
 }
 
-static void tell_ways(const verify_judge *j)
+static void tell_ways(verify_judge *j)
 {
     uint32_t at = 0, n;
     const char *way;
@@ -52,7 +52,7 @@ static void tell_ways(const verify_judge *j)
         w_fmt(&j->s->x->out, "%s with %s: %u samples\n", reference_title(j->s->x), way, n);
 }
 
-static void tell_total(const verify_judge *j, const run_tensor *got, const verify_total *t)
+static void tell_total(verify_judge *j, const run_tensor *got, const verify_total *t)
 {
     const session *s = j->s;
     writer *w = &s->x->out;
@@ -66,7 +66,8 @@ static void tell_total(const verify_judge *j, const run_tensor *got, const verif
               cli_shown(s->x, got->name), (long long)t->ties, (long long)got->count * s->samples);
 }
 
-static const verify_teller text = {tell_way, tell_output, tell_tally, tell_ways, tell_total, shown_vta, shown_board};
+static const verify_teller text = {tell_way, tell_output, tell_tally, tell_ways, tell_total, shown_vta, shown_board,
+                                  NULL};
 
 bool cmd_verify(ask *x)
 {

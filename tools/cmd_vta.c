@@ -4,6 +4,7 @@
 #include "cmd_vta.h"
 
 #include "base/file.h"
+#include "base/json_out.h"
 #include "base/nearest.h"
 #include "driver/format.h"
 #include "te/rule/vta.h"
@@ -64,6 +65,19 @@ static void warn_of_slips(ask *x, const vta_program *p)
 
 /* --- sub-verbs ---------------------------------------------------------------------------------------------------- */
 
+static bool put_file(ask *x, const char *file, const void *bytes, size_t n)
+{
+    if (!compiler_write_file(x->c, file, bytes, n))
+        return false;
+    if (ask_has(x, OPT_JSON)) {
+        json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
+        json_out_object(&j, NULL);
+        json_out_text(&j, "file", file);
+        json_out_end(&j);
+    }
+    return true;
+}
+
 static bool vta_asm(ask *x, const vta_program *p)
 {
     const char *out = ask_get(x, OPT_OUT, NULL);
@@ -72,19 +86,18 @@ static bool vta_asm(ask *x, const vta_program *p)
     if (!out)
         return ask_usage_error(x, "lathe vta asm FILE -o BIN", "no file for the program: -o BIN");
     vta_program_write(p, bytes, n);
-    return compiler_write_file(x->c, out, bytes, n);
+    return put_file(x, out, bytes, n);
 }
 
 static bool vta_disasm(ask *x, const vta_program *p)
 {
-    const char *out = ask_get(x, OPT_OUT, NULL);
     size_t n = vta_disassemble(p, NULL, 0);
     char *text = arena_array(&x->c->mem, char, n + 1);
+    writer w;
     vta_disassemble(p, text, n + 1);
-    if (out)
-        return compiler_write_file(x->c, out, text, n);
-    w_str(&x->out, text);
-    return true;
+    writer_init(&w, &x->c->mem);
+    w_str(&w, text);
+    return cli_put_text(x, &w);
 }
 
 /* A layer as the computation and schedule that `lathe opt` lowers. */
@@ -101,11 +114,11 @@ static bool vta_layer(ask *x, te_vta_kind kind, const char *layer)
     writer_init(&schedule, &c->mem);
     te_vta_layer_print(c, &l, &computation, &schedule);
     if (!out) {
-        w_fmt(&x->out, "%s--- schedule\n%s", computation.data, schedule.data);
-        return true;
+        w_fmt(&computation, "--- schedule\n%s", schedule.data);
+        return cli_put_text(x, &computation);
     }
-    return compiler_write_file(c, arena_printf(&c->mem, "%s.te", out), computation.data, computation.len) &&
-           compiler_write_file(c, arena_printf(&c->mem, "%s.sched", out), schedule.data, schedule.len);
+    return compiler_write_file(c, arena_printf(&c->mem, "%s.sched", out), schedule.data, schedule.len) &&
+           put_file(x, arena_printf(&c->mem, "%s.te", out), computation.data, computation.len);
 }
 
 static const struct {
@@ -113,14 +126,15 @@ static const struct {
     bool (*run)(ask *x, const vta_program *p); /* NULL: takes no program */
     ask_option options[16];                   /* those that mean something to it; OPT_HELP ends the list */
 } subverbs[] = {
-    {"asm", vta_asm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
-    {"disasm", vta_disasm, {OPT_CONFIG, OPT_OUT, OPT_HELP}},
-    {"run", vta_run, {OPT_CONFIG, OPT_PROFILE, OPT_SEED, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS, OPT_HELP}},
-    {"trace", vta_trace, {OPT_CONFIG, OPT_PROFILE, OPT_BUS_BITS, OPT_LATENCY, OPT_OUT, OPT_HELP}},
+    {"asm", vta_asm, {OPT_JSON, OPT_CONFIG, OPT_OUT, OPT_HELP}},
+    {"disasm", vta_disasm, {OPT_JSON, OPT_CONFIG, OPT_OUT, OPT_HELP}},
+    {"run", vta_run, {OPT_JSON, OPT_CONFIG, OPT_PROFILE, OPT_SEED, OPT_DRAM_IN, OPT_DRAM_OUT, OPT_DUMP_VECTORS,
+                      OPT_HELP}},
+    {"trace", vta_trace, {OPT_JSON, OPT_CONFIG, OPT_PROFILE, OPT_BUS_BITS, OPT_LATENCY, OPT_OUT, OPT_HELP}},
     {"model", NULL, {OPT_OFFLOAD, OPT_VTA_CONFIG, OPT_SEED, OPT_CYCLE, OPT_TIMELINE, OPT_SHAPE, OPT_DIM, OPT_JSON,
                      OPT_PROFILE, OPT_BUS_BITS, OPT_LATENCY, OPT_DUMP_VECTORS, OPT_HELP}},
-    {"bench", NULL, {OPT_HELP}}, /* these two and layers take no program */
-#define X(id, name, help) {name, NULL, {OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
+    {"bench", NULL, {OPT_JSON, OPT_HELP}}, /* these two and layers take no program */
+#define X(id, name, help) {name, NULL, {OPT_JSON, OPT_VTA_CONFIG, OPT_OUT, OPT_HELP}},
     TE_VTA_KINDS(X)
 #undef X
 };
@@ -205,7 +219,7 @@ bool cmd_vta(ask *x)
         return vta_model(x);
     if (!subverbs[v].run) {
         vta_error e = {VTA_OK, ""};
-        return vta_bench(&e) || vta_report(x, &e);
+        return vta_bench(x, &e) || vta_report(x, &e);
     }
     if (x->args.len != 2)
         return ask_usage_error(x, arena_printf(&x->c->mem, "as in: lathe vta %s program.txt", verb),

@@ -5,8 +5,8 @@
 #include "cli.h"
 #include "vta.h"
 
-/* lathe vta bench: prints the table; false: *e says why. */
-bool vta_bench(vta_error *e);
+/* lathe vta bench: the table; false: *e says why. */
+bool vta_bench(ask *x, vta_error *e);
 /* lathe vta run and trace: the program is loaded, its micro-ops and buffers are made. */
 bool vta_run(ask *x, const vta_program *p);
 bool vta_trace(ask *x, const vta_program *p);

@@ -2,6 +2,7 @@
 /* The program: finds the verb, parses its options, runs it, prints the diagnostics, returns their exit status. */
 #include "cli.h"
 
+#include "api/document.h"
 #include "base/file.h"
 #include "base/nearest.h"
 #include "lathe/lathe.h"
@@ -48,12 +49,24 @@ static bool explain(ask *x)
     return true;
 }
 
+/* What is wrong with a command line is told in the form that it asks for, wherever it does so. */
+static bool asks_for_documents(const ask *x, int argc, char **argv)
+{
+    int i = 0;
+    while (i < argc && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--") != 0)
+        i++;
+    return i < argc && strcmp(argv[i], "--json") == 0 && ask_takes(x, OPT_JSON);
+}
+
 static bool run_verb(ask *x, int argc, char **argv)
 {
+    x->documents = asks_for_documents(x, argc, argv);
     if (!cli_parse(x, argc, argv))
         return false;
-    if (ask_has(x, OPT_HELP))
+    if (ask_has(x, OPT_HELP)) {
+        x->documents = false;
         return explain(x);
+    }
     if (!ask_load_ops(x, x->c))
         return false;
     progress_begin(x->c);
@@ -78,14 +91,18 @@ static bool put(const writer *out)
 static int finish(const ask *x, bool ok)
 {
     diags *d = &x->c->diags;
-    if (!put(&x->out))
-        ok = diag_error(d, DIAG_ENVIRONMENT, src_loc_none(), "standard output cannot be written: %s", strerror(errno));
+    writer document;
     if (!ok && d->errors == 0) {
         diag_error(d, DIAG_INTERNAL, src_loc_none(), "'lathe %s' failed, and no part of it says why",
                    ask_verb_name(x->verb));
         diag_hint(d, "this is a fault of lathe or of an operator library; please report it with the command line and "
                      "the files that it names");
     }
+    writer_init(&document, &x->c->mem);
+    if (x->documents)
+        document_write(&document, x);
+    if (!put(x->documents ? &document : &x->out))
+        diag_error(d, DIAG_ENVIRONMENT, src_loc_none(), "standard output cannot be written: %s", strerror(errno));
     char *text = diags_print(d, &x->c->mem);
     if (*text)
         fprintf(stderr, "%s%s", text, text[strlen(text) - 1] == '\n' ? "" : "\n");
@@ -198,6 +215,10 @@ static void end_without_memory(void *context, size_t size)
         fprintf(stderr, "error: out of memory: no room for %zu bytes more [environment]\n", size);
     else
         fprintf(stderr, "error: out of memory [environment]\n");
+    if (x->documents) {
+        document_put_out_of_memory(stdout, x);
+        (void)fflush(stdout);
+    }
     temps_clear(&x->c->temps);
     _exit(3);
 }

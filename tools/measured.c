@@ -59,7 +59,7 @@ bool shown_board(const session *s)
     return true;
 }
 
-static void show_cycles(writer *w, const vta_cycle_report *r)
+void shown_cycles(writer *w, const vta_cycle_report *r)
 {
     static const char *const stages[] = {"fetch", "load", "compute", "store"};
     w_fmt(w, "cycles: %llu", (unsigned long long)r->cycles);
@@ -76,7 +76,7 @@ bool shown_vta(session *s)
     if (!ask_has(s->x, OPT_JSON)) {
         w_fmt(&s->x->out, "counters: %s\n", s->ran.counters);
         if (s->device.cycle)
-            show_cycles(&s->x->out, &s->ran.cycles);
+            shown_cycles(&s->x->out, &s->ran.cycles);
     }
     return !timeline || run_vta_timeline(s->x->c, &s->ran, timeline);
 }

@@ -7,6 +7,7 @@
 
 /* With --target vta: counters, cycles, and the timeline that is asked for. */
 bool shown_vta(session *s);
+void shown_cycles(writer *w, const vta_cycle_report *r);
 /* On a board of an emulator: what the run took; else nothing. */
 bool shown_board(const session *s);
 /* run --against: the outputs of s compared with those of another way; after session_call. */

@@ -4,7 +4,8 @@
  * stream, with its transfers, and the tensor products alone. */
 #include "cmd_vta.h"
 
-#include <stdio.h>
+#include "base/json_out.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -221,7 +222,21 @@ static double time_stream(stream *s, bool products, vta_error *e)
     return best;
 }
 
-static bool bench_level(vta_sim_level level, vta_error *e)
+static void show_load(ask *x, json_out *j, const char *load, const char *level, double stream_rate, double alone_rate)
+{
+    if (!ask_has(x, OPT_JSON)) {
+        w_fmt(&x->out, "%-22s %-8s %10.1f %10.1f\n", load, level, stream_rate, alone_rate);
+        return;
+    }
+    json_out_object(j, NULL);
+    json_out_text(j, "load", load);
+    json_out_text(j, "level", level);
+    json_out_real(j, "stream_gmacs_per_s", stream_rate);
+    json_out_real(j, "products_gmacs_per_s", alone_rate);
+    json_out_end(j);
+}
+
+static bool bench_level(ask *x, json_out *j, vta_sim_level level, vta_error *e)
 {
     static const char *const names[] = {
 #define X(id, text) text,
@@ -244,18 +259,32 @@ static bool bench_level(vta_sim_level level, vta_error *e)
         double whole = time_stream(&s, false, e), alone = time_stream(&s, true, e), macs = 256e-9 * (double)s.products;
         ok = !s.bad && whole > 0 && alone > 0;
         if (ok)
-            printf("%-22s %-8s %10.1f %10.1f\n", loads[i].name, names[level], macs / whole, macs / alone);
+            show_load(x, j, loads[i].name, names[level], macs / whole, macs / alone);
     }
     if (s.sim)
         vta_device_destroy(&s.device);
     return ok;
 }
 
-bool vta_bench(vta_error *e)
+bool vta_bench(ask *x, vta_error *e)
 {
-    printf("%-22s %-8s %10s %10s\n", "G MAC/s on one thread", "level", "stream", "products");
-    for (int level = VTA_SIM_SCALAR; level <= VTA_SIM_VNNI; level++)
-        if (!bench_level((vta_sim_level)level, e) && e->status != VTA_UNSUPPORTED)
+    const bool json = ask_has(x, OPT_JSON);
+    writer text;
+    writer_init(&text, &x->c->mem);
+    json_out j = json_out_begin(&text, JSON_OUT_LINES);
+    json_out_object(&j, NULL);
+    json_out_array(&j, "loads");
+    if (!json)
+        w_fmt(&x->out, "%-22s %-8s %10s %10s\n", "G MAC/s on one thread", "level", "stream", "products");
+    for (int level = VTA_SIM_SCALAR; level <= VTA_SIM_VNNI; level++) {
+        if (!bench_level(x, &j, (vta_sim_level)level, e) && e->status != VTA_UNSUPPORTED)
             return false;
+        if (!compiler_progress(x->c, "timing level", (uint32_t)level + 1, VTA_SIM_VNNI + 1))
+            return false;
+    }
+    json_out_end(&j);
+    json_out_end(&j);
+    if (json)
+        w_line(&x->out, "%s", text.data);
     return true;
 }

@@ -3,6 +3,7 @@
  * the interpreter, and what their layers take. */
 #include "cmd_vta.h"
 
+#include "base/json_out.h"
 #include "driver/vta_model.h"
 #include "api/session.h"
 #include "type/vta_text.h"
@@ -59,7 +60,8 @@ static bool compare(ask *x, const char *file, const run_model *m, uint8_t *const
     return true;
 }
 
-static bool run_model_on(ask *x, const char *file, run_model *m, const prog_module *p, uint64_t *state)
+static bool run_model_on(ask *x, const char *file, run_model *m, const prog_module *p, uint64_t *state,
+                         json_out *models)
 {
     compiler *c = x->c;
     const char *timeline = ask_get(x, OPT_TIMELINE, NULL);
@@ -77,14 +79,14 @@ static bool run_model_on(ask *x, const char *file, run_model *m, const prog_modu
         !has_regions(x, file, &report) || !compare(x, file, m, (uint8_t *const *)(void *)out, &report))
         return false;
     if (ask_has(x, OPT_JSON))
-        vta_model_json(c, &report, file, &x->out);
+        vta_model_json(c, &report, file, models);
     else if (ask_has(x, OPT_CYCLE))
         vta_model_print(c, &report, &x->out);
     const vta_cycle_report whole = run_vta_whole(&report.stream);
     return !timeline || run_vta_write_timeline(c, vta_text_config(c), &whole, report.stream.insns.data, timeline);
 }
 
-static bool on_file(ask *x, const char *file, uint64_t *state)
+static bool on_file(ask *x, const char *file, uint64_t *state, json_out *models)
 {
     compile_options o;
     compile_result r;
@@ -99,7 +101,7 @@ static bool on_file(ask *x, const char *file, uint64_t *state)
     if (ok && m.n_extents > 0)
         ok = diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "%s has extents that a run states; fix them "
                         "with --shape or --dim", file);
-    ok = ok && run_model_on(x, file, &m, r.prog, state);
+    ok = ok && run_model_on(x, file, &m, r.prog, state, models);
     run_close(&m);
     return ok;
 }
@@ -116,9 +118,18 @@ bool vta_model(ask *x)
     if (!timed && (ask_has(x, OPT_PROFILE) || ask_has(x, OPT_BUS_BITS) || ask_has(x, OPT_LATENCY)))
         return ask_usage_error(x, "add --cycle, --json or --timeline",
                                "--profile, --bus-bits and --latency are for the cycle model");
+    writer text;
+    writer_init(&text, &x->c->mem);
+    json_out j = json_out_begin(&text, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    json_out_array(&j, "models");
     for (uint32_t i = 1; i < x->args.len; i++) {
         uint64_t state = (uint64_t)seed + 1;
-        ok = on_file(x, x->args.data[i], &state) && ok;
+        ok = on_file(x, x->args.data[i], &state, &j) && ok;
     }
+    json_out_end(&j);
+    json_out_end(&j);
+    if (ask_has(x, OPT_JSON))
+        w_line(&x->out, "%s", text.data);
     return ok;
 }

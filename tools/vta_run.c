@@ -2,6 +2,7 @@
 /* lathe vta run and trace: a program on the functional simulator, with its buffers from and to files; and its timing.
  */
 #include "cmd_vta.h"
+#include "shown.h"
 #include "api/session.h"
 
 #include "base/file.h"
@@ -145,7 +146,7 @@ static bool run_loaded(ask *x, loaded *l)
     if ((dir && !vta_vectors_memory(x->c, &v, dir, ".after.bin")) || !write_outputs(x, l))
         return false;
     vta_counters_print(vta_sim_counters(l->sim), text, sizeof text);
-    w_fmt(&x->out, "%s\n", text);
+    w_fmt(&x->out, ask_has(x, OPT_JSON) ? "{\"counters\": %s}\n" : "%s\n", text);
     return true;
 }
 
@@ -169,26 +170,17 @@ bool vta_run(ask *x, const vta_program *p)
 
 /* --- trace -------------------------------------------------------------------------------------------------------- */
 
-static void print_report(writer *w, const vta_cycle_report *r)
+static void show_trace(ask *x, const vta_cycle_report *r)
 {
-    static const char *const stages[] = {"fetch", "load", "compute", "store"};
-    json_out j = json_out_begin(w, JSON_OUT_LINE);
-    json_out_object(&j, NULL);
-    json_out_uint(&j, "cycles", r->cycles);
-    json_out_uint(&j, "dram_beats", r->dram_beats);
-    json_out_uint(&j, "lost_tokens", r->lost_tokens);
-    for (int i = 0; i < VTA_STAGE_COUNT; i++) {
-        const vta_stage_cycles *s = &r->stage[i];
-        json_out_object(&j, stages[i]);
-        json_out_uint(&j, "busy", s->busy);
-        json_out_uint(&j, "wait_token", s->wait_token);
-        json_out_uint(&j, "wait_dram", s->wait_dram);
-        json_out_uint(&j, "wait_fetch", s->wait_fetch);
-        json_out_uint(&j, "idle", s->idle);
-        json_out_end(&j);
+    if (!ask_has(x, OPT_JSON)) {
+        shown_cycles(&x->out, r);
+        return;
     }
+    json_out j = json_out_begin(&x->out, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    run_vta_cycles_json(&j, r);
     json_out_end(&j);
-    w_str(w, "\n");
+    w_str(&x->out, "\n");
 }
 
 bool vta_trace(ask *x, const vta_program *p)
@@ -203,7 +195,7 @@ bool vta_trace(ask *x, const vta_program *p)
     const char *out = ask_get(x, OPT_OUT, NULL);
     bool ok = !out || run_vta_write_timeline(x->c, &p->config, &r, p->insns, out);
     if (ok)
-        print_report(&x->out, &r);
+        show_trace(x, &r);
     vta_cycle_release(&r);
     return ok;
 }

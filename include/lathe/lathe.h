@@ -151,12 +151,13 @@ int32_t lathe_run(lathe_context *context, lathe_executable *executable, const la
  * with open dimensions that the settings say nothing of is described as it stands (docs/reference/report.md). */
 int32_t lathe_inspect(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
                       const char **out_json);
-/* Compares what the model gives with stored outputs ("data"), or with another way to run it ("against"). An array of
- * what `lathe verify --json` prints a line each, also when LATHE_BAD_INPUT says that outputs are wrong. */
+/* Compares what the model gives with stored outputs ("data"), or with another way to run it ("against"). The JSON is
+ * the result that `lathe verify --json` prints. It is also there when LATHE_BAD_INPUT says that outputs are wrong, and
+ * NULL when nothing was compared. */
 int32_t lathe_verify(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
                      const char **out_json);
-/* Quantises the model of floats to 8 bits, from samples ("data", "calibrate"), and writes it to path; what it costs is
- * what `lathe quantize --json` prints. */
+/* Quantises the model of floats to 8 bits, from samples ("data", "calibrate"), and writes it to path. The JSON is the
+ * result that `lathe quantize --json` prints: what it costs. */
 int32_t lathe_quantize(lathe_context *context, const lathe_model *model, const char *path,
                        const lathe_settings *settings, const char **out_json);
 /* Measures schedules for the model's kernels, and keeps the best in the file at path, for the option "schedules" of a

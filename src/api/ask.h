@@ -33,6 +33,7 @@ typedef struct ask {
     ask_strings args;              /* files */
     writer out;                    /* what the verb has made, when it has ended */
     void (*flush)(struct ask *x);  /* what takes long says what it knows: `out` is ready so far; NULL: nobody listens */
+    bool documents;                /* --json: one document is printed in the end, and nothing else */
     const char *program;           /* the path of this program `lathe`; NULL: this is another one */
     void (*say)(const char *line); /* what must be known at once, while something waits; NULL: nobody listens */
 } ask;

@@ -3,6 +3,7 @@
 #ifndef LATHE_API_SESSION_H
 #define LATHE_API_SESSION_H
 #include "api/ask.h"
+#include "base/json_out.h"
 #include "driver/run.h"
 #include "driver/run_remote.h"
 #include "driver/run_vta.h"
@@ -51,6 +52,10 @@ bool session_check_vta(session *s);
 bool session_open_vta(session *s);
 /* --profile, --bus-bits and --latency of the cycle model. */
 bool ask_cycle_model(const ask *x, vta_cycle_options *out);
+
+/* measured_json.c: what the run took on an emulator's board and on the simulated accelerator, as members of the open
+ * object; false after a diagnostic. */
+bool session_write_measured(json_out *j, const session *s);
 
 /* Another runtime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a
  * model is opened. */

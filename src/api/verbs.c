@@ -16,27 +16,11 @@ typedef struct verb_args {
     const char *path; /* of what is written; NULL: nothing is */
 } verb_args;
 
-/* The lines of a writer as an array. */
-static const char *array_of_lines(arena *a, const writer *lines)
-{
-    writer w;
-    writer_init(&w, a);
-    w_str(&w, "[");
-    const char *sign = "";
-    for (const char *s = lines->data ? lines->data : ""; *s;) {
-        const size_t n = strcspn(s, "\n");
-        w_fmt(&w, "%s%.*s", sign, (int)n, s);
-        sign = ", ";
-        s += n + (s[n] == '\n');
-    }
-    w_str(&w, "]");
-    return arena_strdup(a, w.data);
-}
-
 static bool verify_json_of(lathe_context *x, ask *q)
 {
     const bool ok = verify(q, &verify_json);
-    x->json = array_of_lines(&x->mem, &q->out); /* what was found is told even where it is wrong */
+    if (q->out.len > 0) /* what was found is told even where it is wrong */
+        x->json = arena_strdup(&x->mem, q->out.data);
     return ok;
 }
 

@@ -537,6 +537,11 @@ static bool check_options(const ask *x)
            ask_usage_error(x, "leave --interpret out", "the interpreter would be compared with itself");
 }
 
+static bool tell_end(verify_judge *j)
+{
+    return !j->teller->end || j->teller->end(j);
+}
+
 bool verify(ask *x, const verify_teller *teller)
 {
     session s = {.x = x};
@@ -551,6 +556,7 @@ bool verify(ask *x, const verify_teller *teller)
         ok = ask_usage_error(x, "give one of them", "--per-node runs one sample, and --data has %u", s.samples);
     if (ok && s.samples > 1) {
         ok = judge_samples(&j, against) && teller->run(&s);
+        ok = tell_end(&j) && ok;
         run_unload(&j.oracle);
         session_close(&s);
         return ok;
@@ -562,6 +568,7 @@ bool verify(ask *x, const verify_teller *teller)
                                     : session_interpret(&s, &j.oracle);
     ok = ok && teller->device(&s) && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
     ok = ok && teller->run(&s);
+    ok = tell_end(&j) && ok;
     run_unload(&j.oracle);
     session_close(&s);
     return ok;

@@ -3,6 +3,22 @@
 #ifndef LATHE_API_VERIFY_H
 #define LATHE_API_VERIFY_H
 #include "api/session.h"
+#include "base/json_out.h"
+
+/* What was compared, and what was not. */
+typedef struct verify_tally {
+    uint32_t agree, unknown; /* unknown: the reference has no such value */
+    uint32_t inside;         /* results that branches and loops make inside, and carry */
+    uint32_t extents;        /* that kernels of their own compute */
+} verify_tally;
+
+/* Of verify_json: what is kept until the end. */
+typedef struct verify_record {
+    writer text;
+    json_out outputs; /* into `text`: an array that is open */
+    verify_tally tally;
+    bool begun, has_tally;
+} verify_record;
 
 /* What is compared with, and how closely. */
 typedef struct verify_judge {
@@ -16,14 +32,8 @@ typedef struct verify_judge {
     compare_result own;  /* of the output at hand: how far onnxruntime is from itself in another session, whose */
     const char *other;   /* options these are; NULL: it is not known to be */
     uint32_t *ways;      /* of many samples: how many count with each way to run onnxruntime; NULL: it is not run */
+    verify_record record;
 } verify_judge;
-
-/* What was compared, and what was not. */
-typedef struct verify_tally {
-    uint32_t agree, unknown; /* unknown: the reference has no such value */
-    uint32_t inside;         /* results that branches and loops make inside, and carry */
-    uint32_t extents;        /* that kernels of their own compute */
-} verify_tally;
 
 /* An output over all of them. */
 typedef struct verify_total {
@@ -35,19 +45,20 @@ typedef struct verify_total {
 
 /* Tells what was found, into s->x->out, as it is found. */
 typedef struct verify_teller {
-    void (*way)(const verify_judge *j); /* onnxruntime runs with j->options */
+    void (*way)(verify_judge *j); /* onnxruntime runs with j->options */
     /* op: what makes it, of a comparison operator by operator; else NULL */
-    void (*output)(const verify_judge *j, const run_tensor *got, const compare_result *r, const char *op);
-    void (*tally)(const verify_judge *j, const verify_tally *t);
-    void (*ways)(const verify_judge *j); /* of many samples: which way counts how often */
-    void (*total)(const verify_judge *j, const run_tensor *got, const verify_total *t);
+    void (*output)(verify_judge *j, const run_tensor *got, const compare_result *r, const char *op);
+    void (*tally)(verify_judge *j, const verify_tally *t);
+    void (*ways)(verify_judge *j); /* of many samples: which way counts how often */
+    void (*total)(verify_judge *j, const run_tensor *got, const verify_total *t);
     /* What the run took on the simulated accelerator, before outputs are told; on an emulator's board, behind them. */
     bool (*device)(session *s);
     bool (*run)(const session *s);
+    bool (*end)(verify_judge *j); /* nothing follows, whether the outputs are right or wrong; NULL: nothing to tell */
 } verify_teller;
 
 bool verify(ask *x, const verify_teller *teller);
-/* As a line of JSON each. */
+/* As one object of JSON, in the end; nothing where nothing was compared. */
 extern const verify_teller verify_json;
 /* The next of onnxruntime's ways that samples count with, from *at = 0, and how many do; false: there are no more. */
 bool verify_next_way(const verify_judge *j, uint32_t *at, const char **out_way, uint32_t *out_samples);

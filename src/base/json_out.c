@@ -108,3 +108,31 @@ void json_out_null(json_out *j, const char *key)
 {
     w_str(lead(j, key), "null");
 }
+
+void json_out_text_or_null(json_out *j, const char *key, const char *s)
+{
+    if (s)
+        json_out_text(j, key, s);
+    else
+        json_out_null(j, key);
+}
+
+void json_out_written(json_out *j, const char *key, const char *text, size_t len)
+{
+    static const char blanks[] = " \t\r\n";
+    while (len > 0 && strchr(blanks, text[len - 1]))
+        len--;
+    while (len > 0 && strchr(blanks, *text)) {
+        text++;
+        len--;
+    }
+    writer *w = lead(j, key);
+    for (const char *end = text + len; text < end;) { /* a line end in JSON is never part of a text */
+        const char *next = memchr(text, '\n', (size_t)(end - text));
+        const size_t n = next ? (size_t)(next - text) : (size_t)(end - text);
+        w_fmt(w, "%.*s", (int)n, text);
+        if (next && j->style == JSON_OUT_LINES)
+            new_line(j);
+        text += n + (next != NULL);
+    }
+}

@@ -32,4 +32,8 @@ void json_out_int(json_out *j, const char *key, int64_t v);
 void json_out_uint(json_out *j, const char *key, uint64_t v);
 void json_out_real(json_out *j, const char *key, double v); /* "nan", "inf" and "-inf" are text */
 void json_out_null(json_out *j, const char *key);
+/* A text, or null for NULL. */
+void json_out_text_or_null(json_out *j, const char *key, const char *s);
+/* A value that was written before, as text. Blanks around it are left out, and its lines are indented. */
+void json_out_written(json_out *j, const char *key, const char *text, size_t len);
 #endif

@@ -3,9 +3,11 @@
 #include "driver/html.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "codegen/c/embedded.h"
+#include "driver/result.h"
 
 #define PLACE "<!-- lathe: "   /* "<!-- lathe: NAME -->" in page.html */
 #define DOCUMENT_BEGIN "<script type=\"application/json\" id=\"document\">"
@@ -165,13 +167,17 @@ bool html_read_loss(compiler *c, const char *path, const char **out)
     *out = NULL;
     if (!compiler_read_file(c, path, &s))
         return false;
-    const char *text = arena_strndup(&c->mem, s.data ? (const char *)s.data : "", s.len);
-    json_t *o = json_loads(text, 0, &why);
-    const bool ok = json_is_array(json_object_get(o, "values")) && json_is_array(json_object_get(o, "layers"));
+    json_t *o = json_loadb(s.data ? (const char *)s.data : "", s.len, 0, &why);
+    const json_t *loss = result_of(o);
+    const bool ok = json_is_array(json_object_get(loss, "values")) && json_is_array(json_object_get(loss, "layers"));
+    char *text = ok ? json_dumps(loss, JSON_COMPACT) : NULL;
+    *out = text ? arena_strdup(&c->mem, text) : NULL;
+    free(text);
     json_decref(o);
-    *out = ok ? text : NULL;
-    if (ok)
+    if (*out)
         return true;
+    if (ok)
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for '%s'", path);
     diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' does not say what quantizing cost", path);
     diag_hint(&c->diags, "lathe quantize MODEL --data FILE -o OUT --json > FILE writes it");
     return false;

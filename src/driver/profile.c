@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "driver/build.h"
+#include "driver/result.h"
 #include "type/target.h"
 
 #define TURN   0.25 /* seconds of a round */
@@ -171,7 +172,7 @@ bool profile_read(compiler *c, const char *file, profile_page *out)
     if (!compiler_read_file(c, file, &s))
         return false;
     json_t *o = json_loadb(s.data ? (const char *)s.data : "", s.len, 0, &why);
-    const json_t *list = json_object_get(o, "operators");
+    const json_t *list = json_object_get(result_of(o), "operators");
     bool ok = json_is_array(list);
     out->rows = arena_array(&c->mem, profile_row, json_array_size(list) + 1u);
     for (size_t i = 0; ok && i < json_array_size(list); i++)

@@ -287,3 +287,21 @@ bool run_vta_timeline(compiler *c, const run_vta_report *r, const char *path)
 {
     return run_vta_write_timeline(c, vta_text_config(c), &r->cycles, r->insns, path);
 }
+
+void run_vta_cycles_json(json_out *j, const vta_cycle_report *r)
+{
+    static const char *const units[VTA_STAGE_COUNT] = {"fetch", "load", "compute", "store"};
+    json_out_uint(j, "cycles", r->cycles);
+    json_out_uint(j, "dram_beats", r->dram_beats);
+    json_out_uint(j, "lost_tokens", r->lost_tokens);
+    for (int i = 0; i < VTA_STAGE_COUNT; i++) {
+        const vta_stage_cycles *s = &r->stage[i];
+        json_out_object(j, units[i]);
+        json_out_uint(j, "busy", s->busy);
+        json_out_uint(j, "wait_token", s->wait_token);
+        json_out_uint(j, "wait_dram", s->wait_dram);
+        json_out_uint(j, "wait_fetch", s->wait_fetch);
+        json_out_uint(j, "idle", s->idle);
+        json_out_end(j);
+    }
+}

@@ -3,6 +3,7 @@
  */
 #ifndef LATHE_DRIVER_RUN_VTA_H
 #define LATHE_DRIVER_RUN_VTA_H
+#include "base/json_out.h"
 #include "codegen/vta/vta_code.h"
 #include "driver/run.h"
 
@@ -45,4 +46,6 @@ bool run_vta_timeline(compiler *c, const run_vta_report *r, const char *path);
 /* The same of any stream's report. */
 bool run_vta_write_timeline(compiler *c, const vta_config *config, const vta_cycle_report *r, const vta_insn *insns,
                             const char *path);
+/* The cycles of each unit, as members of the open object. */
+void run_vta_cycles_json(json_out *j, const vta_cycle_report *r);
 #endif

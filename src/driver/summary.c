@@ -254,31 +254,59 @@ void summary_print_module(writer *w, const compile_result *r, const char *place)
            r->artifact.files.data[0].len, (unsigned long long)r->artifact.source_bytes, place);
 }
 
+/* A package: its place, and the bytes that it takes. */
+static void put_package(json_out *j, const compile_result *r, const facts *x, const char *place)
+{
+    json_out_text(j, "package", place);
+    json_out_text(j, "target", r->unit.target->name);
+    json_out_text(j, "port", r->unit.port);
+    json_out_uint(j, "files", r->artifact.files.len);
+    json_out_uint(j, "layers", r->plan.n_layers);
+    json_out_uint(j, "workspace_bytes", r->plan.workspace_bytes);
+    json_out_uint(j, "table_bytes", x->table_bytes);
+    json_out_uint(j, "kernel_stack_bytes", x->stack_bytes);
+    json_out_uint(j, "caller_bytes", x->caller_bytes);
+    if (r->bounds && r->bounds->asked) {
+        json_out_uint(j, "streamed_chains", r->bounds->chains);
+        json_out_uint(j, "streamed_kernels", r->bounds->links);
+        json_out_uint(j, "copied_again_bytes", (uint64_t)r->bounds->copied_again);
+    }
+    json_out_uint(j, "constant_bytes", r->plan.constant_bytes);
+    placement_json(j, r->unit.places);
+}
+
+/* A module, with what differs by the width of vectors. */
+static void put_module(json_out *j, const compile_result *r, const char *place)
+{
+    json_out_text(j, "module", place);
+    json_out_uint(j, "bytes", r->artifact.files.data[0].len);
+    json_out_uint(j, "source_bytes", r->artifact.source_bytes);
+    json_out_array(j, "variants");
+    for (uint32_t i = 0; i < r->n_units; i++) {
+        const codegen_unit *u = &r->units[i];
+        json_out_object(j, NULL);
+        json_out_text(j, "target", u->target->name);
+        json_out_uint(j, "vector_bytes", u->target->vector_bytes);
+        json_out_uint(j, "workspace_bytes", u->plan->workspace_bytes);
+        json_out_uint(j, "constant_bytes", u->plan->constant_bytes);
+        json_out_end(j);
+    }
+    json_out_end(j);
+}
+
 void summary_print_json(writer *w, const compile_result *r, const char *place)
 {
     const facts x = gather(w->a, r);
     json_out j = json_out_begin(w, JSON_OUT_LINE);
     json_out_object(&j, NULL);
-    json_out_text(&j, "package", place);
-    json_out_text(&j, "target", r->unit.target->name);
-    json_out_text(&j, "port", r->unit.port);
-    json_out_uint(&j, "files", r->artifact.files.len);
+    if (r->artifact.is_file)
+        put_module(&j, r, place);
+    else
+        put_package(&j, r, &x, place);
     json_out_uint(&j, "operators", r->n_nodes);
     json_out_uint(&j, "calls", x.calls);
     json_out_uint(&j, "kernels", x.kernels);
-    json_out_uint(&j, "layers", r->plan.n_layers);
     json_out_uint(&j, "macs", x.macs);
-    json_out_uint(&j, "workspace_bytes", r->plan.workspace_bytes);
-    json_out_uint(&j, "table_bytes", x.table_bytes);
-    json_out_uint(&j, "kernel_stack_bytes", x.stack_bytes);
-    json_out_uint(&j, "caller_bytes", x.caller_bytes);
-    if (r->bounds && r->bounds->asked) {
-        json_out_uint(&j, "streamed_chains", r->bounds->chains);
-        json_out_uint(&j, "streamed_kernels", r->bounds->links);
-        json_out_uint(&j, "copied_again_bytes", (uint64_t)r->bounds->copied_again);
-    }
-    json_out_uint(&j, "constant_bytes", r->plan.constant_bytes);
-    placement_json(&j, r->unit.places);
     json_out_uint(&j, "quantised_in_float", r->n_quantised);
     json_out_uint(&j, "on_one_worker", x.n_alone);
     json_out_uint(&j, "on_fewer_workers", x.n_idle[IDLE_EXTENT] + x.n_idle[IDLE_SCRATCH]);

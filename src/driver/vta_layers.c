@@ -100,35 +100,33 @@ static void put_section(json_out *j, const vta_section_cycles *s)
     json_out_uint(j, "least_cycles", s->least);
 }
 
-void vta_model_json(compiler *c, const vta_model_report *r, const char *file, writer *out)
+void vta_model_json(compiler *c, const vta_model_report *r, const char *file, json_out *j)
 {
     layers l;
     vta_section_cycles s;
     if (!open_layers(c, r, &l))
         return;
-    json_out j = json_out_begin(out, JSON_OUT_LINE);
-    json_out_object(&j, NULL);
-    json_out_text(&j, "model", file);
-    json_out_text(&j, "config", vta_text_name(c));
-    json_out_uint(&j, "cycles", l.whole.cycles);
-    json_out_array(&j, "regions");
+    json_out_object(j, NULL);
+    json_out_text(j, "model", file);
+    json_out_text(j, "config", vta_text_name(c));
+    json_out_uint(j, "cycles", l.whole.cycles);
+    json_out_array(j, "regions");
     for (uint32_t i = 0; i < r->regions.len; i++) {
         const vta_model_region *region = &r->regions.data[i];
-        json_out_object(&j, NULL);
-        json_out_text(&j, "name", region->name);
-        json_out_uint(&j, "cycles", region->cycles);
-        json_out_array(&j, "layers");
+        json_out_object(j, NULL);
+        json_out_text(j, "name", region->name);
+        json_out_uint(j, "cycles", region->cycles);
+        json_out_array(j, "layers");
         for (uint32_t k = region->first; k < region->first + region->n_layers; k++) {
             vta_cycle_section(&l.g, &l.whole, l.insns, k, &s);
-            json_out_object(&j, NULL);
-            json_out_text(&j, "name", l.whole.sections[k].name);
-            put_section(&j, &s);
-            json_out_end(&j);
+            json_out_object(j, NULL);
+            json_out_text(j, "name", l.whole.sections[k].name);
+            put_section(j, &s);
+            json_out_end(j);
         }
-        json_out_end(&j);
-        json_out_end(&j);
+        json_out_end(j);
+        json_out_end(j);
     }
-    json_out_end(&j);
-    json_out_end(&j);
-    w_str(out, "\n");
+    json_out_end(j);
+    json_out_end(j);
 }

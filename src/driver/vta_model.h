@@ -2,6 +2,7 @@
 /* A program with regions of VTA on a simulated accelerator: what belongs to the CPU is interpreted. */
 #ifndef LATHE_DRIVER_VTA_MODEL_H
 #define LATHE_DRIVER_VTA_MODEL_H
+#include "base/json_out.h"
 #include "driver/run_vta.h"
 #include "prog/prog.h"
 
@@ -22,7 +23,7 @@ typedef struct vta_model_report {
 bool vta_model_run(compiler *c, const prog_module *m, void *const *in, void *const *out, const run_vta_options *o,
                    const char *vectors, vta_model_report *report);
 
-/* What each layer takes, for the device of c: a table, and an object of JSON for the key `vta`. */
+/* What each layer takes, for the device of c: a table, and an object of JSON in an open array. */
 void vta_model_print(compiler *c, const vta_model_report *r, writer *out);
-void vta_model_json(compiler *c, const vta_model_report *r, const char *file, writer *out);
+void vta_model_json(compiler *c, const vta_model_report *r, const char *file, json_out *j);
 #endif

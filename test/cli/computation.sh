@@ -36,7 +36,7 @@ expect 0 'C: equal to what the interpreter gives' run both.te --target vta --aga
 expect 0 'equal to what C without the schedule gives' run both.te --target vta --against c
 expect 0 'ok' verify both.te --target vta --against interpreter
 expect 2 'onnxruntime cannot run a computation' verify both.te --against onnxruntime
-expect 0 '"C":' run both.te --target vta --json
+expect 0 '"name":"C"' run both.te --target vta --json
 check "one object" "${LATHE_PYTHON:-python3}" -c 'import json, sys; json.load(open("stdout"))'
 
 # the same time and picture every time

@@ -167,7 +167,7 @@ expect_error 2 "no result has the extent 'boxen'" compile boxes.onnx --bound box
 
 # --- bench says at which extents it ran
 expect 0 '\(1 rounds\) at seq=5$' bench q3 --dim seq=5 --repeat 1
-expect 0 '"extents": \{"seq": 16\}' bench q3 --repeat 1 --json
+expect 0 '"extents": \[\{"name": "seq", "value": 16\}\]' bench q3 --repeat 1 --json
 
 # --- random numbers try loops out: the trip count goes beyond a bit, another number does not
 for seed in 0 1 2 3 4 5 6 7; do

@@ -41,6 +41,10 @@ check() { # check TEXT COMMAND...: the command succeeds
     if "$@" > "$work/log" 2>&1; then good; else bad "$text: $(tail -n 3 "$work/log")"; fi
 }
 
+result_of() { # result_of FILE: the result in a document of --json
+    python3 -c 'import json, sys; json.dump(json.load(open(sys.argv[1]))["result"], sys.stdout)' "$1"
+}
+
 finish() {
     echo "$(basename "$0"): $passed passed, $failed failed"
     [ $failed = 0 ]

@@ -106,7 +106,7 @@ PY
 expect 1 "input 'x' is larger than memory can be" run large.so
 
 # --- a module whose report is not that of its function
-"$lathe" inspect m.so --json > report.json
+"$lathe" inspect m.so --json > document.json && result_of document.json > report.json
 PYTHONPATH=$top/test/py python3 - << 'PY' || bad "no module from the assembler"
 import vm_asm as asm
 text = """func main(x)

@@ -53,7 +53,7 @@ expect 0 '"why": "acme.scale: 100 elements are more than 64"' inspect net.txt $b
 "$lathe" inspect net.txt $both --json > report.json
 check "the report is JSON, and names the runner" python3 - << 'END'
 import json
-r = json.load(open("report.json"))
+r = json.load(open("report.json"))["result"]
 assert [x["on"] for x in r["operators"] if "on" in x].count("acme") == 1, r["operators"]
 assert r["offload"]["regions"][0] == {"name": "acme_0", "target": "acme", "on": "acme", "operations": "acme.scale",
                                       "nodes": 1, "work": 8}, r["offload"]

@@ -37,7 +37,7 @@ check "remarks name the model's nodes" grep -q '"node": "the product"' remarks/r
 inputs="--input a=a.npy --input b=b.npy"
 expect 0 '^y: max abs .* ok$' verify product.onnx --against onnxruntime $inputs
 expect 0 '^onnxruntime with .*optimizations off$' verify product.onnx --against onnxruntime $inputs --interpret --target generic
-expect 0 '"onnxruntime": "session.x64quantprecision=1, graph optimizations off"' \
+expect 0 '"options": "session.x64quantprecision=1, graph optimizations off"' \
     verify product.onnx --against onnxruntime $inputs --json --interpret --target generic
 # In integers: its integer kernels, bit for bit, or, for a product that rounds otherwise there, the model as it stands.
 expect 0 '^onnxruntime with session.x64quantprecision=1$' verify product.onnx --integers --against onnxruntime $inputs \

@@ -114,7 +114,7 @@ PY
 cat > check.py << 'PY'
 import json, sys
 import numpy as np, onnx, onnxruntime as ort
-path, report, slack = sys.argv[1], json.load(open(sys.argv[2])), int(sys.argv[3])
+path, report, slack = sys.argv[1], json.load(open(sys.argv[2]))["result"], int(sys.argv[3])
 onnx.checker.check_model(onnx.load(path), full_check=True)
 o = ort.SessionOptions(); o.add_session_config_entry("session.x64quantprecision", "1"); o.log_severity_level = 3
 s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])

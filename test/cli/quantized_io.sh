@@ -31,7 +31,7 @@ expect 0 '' run m.graph --integers --input x=x.f32 --json
 "$lathe" run m.graph --quantized-io --input x=x.i8 --json > quantised.json
 check "the numbers stand for the values" python3 -c '
 import json
-f, q = (json.load(open(n))["y"] for n in ("float.json", "quantised.json"))
+f, q = (json.load(open(n))["result"]["outputs"][0] for n in ("float.json", "quantised.json"))
 assert q["dtype"] == "i8" and len(set(q["values"])) > 5, q
 assert f["values"] == [0.25 * (v + 3) for v in q["values"]]'
 expect 0 '' compile m.graph --quantized-io -o p

@@ -46,7 +46,7 @@ expect 0 '^lathe +median .* \(1 rounds\)' bench "$model" --repeat 1 --workers 2 
 expect 0 '"p10_ms"' bench "$model" --repeat 3 --workers 1 --json
 check "the tenth percentile lies a fifth of the way from the least of three to the one in the middle" python3 -c '
 import json
-line = json.loads(open("stdout").readline())
+line = json.load(open("stdout"))["result"]["runs"][0]
 want = line["min_ms"] + 0.2 * (line["median_ms"] - line["min_ms"])
 assert abs(line["p10_ms"] - want) < 3e-6, line'
 expect 0 '"median_ms"' bench "$model" --repeat 2 --workers 1 --json

@@ -135,7 +135,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 expect 0 '' bench "$top/demo/digits.onnx" --target x86-64-v3 --schedules one.txt --profile --repeat 1 --workers 2 --json
 check 'the profile as JSON' python3 - stdout << 'PY'
 import json, sys
-p = json.load(open(sys.argv[1]))
+p = json.load(open(sys.argv[1]))["result"]
 assert p["workers"] == 2 and p["rounds"] == 1 and len(p["operators"]) == 9 and len(p["core_reads"]) == 4, p
 conv = [o for o in p["operators"] if o["kernel"] == "fused_nn_conv2d_add_nn_relu"]
 assert len(conv) == 1 and conv[0]["schedule"] == "one.txt:10" and conv[0]["macs"] > 0, conv
@@ -149,7 +149,7 @@ same_options=("$top/demo/digits.onnx" --target x86-64-v3 --schedules one.txt --w
 expect 0 '' inspect "${same_options[@]}" --html page.json --profile profile.json
 check "the page has what was measured" python3 - <<'PY'
 import json
-page, profile = json.load(open("page.json")), json.load(open("profile.json"))
+page, profile = json.load(open("page.json")), json.load(open("profile.json"))["result"]
 assert page["timeline"]["unit"] == "ms" and page["timeline"]["workers"] == 2
 assert [k["measured"]["ms"] for k in page["kernels"]] == [o["ms"] for o in profile["operators"]]
 assert [k["schedule"]["from"] for k in page["kernels"] if k.get("schedule", {"from": "rule"})["from"] != "rule"] == ["one.txt:10"]

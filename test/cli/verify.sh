@@ -74,7 +74,7 @@ net() { # LIBRARY OPTIONS...
     expect 0 '^y: max abs .* ok$' $(net right --against c)
     expect 0 '^4 results of operators agree at -O3$' $(net right --against interpreter --per-node)
     expect 0 '^4 results of operators agree at -O0$' $(net right --against onnxruntime --per-node)
-    expect 0 '"output": "kept", "operator": "fused_nn_relu \(node second\)".* "rms": 0\.[0-9]+' $(net right --against interpreter --per-node --json)
+    expect 0 '"name": "kept", "operator": "fused_nn_relu \(node second\)".* "rms": 0\.[0-9]+' $(net right --against interpreter --per-node --json)
 }
 
 # loops that a target makes wrongly: the definition tells, and so does onnxruntime
@@ -153,7 +153,7 @@ left='; not compared: [0-9]+ are made and carried by branches and loops, 1 are e
 {
     expect 0 "^5 results of operators agree at -O0$left\$" $(open right --against onnxruntime --per-node)
     expect 0 "^[45] results of operators agree at -O3$left\$" $(open right --against interpreter --per-node)
-    expect 0 '^\{"agree": 5, "not_the_models": 0, "inside_blocks": 4, "extents": 1\}$' \
+    expect 0 '"compared": \{"agree": 5, "not_the_models": 0, "inside_blocks": 4, "extents": 1\}' \
         $(open right --against onnxruntime --per-node --json)
     expect 1 "operator fused_com_microsoft_SampleOp \(node third\) is the first that is wrong, behind 2 .*: result 'same': .* of 12" \
         $(open wrong_meaning --against onnxruntime --per-node)

@@ -96,9 +96,9 @@ expect_error 1 'uop-bits' vta run plain.txt --config 1x16_i8w8a32_15_15_18_18
 expect_error 1 'no file or folder|missing' vta run plain.txt --config missing.json
 
 # --- trace
-expect 0 '"cycles": [1-9]' vta trace add.txt -o timeline.json
+expect 0 '"cycles": [1-9]' vta trace add.txt -o timeline.json --json
 check "Chrome trace" grep -q '"ph"' timeline.json
-expect 0 '"compute": \{"busy": [1-9]' vta trace add.bin --profile hls -o timeline.svg
+expect 0 '"compute": \{"busy": [1-9]' vta trace add.bin --profile hls -o timeline.svg --json
 check "picture" grep -q '^<svg' timeline.svg
 
 # --- a convolution

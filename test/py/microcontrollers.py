@@ -293,7 +293,7 @@ def most_instructions(lathe, file, target):
     result = run([lathe, "inspect", file, "--target", target, "--json"])
     if result.returncode != 0:
         raise package.Failure(result.stderr.strip()[-200:])
-    proof = json.loads(result.stdout)["proof"]
+    proof = json.loads(result.stdout)["result"]["proof"]
     if proof["most_instructions"] is None or proof["most_operations"] is None:
         raise package.Failure(f"no bound of instructions: {proof['unbounded_because']}")
     return proof["most_instructions"]

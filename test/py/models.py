@@ -269,7 +269,7 @@ def check_nothing_left(lathe, path, spec):
         for workers in ("2", "4"):
             command = [lathe, "inspect", path, "--json", "--target", target, "--workers", workers]
             run = subprocess.run(command + ["--integers"] * spec.integers, capture_output=True, check=True)
-            about = json.loads(run.stdout)
+            about = json.loads(run.stdout)["result"]
             for key in ("loops_left_serial", "loops_left_whole", "workers_idle"):
                 kernels = sorted({o["kernel"] for o in about["operators"]
                                   if o[key] and not (key == "workers_idle" and may_idle(spec, o["kind"]))})

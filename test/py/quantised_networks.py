@@ -159,11 +159,14 @@ def differs(args, path):
                           env=dict(os.environ, CFLAGS="-O1"))
     if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
         return f"lathe {' '.join(command[1:])}: {done.stderr.strip()[:500]}"
-    says = json.loads(done.stdout.splitlines()[0])
+    result = json.loads(done.stdout)["result"]
+    if not result:
+        return f"lathe {' '.join(command[1:])}: {done.stderr.strip()[:500]}"
+    says = result["outputs"][0]
     if says["samples"] != args.seeds or done.returncode or says["max_abs"] or says["ties"]:
         return (f"{says['wrong_samples']} of {says['samples']} samples outside of the tolerance, {says['ties']} ties, "
                 f"max abs {says['max_abs']:g} ({says['worst']})")
-    floats = [n for way, n in says["onnxruntime"].items() if "optimizations off" in way]
+    floats = [way["samples"] for way in result["ways"] if "optimizations off" in way["options"]]
     return f"{floats[0]} samples agree with floats alone" if floats else None
 
 

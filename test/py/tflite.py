@@ -322,9 +322,10 @@ def differing(args, network, out, inputs, results, method):
         command = [args.lathe, "verify", path, "--requant", method, "--data", folder, "--json"]
         command += ["--target", args.target] if args.target else []
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=dict(os.environ, CFLAGS="-O1"))
-        if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
+        result = json.loads(done.stdout or "{}").get("result")
+        if done.returncode not in (0, 1) or not result:
             return done.stderr.strip()[:500]
-        says = json.loads(done.stdout.splitlines()[0])
+        says = result["outputs"][0]
         if says["samples"] == len(inputs) and says["max_abs"] == 0 and done.returncode == 0:
             return None
         return f"not equal, up to {says['max_abs']:g} ({says['worst']})"

@@ -180,11 +180,11 @@ def test_errors():
 def test_verbs(tmp_path):
     about = lathe.inspect(DIGITS, "cortex-m4")
     assert about["target"] == "cortex-m4" and about["operators"]
-    rows = lathe.verify(DIGITS, against="interpreter", seeds=2)
-    assert rows[0]["output"] == "probabilities" and rows[0]["wrong_samples"] == 0
+    outputs = lathe.verify(DIGITS, against="interpreter", seeds=2)["outputs"]
+    assert outputs[0]["name"] == "probabilities" and outputs[0]["wrong_samples"] == 0
     with pytest.raises(lathe.InputError, match="outside of the tolerance") as e:
         lathe.verify(DIGITS.read_bytes(), against="interpreter", rtol=0, atol=0)
-    assert e.value.result[0]["wrong"] > 0
+    assert e.value.result["outputs"][0]["wrong"] > 0
     gain = lathe.tune(ADD, tmp_path / "tuned", candidates=2)
     assert gain["failed"] == 0
     np.save(tmp_path / "data.npy", np.random.default_rng(0).random((4, 1, 8, 8), dtype=np.float32))

@@ -387,16 +387,17 @@ def verify(
     dims: typing.Mapping[str, int | str] | None = None,
     progress: Progress | None = None,
     **options: Option,
-) -> list[dict[str, typing.Any]]:
+) -> dict[str, typing.Any]:
     """Compares what the model gives with a reference: ``against`` is ``onnxruntime``, ``interpreter`` or ``c``.
 
-    Returns the greatest errors of each output. Raises ``InputError`` when one is outside of the tolerance; the errors
-    are its ``result``. ``options``: of ``lathe verify``, such as ``data="test_data_set_0"``, ``seeds=10``,
-    ``rtol=1e-4``; ``target="qemu-m4"`` runs it in an emulator.
+    ``outputs`` of the result has the greatest errors of each output (docs/reference/report.md). Raises
+    ``InputError`` when one is outside of the tolerance; the errors are its ``result``. ``options``: of ``lathe
+    verify``, such as ``data="test_data_set_0"``, ``seeds=10``, ``rtol=1e-4``; ``target="qemu-m4"`` runs it in an
+    emulator.
     """
     settings = _settings(_merged(options, target=target, against=against, dim=dims))
     text = str(_call("verify", _read(model, progress), settings, progress=progress))
-    return typing.cast("list[dict[str, typing.Any]]", json.loads(text))
+    return typing.cast("dict[str, typing.Any]", json.loads(text))
 
 
 def quantize(
