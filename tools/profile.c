@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench --profile as text, and as one JSON object: an operator a line. */
+/* bench --profile as text, or as JSON. */
 #include "profile.h"
 
-#include "base/json_out.h"
 #include "api/session.h"
 #include "table.h"
-
-/* Of what the workers that it has tasks for can do. */
-static double share_of_peak(const profile *p, const run_operator *op, const profile_operator *o, bool *out_by_bytes)
-{
-    const double workers = op->tasks < p->n_workers ? (double)op->tasks : (double)p->n_workers;
-    const double least = profile_least(&p->machine, op, out_by_bytes);
-    return o->seconds > 0 && workers > 0 ? least / workers / o->seconds : 0;
-}
 
 /* "0.12 0.11" of each worker, where there are several. */
 static const char *workers_text(arena *a, const profile *p, const profile_operator *o)
@@ -43,7 +34,7 @@ static void print_text(writer *w, arena *a, const run_report *r, const profile *
         const run_operator *op = &r->operators[i];
         const profile_operator *o = &p->operators[i];
         bool by_bytes;
-        const double peak = share_of_peak(p, op, o, &by_bytes);
+        const double peak = profile_share_of_peak(p, r, i, &by_bytes);
         table_add(&t, "%s", *op->source ? op->source : op->kind);
         table_add(&t, "%s", op->kernel);
         table_add(&t, "%.3g", 1e3 * o->seconds);
@@ -61,49 +52,6 @@ static void print_text(writer *w, arena *a, const run_report *r, const profile *
     print_machine(w, &p->machine);
 }
 
-static void print_json(writer *w, const run_report *r, const profile *p)
-{
-    json_out j = json_out_begin(w, JSON_OUT_LINES);
-    json_out_object(&j, NULL);
-    json_out_uint(&j, "workers", p->n_workers);
-    json_out_uint(&j, "rounds", p->n_rounds);
-    json_out_real(&j, "ms", 1e3 * p->seconds);
-    json_out_real(&j, "core_gflops", 1e-9 * p->machine.flops);
-    json_out_array(&j, "core_reads");
-    for (uint32_t i = 0; i < PROFILE_SIZES; i++) {
-        json_out_object(&j, NULL);
-        json_out_int(&j, "bytes", p->machine.reads[i].bytes);
-        json_out_real(&j, "gb_per_s", 1e-9 * p->machine.reads[i].rate);
-        json_out_end(&j);
-    }
-    json_out_end(&j);
-    json_out_array(&j, "operators");
-    for (uint32_t i = 0; i < p->n_operators; i++) {
-        const run_operator *op = &r->operators[i];
-        const profile_operator *o = &p->operators[i];
-        bool by_bytes;
-        const double peak = share_of_peak(p, op, o, &by_bytes);
-        json_out_object(&j, NULL);
-        json_out_text(&j, "source", op->source);
-        json_out_text(&j, "kernel", op->kernel);
-        json_out_text(&j, "kind", op->kind);
-        json_out_real(&j, "ms", 1e3 * o->seconds);
-        json_out_array(&j, "worker_ms");
-        for (uint32_t k = 0; k < p->n_workers; k++)
-            json_out_real(&j, NULL, 1e3 * o->workers[k]);
-        json_out_end(&j);
-        json_out_int(&j, "macs", op->macs);
-        json_out_int(&j, "bytes", op->bytes);
-        json_out_real(&j, "share_of_peak", peak);
-        json_out_text(&j, "bound", by_bytes ? "bytes" : "sums");
-        json_out_text(&j, "schedule", op->on ? op->on : op->schedule ? op->schedule : "rule");
-        json_out_end(&j);
-    }
-    json_out_end(&j);
-    json_out_end(&j);
-    w_str(w, "\n");
-}
-
 bool bench_profile(session *s, long rounds)
 {
     profile p;
@@ -111,7 +59,7 @@ bool bench_profile(session *s, long rounds)
     if (!profile_take(s->x->c, &s->model, rounds > 0 ? (uint32_t)rounds : 10, &p))
         return false;
     if (ask_has(s->x, OPT_JSON))
-        print_json(&s->x->out, r, &p);
+        profile_write_json(&s->x->out, r, &p);
     else
         print_text(&s->x->out, &s->x->c->mem, r, &p);
     return true;

@@ -421,17 +421,26 @@ static uint32_t count_outputs(const lathe_executable *e)
     return n;
 }
 
-static int run_with(work *w, lathe_executable *e, const TVMFFISeqCell *seq, const lathe_dltensor **in,
-                    lathe_managed_tensor **out, uint32_t n_out)
+/* The tensors of a list, in *out, which is to be freed; NULL: raised. */
+static const lathe_dltensor **tensors_in(const ffi_row *row, const TVMFFISeqCell *seq)
 {
     const TVMFFIAny *at = seq->data;
-    for (int64_t i = 0; i < seq->size; i++) {
-        if (at[i].type_index != kTVMFFITensor)
-            return ffi_raise(w->row, "TypeError", "input %lld is no tensor", (long long)i);
+    if (seq->size > MOST_TENSORS) {
+        (void)ffi_raise(row, "ValueError", "%lld inputs are too many", (long long)seq->size);
+        return NULL;
+    }
+    const lathe_dltensor **in = calloc((size_t)seq->size + 1, sizeof *in);
+    if (!in)
+        (void)raise_memory();
+    for (int64_t i = 0; in && i < seq->size; i++) {
+        if (at[i].type_index != kTVMFFITensor) {
+            (void)ffi_raise(row, "TypeError", "input %lld is no tensor", (long long)i);
+            free(in);
+            return NULL;
+        }
         in[i] = tvm_ffi_cell(at[i].v_obj);
     }
-    w->outcome = lathe_run(w->x, e, in, (uint32_t)seq->size, out, n_out);
-    return w->outcome == LATHE_DONE ? tensors_out(out, n_out, &w->value) : 0;
+    return in;
 }
 
 static int run_run(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
@@ -442,13 +451,12 @@ static int run_run(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
         return -1;
     const TVMFFISeqCell *seq = tvm_ffi_cell(a[1].object);
     const uint32_t n_out = count_outputs(h->executable);
-    if (seq->size > MOST_TENSORS)
-        return ffi_raise(row, "ValueError", "%lld inputs are too many", (long long)seq->size);
-    const lathe_dltensor **in = calloc((size_t)seq->size + 1, sizeof *in);
-    lathe_managed_tensor **out = calloc((size_t)n_out + 1, sizeof *out);
-    int rc = in && out ? begin(&w, row, &a[2]) : raise_memory();
+    const lathe_dltensor **in = tensors_in(row, seq);
+    lathe_managed_tensor **out = in ? calloc((size_t)n_out + 1, sizeof *out) : NULL;
+    int rc = !in ? -1 : out ? begin(&w, row, &a[2]) : raise_memory();
     if (rc == 0) {
-        rc = run_with(&w, h->executable, seq, in, out, n_out);
+        w.outcome = lathe_run(w.x, h->executable, in, (uint32_t)seq->size, out, n_out);
+        rc = w.outcome == LATHE_DONE ? tensors_out(out, n_out, &w.value) : 0;
         if (rc != 0)
             lathe_context_free(w.x);
     }
@@ -595,6 +603,42 @@ static int run_inspect(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 static int run_verify(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
     return run_json(row, a, lathe_verify, result);
+}
+
+static int run_schedule(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
+{
+    work w;
+    lathe_settings *s = NULL;
+    const char *text = NULL;
+    const holder *h = want(row, &a[0], false);
+    if (!h || begin(&w, row, &a[3]) != 0)
+        return -1;
+    const int rc = make_settings(&w, "compile", &a[1], &s);
+    if (rc == 0 && w.outcome == LATHE_DONE)
+        w.outcome = lathe_schedule(w.x, h->model, s, a[2].given ? a[2].bytes : NULL, &text);
+    lathe_settings_free(s);
+    if (rc == 0)
+        return end_json(&w, text, result);
+    lathe_context_free(w.x);
+    return rc;
+}
+
+static int run_profile(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
+{
+    work w;
+    const char *json = NULL;
+    const holder *h = want(row, &a[0], true);
+    const TVMFFISeqCell *seq = a[1].given ? tvm_ffi_cell(a[1].object) : NULL;
+    const lathe_dltensor **in = h && seq ? tensors_in(row, seq) : NULL;
+    if (!h || (seq && !in))
+        return -1;
+    if (begin(&w, row, &a[3]) != 0) {
+        free(in);
+        return -1;
+    }
+    w.outcome = lathe_profile(w.x, h->executable, in, seq ? (uint32_t)seq->size : 0, (uint32_t)a[2].i, &json);
+    free(in);
+    return end_json(&w, json, result);
 }
 
 typedef int32_t (*json_writer)(lathe_context *, const lathe_model *, const char *, const lathe_settings *,

@@ -145,12 +145,23 @@ int32_t lathe_build(lathe_context *context, lathe_executable *executable);
 int32_t lathe_run(lathe_context *context, lathe_executable *executable, const lathe_dltensor *const *inputs,
                   uint32_t n_inputs, lathe_managed_tensor **outputs, uint32_t n_outputs);
 
-/* --- what else the program does; the result is JSON, which belongs to the context until its next call --- */
+/* Where the time of a run goes: the result of `lathe bench --profile --json`. The JSON belongs to the context until
+ * its next call. The package is built once more, with a clock around each operator. inputs: as for lathe_run; NULL:
+ * random numbers, and open dimensions at their limits. rounds: of a quarter of a second each; 0: ten. A module fails
+ * with LATHE_BAD_USAGE. */
+int32_t lathe_profile(lathe_context *context, lathe_executable *executable, const lathe_dltensor *const *inputs,
+                      uint32_t n_inputs, uint32_t rounds, const char **out_json);
+
+/* --- what else the program does; the result is text, mostly JSON; the context keeps it until its next call --- */
 
 /* The operators, the memory plan and the work of a model, as lathe_report has them, without writing any code. A model
  * with open dimensions that the settings say nothing of is described as it stands (docs/reference/report.md). */
 int32_t lathe_inspect(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
                       const char **out_json);
+/* What a kernel computes and how its loops run, as `lathe schedule` prints it, for the option "schedules" of a compile.
+ * settings: of "compile", as for lathe_compile. name: of a kernel, or of a node of the model; NULL: all kernels. */
+int32_t lathe_schedule(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
+                       const char *name, const char **out_text);
 /* Compares what the model gives with stored outputs ("data"), or with another way to run it ("against"). The JSON is
  * the result that `lathe verify --json` prints. It is also there when LATHE_BAD_INPUT says that outputs are wrong, and
  * NULL when nothing was compared. */

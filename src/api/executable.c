@@ -257,23 +257,30 @@ int32_t lathe_load(lathe_context *x, const char *path, const lathe_settings *set
 
 /* --- build --- */
 
-static bool build_package(lathe_executable *e, compiler *c)
+bool executable_open_package(lathe_executable *e, compiler *c, const char *scratch, run_model *out)
 {
+    const char *dir = e->place;
     if (strcmp(e->report->port, "posix") != 0) {
         diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "this package is for another system (port %s)",
                    e->report->port);
         diag_hint(&c->diags, "save it, and build it there");
         return false;
     }
-    const char *scratch = process_temp_dir(c), *dir = e->place;
-    if (!scratch)
-        return false;
-    bool ok = true;
     if (!dir) {
         dir = path_join(&c->mem, scratch, "files");
-        ok = artifact_write(c, &e->made, dir, false);
+        if (!artifact_write(c, &e->made, dir, false))
+            return false;
     }
-    ok = ok && run_open_package(c, dir, NULL, &e->model) && run_build(c, scratch, e->workers, &e->model);
+    return run_open_package(c, dir, NULL, out);
+}
+
+static bool build_package(lathe_executable *e, compiler *c)
+{
+    const char *scratch = process_temp_dir(c);
+    if (!scratch)
+        return false;
+    const bool ok =
+        executable_open_package(e, c, scratch, &e->model) && run_build(c, scratch, e->workers, &e->model);
     compiler_remove_temp_dir(c, scratch);
     return ok;
 }

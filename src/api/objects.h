@@ -54,6 +54,12 @@ const lathe_tensor_info *infos_at(const tensor_infos *t, uint32_t index);
 /* executable.c: what lathe_build does, inside of a call; a call on an executable, which may be NULL. */
 bool executable_build(lathe_executable *e, compiler *c);
 int32_t executable_call(lathe_context *x, lathe_executable *e, border_work work, void *args);
+/* The package, not built yet, in `scratch` or where it was loaded from; false after a diagnostic. */
+bool executable_open_package(lathe_executable *e, compiler *c, const char *scratch, run_model *out);
+
+/* run.c: the caller's inputs become m's, as many as it has; own: room for as many pointers, for the room that m has of
+ * its own. */
+bool executable_inputs(compiler *c, run_model *m, const lathe_dltensor *const *inputs, uint8_t **own);
 
 /* model.c: the model's bytes are a file of c. */
 void model_give(compiler *c, const lathe_model *m);

@@ -217,24 +217,29 @@ static bool check_counts(compiler *c, const run_model *m, const run_args *a)
                       m->n_outputs, a->n_outputs);
 }
 
-static bool run_with(compiler *c, run_model *m, const run_args *a)
+bool executable_inputs(compiler *c, run_model *m, const lathe_dltensor *const *inputs, uint8_t **own)
 {
-    uint8_t **own = a->executable->own;
     for (uint32_t i = 0; i < m->n_extents; i++)
         m->extents[i].value = -1;
     for (uint32_t i = 0; i < m->n_inputs; i++)
-        if (!check_input(c, m, i, a->inputs[i]))
+        if (!check_input(c, m, i, inputs[i]))
             return false;
     if (!run_size_inputs(c, m)) /* which gives an input of a module that has no bound the room that it needs */
         return false;
     for (uint32_t i = 0; i < m->n_inputs; i++)
         own[i] = m->inputs[i].data;
     for (uint32_t i = 0; i < m->n_inputs; i++)
-        if (!check_extents(c, m, i, a->inputs[i]))
+        if (!check_extents(c, m, i, inputs[i]))
             return false;
     for (uint32_t i = 0; i < m->n_inputs; i++)
-        take_input(m, i, a->inputs[i], own[i]);
-    if (!(m->module ? call_module(c, m, a) : call_package(c, m, a)))
+        take_input(m, i, inputs[i], own[i]);
+    return true;
+}
+
+static bool run_with(compiler *c, run_model *m, const run_args *a)
+{
+    if (!executable_inputs(c, m, a->inputs, a->executable->own) ||
+        !(m->module ? call_module(c, m, a) : call_package(c, m, a)))
         return false;
     for (uint32_t i = 0; i < m->n_outputs; i++)
         set_shape(a->outputs[i], &m->outputs[i]);

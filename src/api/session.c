@@ -290,14 +290,8 @@ static bool no_data(const session *s, uint32_t i, const char *name)
 
 enum { MOST_ROUNDS = 4 };
 
-/* 8 and 16 bits are data: quantised numbers, pictures, sounds. No operator takes an index of them. */
-static bool is_data(dtype dt)
-{
-    return dtype_is_int(dt) && (dtype_bits(dt) == 8 || dtype_bits(dt) == 16) && dt != DT_BOOL;
-}
-
 /* The greatest random integer of each input, -1: of all that it can be. Those that steer branches and loops get more
- * than a bit, so that loops are run several times; they are single numbers. What may be an index is 0 or 1. */
+ * than a bit, so that loops are run several times; they are single numbers. */
 static const int64_t *random_integers(const session *s)
 {
     compiler *c = s->x->c;
@@ -309,7 +303,7 @@ static const int64_t *random_integers(const session *s)
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         const run_tensor *t = &s->model.inputs[i];
         const bool steering = f && i < f->n_inputs && steers[i] && t->count == 1 && t->dt != DT_BOOL;
-        most[i] = s->is_computation ? -1 : steering ? MOST_ROUNDS : is_data(t->dt) ? -1 : 1;
+        most[i] = s->is_computation ? -1 : steering ? MOST_ROUNDS : tensor_file_random_most(t->dt);
     }
     return most;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_out.h"
 #include "driver/build.h"
 #include "driver/result.h"
 #include "type/target.h"
@@ -145,7 +146,59 @@ double profile_least(const profile_machine *m, const run_operator *op, bool *out
     return bytes > sums ? bytes : sums;
 }
 
-/* --- read back --- */
+double profile_share_of_peak(const profile *p, const run_report *r, uint32_t i, bool *out_by_bytes)
+{
+    const run_operator *op = &r->operators[i];
+    const double seconds = p->operators[i].seconds;
+    const double workers = op->tasks < p->n_workers ? (double)op->tasks : (double)p->n_workers;
+    const double least = profile_least(&p->machine, op, out_by_bytes);
+    return seconds > 0 && workers > 0 ? least / workers / seconds : 0;
+}
+
+/* --- written, and read back --- */
+
+void profile_write_json(writer *w, const run_report *r, const profile *p)
+{
+    json_out j = json_out_begin(w, JSON_OUT_LINES);
+    json_out_object(&j, NULL);
+    json_out_uint(&j, "workers", p->n_workers);
+    json_out_uint(&j, "rounds", p->n_rounds);
+    json_out_real(&j, "ms", 1e3 * p->seconds);
+    json_out_real(&j, "core_gflops", 1e-9 * p->machine.flops);
+    json_out_array(&j, "core_reads");
+    for (uint32_t i = 0; i < PROFILE_SIZES; i++) {
+        json_out_object(&j, NULL);
+        json_out_int(&j, "bytes", p->machine.reads[i].bytes);
+        json_out_real(&j, "gb_per_s", 1e-9 * p->machine.reads[i].rate);
+        json_out_end(&j);
+    }
+    json_out_end(&j);
+    json_out_array(&j, "operators");
+    for (uint32_t i = 0; i < p->n_operators; i++) {
+        const run_operator *op = &r->operators[i];
+        const profile_operator *o = &p->operators[i];
+        bool by_bytes;
+        const double peak = profile_share_of_peak(p, r, i, &by_bytes);
+        json_out_object(&j, NULL);
+        json_out_text(&j, "source", op->source);
+        json_out_text(&j, "kernel", op->kernel);
+        json_out_text(&j, "kind", op->kind);
+        json_out_real(&j, "ms", 1e3 * o->seconds);
+        json_out_array(&j, "worker_ms");
+        for (uint32_t k = 0; k < p->n_workers; k++)
+            json_out_real(&j, NULL, 1e3 * o->workers[k]);
+        json_out_end(&j);
+        json_out_int(&j, "macs", op->macs);
+        json_out_int(&j, "bytes", op->bytes);
+        json_out_real(&j, "share_of_peak", peak);
+        json_out_text(&j, "bound", by_bytes ? "bytes" : "sums");
+        json_out_text(&j, "schedule", op->on ? op->on : op->schedule ? op->schedule : "rule");
+        json_out_end(&j);
+    }
+    json_out_end(&j);
+    json_out_end(&j);
+    w_str(w, "\n");
+}
 
 static bool read_row(compiler *c, const json_t *o, profile_row *out)
 {

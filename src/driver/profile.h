@@ -52,4 +52,8 @@ bool profile_read(compiler *c, const char *file, profile_page *out);
 /* The least time that an operator's work takes on one core, in seconds: its sums, or its bytes at the rate of the
  * smallest buffer that holds them, whichever is more. */
 double profile_least(const profile_machine *m, const run_operator *op, bool *out_by_bytes);
+/* The share of what its workers could do that operator i of the report reached. */
+double profile_share_of_peak(const profile *p, const run_report *r, uint32_t i, bool *out_by_bytes);
+/* One object, an operator a line: the result of `bench --profile --json` (docs/reference/report.md). */
+void profile_write_json(writer *w, const run_report *r, const profile *p);
 #endif

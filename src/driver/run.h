@@ -163,6 +163,9 @@ const char *tensor_file_dims(arena *a, uint32_t rank, const int64_t *dims); /* "
 const char *tensor_file_name(arena *a, const char *name); /* characters outside A-Za-z0-9_.- as _ */
 /* Floats normal, integers from 0 to most; most < 0: up to 16 bits of any sign, all of 8 and 16 bits. */
 void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most);
+/* The most for an input of which only the type is known. 8 and 16 bits are data: quantised numbers, pictures, sounds.
+ * No operator takes an index of them; what may be an index is 0 or 1. */
+int64_t tensor_file_random_most(dtype dt);
 void tensor_file_uniform(run_tensor *t, uint64_t *state, double from, double to); /* floats */
 
 /* compare.c */

@@ -268,6 +268,12 @@ static int64_t wide_integer(dtype dt, uint64_t bits)
     return dtype_is_signed(dt) ? v - ((int64_t)1 << (wanted - 1)) : v;
 }
 
+int64_t tensor_file_random_most(dtype dt)
+{
+    const bool is_data = dtype_is_int(dt) && (dtype_bits(dt) == 8 || dtype_bits(dt) == 16) && dt != DT_BOOL;
+    return is_data ? -1 : 1;
+}
+
 void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most)
 {
     size_t size = dtype_bytes(t->dt);

@@ -330,6 +330,52 @@ static void test_save_and_load(void **state)
     assert_int_equal(count_left(), 0);
 }
 
+/* --- what a compile decided, and what its operators take --- */
+
+static void test_profile(void **state)
+{
+    lathe_context *x = *state;
+    float data[6] = {1, 2, 3, 4, 5, 6};
+    int64_t shape[2] = {3, 2}, wrong[2] = {2, 3};
+    const lathe_dltensor t = matrix(data, shape, NULL), bad = matrix(data, wrong, NULL);
+    const lathe_dltensor *inputs[] = {&t}, *bads[] = {&bad};
+    const char *json;
+    lathe_executable *e = compile_text(x, opens, NULL, NULL);
+    expect_done(x, lathe_profile(x, e, NULL, 0, 1, &json));
+    assert_non_null(strstr(json, "\"kernel\": \"fused_add\""));
+    expect_done(x, lathe_profile(x, e, inputs, 1, 1, &json));
+    assert_non_null(strstr(json, "\"rounds\": 1"));
+    expect_error(x, lathe_profile(x, e, bads, 1, 1, &json), LATHE_BAD_INPUT, "data", "shape");
+    assert_null(json);
+    expect_error(x, lathe_profile(x, e, bads, 2, 1, &json), LATHE_BAD_USAGE, "usage", "takes 1 inputs, and 2");
+    expect_error(x, lathe_profile(x, e, NULL, 1, 1, &json), LATHE_BAD_USAGE, "usage", "no list of inputs is given");
+    expect_error(x, lathe_profile(x, NULL, NULL, 0, 1, &json), LATHE_BAD_USAGE, "usage", "no executable is given");
+    lathe_executable_free(e);
+    e = compile_text(x, opens, "emit", "module");
+    expect_error(x, lathe_profile(x, e, NULL, 0, 1, &json), LATHE_BAD_USAGE, "usage", "a module cannot tell");
+    lathe_executable_free(e);
+    assert_int_equal(count_left(), 0);
+}
+
+static void test_schedule(void **state)
+{
+    lathe_context *x = *state;
+    const char *text;
+    lathe_model *m = read_text(x, doubles);
+    lathe_settings *s;
+    expect_done(x, lathe_settings_new(x, "compile", &s));
+    expect_done(x, lathe_set(x, s, "target", "cortex-m4"));
+    expect_done(x, lathe_schedule(x, m, s, "fused_add", &text));
+    assert_non_null(strstr(text, "--- schedule for cortex-m4"));
+    expect_done(x, lathe_schedule(x, m, NULL, NULL, &text));
+    assert_non_null(strstr(text, "// fused_add"));
+    expect_error(x, lathe_schedule(x, m, s, "fused_ad", &text), LATHE_BAD_USAGE, "usage", "no kernel, and no node");
+    assert_null(text);
+    expect_error(x, lathe_schedule(x, NULL, s, NULL, &text), LATHE_BAD_USAGE, "usage", "no model is given");
+    lathe_settings_free(s);
+    lathe_model_free(m);
+}
+
 /* --- callbacks --- */
 
 typedef struct watcher {
@@ -633,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_model),    cmocka_unit_test(test_bad_models),    cmocka_unit_test(test_settings),
         cmocka_unit_test(test_run),      cmocka_unit_test(test_open_extents),  cmocka_unit_test(test_bad_runs),
         cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_progress), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_calls_of_callbacks), cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_calls_of_callbacks), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_profile),  cmocka_unit_test(test_schedule)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -192,6 +192,30 @@ def test_verbs(tmp_path):
     assert cost["quantised"] > 0 and (tmp_path / "q.onnx").exists()
 
 
+def test_profile_schedule_and_summary(tmp_path):
+    m = lathe.compile(DIGITS)
+    times = m.profile(rounds=1)
+    assert times["ms"] > 0 and [o["source"] for o in times["operators"]][1] == "conv1, conv1, relu1"
+    x = np.zeros((1, 1, 8, 8), np.float32)
+    assert m.profile(image=x, rounds=1)["rounds"] == m.profile(x, rounds=1)["rounds"] == 1
+    with pytest.raises(lathe.InputError, match="shape"):
+        m.profile(x[0], rounds=1)
+    one = m.schedule("conv1")
+    assert one.startswith("// fused_nn_conv2d_add_nn_relu\n") and one in m.schedule()
+    (tmp_path / "one.schedules").write_text(one)
+    assert lathe.compile(DIGITS, schedules=tmp_path / "one.schedules").schedule("relu1").startswith("// fused")
+    with pytest.raises(lathe.UsageError, match="did you mean conv1"):
+        m.schedule("conv_1")
+    m.save(tmp_path / "saved")
+    with pytest.raises(lathe.UsageError, match="that was loaded"):
+        lathe.load(tmp_path / "saved").schedule()
+    assert lathe.load(tmp_path / "saved").profile(rounds=1)["operators"]
+    page = m._repr_html_()
+    assert "<b>digits.onnx</b> on" in page and "needs 5." in page and "<td>1×1×8×8</td>" in page
+    odd = lathe.compile(b'func @main(%"<b>": f32[2]) {\n  %y = add(%"<b>", %"<b>") : f32[2]\n  return %y\n}\n')
+    assert "<td>&lt;b&gt;</td>" in odd._repr_html_()
+
+
 # --- compilers that take long ---
 
 

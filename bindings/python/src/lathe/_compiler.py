@@ -17,6 +17,8 @@ import warnings
 import numpy as np
 import tvm_ffi
 
+from ._summary import summary
+
 Progress = typing.Callable[[str, float], object]
 Option = typing.Union[
     None, bool, int, float, str, "os.PathLike[str]", typing.Mapping[str, object], typing.Sequence[object]
@@ -266,8 +268,9 @@ class Executable:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
 
-    def __init__(self, handle: typing.Any):
+    def __init__(self, handle: typing.Any, model: typing.Any = None, settings: tuple[str | None, ...] = ()):
         self._handle = handle
+        self._model, self._settings = model, settings  #: of what was compiled here
         self._refresh()
 
     def _refresh(self) -> None:
@@ -292,13 +295,16 @@ class Executable:
             raise TypeError(f"inputs are missing: {', '.join(lacking)}")
         return [given[n] for n in names]
 
-    def _results(self, args: tuple[object, ...], named: dict[str, object]) -> list[typing.Any]:
+    def _inputs(self, args: tuple[object, ...], named: dict[str, object]) -> tuple[typing.Any, ...]:
         if not self.inputs and (args or named):  # a module that says nothing of itself before it is built
             self.build()
-        values = [_tensor_in(v, t) for v, t in zip(self._ordered(args, named), self.inputs)]
+        return tuple(_tensor_in(v, t) for v, t in zip(self._ordered(args, named), self.inputs))
+
+    def _results(self, args: tuple[object, ...], named: dict[str, object]) -> list[typing.Any]:
+        values = self._inputs(args, named)
         for t in self.outputs:
             _numpy_type(t.dtype)  # before the run, rather than after it
-        return [_tensor_out(t) for t in _call("run", self._handle, tuple(values))]
+        return [_tensor_out(t) for t in _call("run", self._handle, values)]
 
     def __call__(self, *args: object, **named: object) -> typing.Any:
         """Runs the model once. Inputs by position or by name; one array, or a tuple of them."""
@@ -327,11 +333,38 @@ class Executable:
         text = str(_function("report")(self._handle))
         return typing.cast("dict[str, typing.Any]", json.loads(text)) if text else {}
 
+    def profile(
+        self, *args: object, rounds: int = 10, progress: Progress | None = None, **named: object
+    ) -> dict[str, typing.Any]:
+        """Where the time of a run goes: ``operators``, each with ``ms``, ``share_of_peak`` and more; their sum ``ms``.
+
+        The package is built once more, with a clock around each operator, and runs for ``rounds`` quarters of a second.
+        Inputs are those of a call. Without any, they are random numbers, and open dimensions are at their limits.
+        docs/reference/report.md has the keys.
+        """
+        values = self._inputs(args, named) if args or named else None
+        text = str(_call("profile", self._handle, values, rounds, progress=progress))
+        return typing.cast("dict[str, typing.Any]", json.loads(text))
+
+    def schedule(self, name: str | None = None, *, progress: Progress | None = None) -> str:
+        """What a kernel computes and how its loops run, as text (docs/reference/schedule.md).
+
+        ``name`` is that of a kernel, or of a node of the model; ``None`` gives all kernels. Write the text to a file,
+        change it, and pass the file to ``compile`` as ``schedules=path``.
+        """
+        if self._model is None:
+            text = "a package or a module that was loaded holds no schedules"
+            raise UsageError([Diagnostic("error", "usage", None, text, "compile the model here")])
+        return str(_call("schedule", self._model, self._settings, name, progress=progress))
+
     def __repr__(self) -> str:
         def some(tensors: tuple[Tensor, ...]) -> str:
             return ", ".join(str(t) for t in tensors[:4]) + (", ..." if len(tensors) > 4 else "")
 
         return f"<lathe.Executable {self.kind}: ({some(self.inputs)}) -> ({some(self.outputs)})>"
+
+    def _repr_html_(self) -> str:
+        return summary(self)
 
 
 def compile(  # noqa: A001  (the name of what it does)
@@ -353,7 +386,8 @@ def compile(  # noqa: A001  (the name of what it does)
     Ctrl-C.
     """
     options = _merged(options, target=None if target == "native" else target, dim=dims, shape=shapes)
-    made = Executable(_call("compile", _read(model, progress), _settings(options), progress=progress))
+    source, settings = _read(model, progress), _settings(options)
+    made = Executable(_call("compile", source, settings, progress=progress), source, settings)
     return made.build(progress=progress) if target == "native" else made
 
 
