@@ -124,6 +124,10 @@ class Model:
         y_zero = self.constant(dt(CODES[dt][0]))
         self.node("QLinearSoftmax", [self.input(self.codes(dt, [3, 7, 33])), self.scale(9), self.zero(dt),
                                      self.constant(np.float32(0.004)), y_zero], out, axis=axis, opset=opset)
+        for n in (2, 6, 10):  # equal elements, each in the middle between two steps
+            y_scale = self.constant(np.float32(1 / (n * int(self.rng.integers(1, 250 // n)) + n // 2 + 0.3)))
+            self.node("QLinearSoftmax", [self.input(np.repeat(self.codes(dt, [3, 1]), n, 1)), self.scale(9),
+                                         self.zero(dt), y_scale, y_zero], out, axis=1, opset=13)
 
     def quantised_weights(self, shape, dt, n):
         per_channel = bool(self.rng.integers(0, 2))

@@ -2,6 +2,7 @@
 /* Type relations of quantisation. */
 #include "graph/op/nn.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,7 +244,8 @@ const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent)
 {
     const int64_t count = 256;
     float *t = arena_array(&c->mem, float, (size_t)count);
-    const double room = log(3.402823466e38 / (double)(extent > 0 ? extent : 1)) - 5;
+    const float most = FLT_MAX / (float)(extent > 0 ? extent : 1);
+    const double room = (double)(float)log((double)most) - 5; /* onnxruntime takes the logarithm in f32 */
     const double up = (room > 0 ? room : 0) / (double)scale;
     for (int64_t i = 0; i < count; i++)
         t[i] = ldexpf((float)exp(((double)(i - 255) + up) * (double)scale), -64);

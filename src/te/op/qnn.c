@@ -163,6 +163,12 @@ static tir_expr_ref softmax_sum(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return softmax_entry(g, v, idx, te_var(g, v->along));
 }
 
+static tir_expr_ref f64(te_graph *g, tir_expr_ref x)
+{
+    return tir_cast(g->c, DT_F64, x);
+}
+
+/* onnxruntime's quotient is a double: the product is exact, so that equal elements that end between two steps do so. */
 static tir_expr_ref softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const softmax_ctx *v = ctx;
@@ -171,8 +177,9 @@ static tir_expr_ref softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     memcpy(first, idx, v->x->rank * sizeof *first);
     first[v->axis] = te_i64(g, 0);
     tir_expr_ref steps = tir_call1(c, TIR_FLOOR, tir_binary(c, TIR_DIV, tir_float(c, DT_F32, 1), v->y_scale));
-    tir_expr_ref y = tir_mul(c, softmax_entry(g, v, idx, idx[v->axis]), steps);
-    y = tir_call1(c, TIR_RINT, tir_binary(c, TIR_DIV, y, te_read(g, v->sum, first)));
+    tir_expr_ref y = tir_mul(c, f64(g, softmax_entry(g, v, idx, idx[v->axis])), f64(g, steps));
+    y = tir_call1(c, TIR_RINT, tir_binary(c, TIR_DIV, y, f64(g, te_read(g, v->sum, first))));
+    y = tir_cast(c, DT_F32, y);
     return qnn_saturated(g, qnn_moved(g, DT_F32, y, v->y_zero), DT_F32, v->x->dt);
 }
 
