@@ -3,6 +3,7 @@
  * another; what needs ranges is the simplifier's business. Statements: build_stmt.c. */
 #include "tir/build.h"
 #include "tir/eval.h"
+#include "tir/instr.h"
 #include "tir/node.h"
 
 #include <assert.h>
@@ -121,7 +122,7 @@ static bool find_extern(tir_expr_ref e)
     for (uint32_t i = 0; i < e->n_args; i++)
         if (find_extern(e->args[i]))
             return true;
-    return e->kind == TIR_EXTERN;
+    return e->kind == TIR_EXTERN || tir_instr_writes(e);
 }
 
 bool tir_has_extern(tir_expr_ref e)
@@ -429,6 +430,14 @@ tir_expr_ref tir_extern(compiler *c, const char *name, tir_type t, uint32_t n, t
     return e;
 }
 
+tir_expr_ref tir_instr(compiler *c, const tir_intrin *row, tir_op op, uint32_t n, tir_expr_ref const *args)
+{
+    tir_type t = tir_instr_gives_value(row) ? args[0]->type : tir_scalar(DT_I32);
+    tir_expr *e = tir_node_expr(c, TIR_INSTR, op, t, n, args);
+    e->u.row = row;
+    return e;
+}
+
 tir_expr_ref tir_string(compiler *c, const char *text)
 {
     return tir_extern(c, text, tir_scalar(DT_STRING), 0, NULL);
@@ -466,6 +475,7 @@ tir_expr_ref tir_node_rebuild(compiler *c, tir_expr_ref e, tir_expr_ref const *a
     case TIR_ADDRESS: return tir_node_access(c, e, e->u.buffer, e->n_args, args);
     case TIR_CALL: return tir_call(c, e->op, e->n_args, args);
     case TIR_EXTERN: return tir_extern(c, e->u.name, e->type, e->n_args, args);
+    case TIR_INSTR: return tir_instr(c, e->u.row, e->op, e->n_args, args);
     case TIR_RAMP: return tir_ramp(c, args[0], args[1], e->type.lanes);
     case TIR_BROADCAST: return tir_broadcast(c, args[0], e->type.lanes);
     }

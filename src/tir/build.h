@@ -39,6 +39,8 @@ tir_expr_ref tir_address(compiler *c, const tir_buffer *b, uint32_t n, tir_expr_
 tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *args);
 tir_expr_ref tir_call1(compiler *c, tir_op op, tir_expr_ref a);
 tir_expr_ref tir_extern(compiler *c, const char *name, tir_type t, uint32_t n, tir_expr_ref const *args);
+/* An instruction; op: TIR_ADD or TIR_OP_NONE. The verifier says whether its arguments are right. */
+tir_expr_ref tir_instr(compiler *c, const struct tir_intrin *row, tir_op op, uint32_t n, tir_expr_ref const *args);
 tir_expr_ref tir_ramp(compiler *c, tir_expr_ref base, tir_expr_ref stride, uint16_t lanes);
 tir_expr_ref tir_broadcast(compiler *c, tir_expr_ref a, uint16_t lanes);
 tir_expr_ref tir_string(compiler *c, const char *text); /* argument of a call, value of an attribute */

@@ -2,6 +2,7 @@
 /* Functions as structures: a serial form in which variables and buffers are numbered in order of appearance, so that
  * names play no part. Two functions are equal when their serial forms are; the hash is that of the form. The form of a
  * function's shape leaves out its open literals, sizes of its arrays and extents of its operands (shape.h). */
+#include "tir/intrin.h"
 #include "tir/build.h"
 #include "tir/facts.h"
 #include "tir/map.h"
@@ -108,6 +109,7 @@ static void put_expr(serial *s, tir_expr_ref e, tir_role role, tir_expr_ref pare
     case TIR_LOAD:
     case TIR_ADDRESS: put_access(s, e->u.buffer, e->n_args); break;
     case TIR_EXTERN: put_text(s, e->u.name); break;
+    case TIR_INSTR: put_text(s, e->u.row->name); break;
     case TIR_BINOP:
     case TIR_NOT:
     case TIR_CAST:

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many operations a function does at most, and how often it reads and writes each buffer: static counts over the
  * loops, for reports and for the placement of weights. */
+#include "tir/build.h"
 #include "tir/facts.h"
+#include "tir/instr.h"
 #include "tir/linear.h"
 #include "tir/simplify.h"
 #include "tir/walk.h"
@@ -40,6 +42,21 @@ static int64_t of_call(counter *k, tir_expr_ref e)
     return n >= 0 ? n : give_up(k, arena_printf(&k->bounds->c->mem, "%s is called, which may do anything", e->u.name));
 }
 
+static int64_t of_stmt(counter *k, tir_stmt *s);
+
+/* Of an instruction whose result is a value: what one of its lanes does, as an operation on vectors counts once. */
+static int64_t of_lane(counter *k, tir_expr_ref e)
+{
+    compiler *c = k->bounds->c;
+    const tir_instr_form *f = tir_instr_form_of(c, e->u.row);
+    if (!f)
+        return UNKNOWN;
+    tir_expr_ref one = tir_i64(c, 1);
+    int64_t unit = of_stmt(k, tir_substitute_stmt(c, f->update->body, f->row->n_symbols > 0, f->symbols, &one));
+    const uint32_t lanes = f->per_lane[f->n_operands - 1];
+    return unit < 0 || lanes == 0 ? unit : (unit + lanes - 1) / lanes;
+}
+
 /* Of a SELECT one side is evaluated. */
 static int64_t of_expr(counter *k, tir_expr_ref e)
 {
@@ -48,6 +65,7 @@ static int64_t of_expr(counter *k, tir_expr_ref e)
     bool is_string = e->kind == TIR_EXTERN && e->type.dt == DT_STRING;
     int64_t sum = is_string                ? 0
                   : e->kind == TIR_EXTERN ? of_call(k, e)
+                  : e->kind == TIR_INSTR  ? of_lane(k, e)
                                           : k->prices->expr(k->prices->ctx, e);
     if (e->kind == TIR_SELECT)
         return plus(k, plus(k, sum, of_expr(k, e->args[0])), larger(of_expr(k, e->args[1]), of_expr(k, e->args[2])));
@@ -55,8 +73,6 @@ static int64_t of_expr(counter *k, tir_expr_ref e)
         sum = plus(k, sum, of_expr(k, e->args[i]));
     return sum;
 }
-
-static int64_t of_stmt(counter *k, tir_stmt *s);
 
 static int64_t of_inner(counter *k, tir_stmt *s)
 {

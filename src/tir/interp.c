@@ -185,17 +185,16 @@ bool tir_interpret(compiler *c, const tir_func *func, void *const *params, int32
 static bool compile_and(compiler *c, const tir_func *func, frame *f)
 {
     arena mem;
-    code_block *program;
-    size_t bytes;
-    uint8_t *image;
+    interp_program program;
     if (!tir_verify(c, func))
         return false;
     arena_init(&mem, &c->mem);
-    bool ok = interp_compile(c, &mem, func, &program, &bytes, &image);
+    bool ok = interp_compile(c, &mem, func, 0, NULL, &program);
     if (ok && f) {
         f->mem = &mem;
-        f->regs = image;
-        ok = run_block(f, program) || f->stopped;
+        f->regs = program.image;
+        f->run = run_block;
+        ok = run_block(f, program.block) || f->stopped;
     }
     arena_free(&mem);
     return ok;

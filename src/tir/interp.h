@@ -5,6 +5,7 @@
  * half floats rounded, by instructions of their own. */
 #ifndef LATHE_TIR_INTERP_H
 #define LATHE_TIR_INTERP_H
+#include "tir/intrin.h"
 #include "tir/map.h"
 #include "tir/node.h"
 #include "tir/tir.h"
@@ -48,6 +49,8 @@ typedef struct call_arg {
     uint32_t reg;
 } call_arg;
 
+struct instr_run;
+typedef struct code_block code_block;
 typedef struct frame frame;
 typedef struct instr instr;
 typedef bool (*instr_fn)(frame *f, const instr *in, uint32_t n);
@@ -60,6 +63,7 @@ struct instr {
     dtype dt;
     const mem_access *access;
     const call_arg *args; /* of a call */
+    const struct instr_run *run; /* of a node that is an instruction */
 };
 
 typedef struct code_list {
@@ -75,11 +79,11 @@ struct frame {
     const size_t *bytes; /* of each parameter; NULL: as many as it says */
     int32_t status;
     bool stopped; /* by an assertion */
+    bool (*run)(frame *f, const code_block *b); /* a block (interp.c) */
 };
 
 typedef enum node_kind { NODE_CODE, NODE_LOOP, NODE_STRIP, NODE_IF, NODE_BLOCK, NODE_BIND, NODE_ASSERT } node_kind;
 
-typedef struct code_block code_block;
 typedef struct node {
     node_kind kind;
     code_list *code;            /* CODE; STRIP: per strip, lanes */
@@ -117,8 +121,27 @@ bool interp_locate(frame *f, const mem_access *x, int64_t *out);
 /* The function of that name on numbers and addresses of buffers, as e has them (interp_call.c); NULL: unknown. */
 instr_fn interp_extern(tir_expr_ref e);
 
-/* Compiles f into a block (interp_compile.c); *out_regs: bytes of registers; constants are in the image at *out_image.
- */
-bool interp_compile(compiler *c, arena *mem, const tir_func *f, code_block **out, size_t *out_regs,
-                    uint8_t **out_image);
+/* A compiled function (interp_stmt.c). */
+typedef struct interp_program {
+    code_block *block;
+    uint8_t *image;   /* the registers, with the constants; 64 bytes beyond them */
+    uint32_t *given;  /* registers of the variables that the caller gives values */
+} interp_program;
+bool interp_compile(compiler *c, arena *mem, const tir_func *f, uint32_t n_given, const tir_var *const *given,
+                    interp_program *out);
+
+/* An operand: where the caller has it, or an array for its elements. */
+typedef struct instr_operand {
+    const mem_access *at; /* NULL: it is by value */
+    slot *elements;
+} instr_operand;
+
+struct instr_run {
+    const tir_func *nest;
+    const interp_program *program;
+    instr_operand operands[TIR_INTRIN_OPERANDS]; /* in the nest's order */
+    uint32_t n_operands, n_symbols;
+    uint32_t symbols[TIR_INTRIN_SYMBOLS]; /* registers with their numbers */
+};
+bool interp_instr(frame *f, const instr *in, uint32_t n);
 #endif

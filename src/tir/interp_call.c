@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of external functions that the interpreter knows: those of C's library that copy and fill memory. Their bytes
- * are checked against the buffers. All others are the program's own, and nobody here can say what they do. */
+ * are checked against the buffers. All others are the program's own, and nobody here can say what they do. And
+ * instructions: the nest of the row (tir/instr.h) runs over the operands. Those by value are in small arrays; those by
+ * address are the caller's memory, as far as that goes. */
 #include "tir/interp.h"
 
 #include <inttypes.h>
@@ -27,14 +29,20 @@ static int64_t number(const frame *f, const call_arg *a)
     return v;
 }
 
-/* Gives the call its value, which nobody needs; whether the mask leaves it out. */
-static bool is_off(const frame *f, const instr *in)
+static bool is_masked(const frame *f, const instr *in)
 {
-    int64_t on = 1, value = 0;
-    memcpy(f->regs + in->dst, &value, sizeof value);
+    int64_t on = 1;
     if (in->mask != NO_REG)
         memcpy(&on, f->regs + in->mask, sizeof on);
     return on == 0;
+}
+
+/* Gives the call its value, which nobody needs; whether the mask leaves it out. */
+static bool is_off(const frame *f, const instr *in)
+{
+    int64_t value = 0;
+    memcpy(f->regs + in->dst, &value, sizeof value);
+    return is_masked(f, in);
 }
 
 /* A copy whose sides overlap is an error in the program; here it comes out right. */
@@ -89,4 +97,30 @@ instr_fn interp_extern(tir_expr_ref e)
             return known[i].fn;
     }
     return NULL;
+}
+
+/* --- instructions --- */
+
+bool interp_instr(frame *f, const instr *in, uint32_t n)
+{
+    const struct instr_run *x = in->run;
+    void *params[TIR_INTRIN_OPERANDS];
+    size_t bytes[TIR_INTRIN_OPERANDS];
+    (void)n;
+    if (is_masked(f, in))
+        return true;
+    for (uint32_t i = 0; i < x->n_operands; i++) {
+        const slot *s = x->operands[i].at ? x->operands[i].at->at : x->operands[i].elements;
+        const size_t size = dtype_bytes(s->buffer->dt);
+        int64_t first = 0;
+        if (x->operands[i].at && x->operands[i].at->n > 0 && !interp_locate(f, x->operands[i].at, &first))
+            return false;
+        params[i] = s->base + (size_t)first * size;
+        bytes[i] = (size_t)(s->span - first) * size;
+    }
+    for (uint32_t i = 0; i < x->n_symbols; i++)
+        memcpy(x->program->image + x->program->given[i], f->regs + x->symbols[i], sizeof(int64_t));
+    frame inner = {.c = f->c, .func = x->nest, .mem = f->mem, .regs = x->program->image, .params = params,
+                   .bytes = bytes, .run = f->run};
+    return f->run(&inner, x->program->block);
 }

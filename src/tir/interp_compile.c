@@ -3,6 +3,7 @@
  * innermost loop that it depends on; loads are computed where they stand. Statements and loops: interp_stmt.c. */
 #include "tir/interp_compile.h"
 #include "tir/build.h"
+#include "tir/instr.h"
 
 #include <string.h>
 
@@ -59,7 +60,7 @@ static const char yes = 1, no = 0;
 /* Or a call, which must happen where it stands, as often as it stands there. */
 static bool has_load(ic *k, tir_expr_ref e)
 {
-    if (e->kind == TIR_LOAD || e->kind == TIR_EXTERN)
+    if (e->kind == TIR_LOAD || e->kind == TIR_EXTERN || e->kind == TIR_INSTR)
         return true;
     if (e->n_args == 0)
         return false;
@@ -167,6 +168,7 @@ static instr_fn fn_of(tir_expr_ref e)
     case TIR_VAR:
     case TIR_LOAD:
     case TIR_ADDRESS:
+    case TIR_INSTR:
     case TIR_EXTERN: return NULL;
     }
     return NULL;
@@ -281,6 +283,77 @@ static ic_value *call_of(ic *k, tir_expr_ref e, instr_fn fn)
     return v;
 }
 
+/* --- instructions: a nest is compiled once, with its symbols as variables to which each node gives numbers --- */
+
+static const interp_program *program_of(ic *k, const tir_instr_form *form, const tir_func *nest)
+{
+    const interp_program *known = tir_map_get(&k->programs, nest);
+    if (known)
+        return known;
+    interp_program *p = arena_new(k->mem, interp_program);
+    k->ok &= k->compile(k->c, k->mem, nest, form->row->n_symbols, form->symbols, p);
+    tir_map_put(&k->programs, nest, p);
+    return p;
+}
+
+/* An array of `lanes` elements, and its access from the first one on. */
+static mem_access *new_elements(ic *k, dtype dt, uint32_t lanes)
+{
+    slot *s = arena_new(k->mem, slot);
+    mem_access *x = arena_new(k->mem, mem_access);
+    tir_expr_ref count = tir_i64(k->c, lanes);
+    *s = (slot){.buffer = tir_new_buffer(k->c, "value", dt, 1, &count, SCOPE_LOCAL), .span = lanes, .param = -1};
+    s->base = arena_alloc(k->mem, lanes * dtype_bytes(dt), 64);
+    *x = (mem_access){.at = s, .is_flat = true, .n = 1};
+    x->regs[0] = ic_scalar(k, tir_i64(k->c, 0))->reg;
+    x->steps[0] = 1;
+    return x;
+}
+
+static void emit_access(ic *k, instr_fn fn, dtype dt, const mem_access *x, const ic_value *v)
+{
+    instr *in = ic_emit(k, k->here, fn, dt, v->lanes);
+    in->access = x;
+    in->a = in->dst = v->reg;
+}
+
+static ic_value *instr_of(ic *k, tir_expr_ref e)
+{
+    const tir_intrin *row = e->u.row;
+    const tir_instr_form *form = tir_instr_form_of(k->c, row);
+    struct instr_run *x = arena_new(k->mem, struct instr_run);
+    const bool gives = tir_instr_gives_value(row);
+    mem_access *result = NULL;
+    *x = (struct instr_run){.nest = e->op == TIR_ADD ? form->update : form->whole, .n_operands = form->n_operands,
+                            .n_symbols = row->n_symbols};
+    x->program = program_of(k, form, x->nest);
+    for (uint32_t i = 0; i < form->n_operands; i++) {
+        tir_expr_ref a = e->args[i];
+        instr_operand *o = &x->operands[tir_instr_param(row, i)];
+        if (tir_instr_by_address(row, i)) {
+            o->at = ic_access(k, a->u.buffer, a->n_args, a->args, 1);
+            continue;
+        }
+        mem_access *m = new_elements(k, a->type.dt, a->type.lanes);
+        emit_access(k, interp_store(a->type.dt, false), a->type.dt, m, ic_scalar(k, a));
+        o->elements = m->at;
+        result = i == 0 ? m : result;
+    }
+    if (gives && row->n_symbols > 0)
+        x->symbols[0] = ic_scalar(k, tir_i64(k->c, tir_instr_units(form, e->type.lanes)))->reg;
+    for (uint32_t i = form->n_operands; i < e->n_args; i++)
+        x->symbols[tir_instr_symbol(row, i) - row->symbols] = ic_scalar(k, e->args[i])->reg;
+    ic_value *v = gives ? new_value(k, e->type.lanes, 0, false) : ic_scalar(k, tir_int(k->c, DT_I32, 0));
+    instr *in = ic_emit(k, k->here, interp_instr, e->type.dt, 1);
+    in->run = x;
+    in->mask = k->mask->reg;
+    if (gives)
+        emit_access(k, interp_load(e->type.dt, false), e->type.dt, result, v);
+    return v;
+}
+
+/* --- values --- */
+
 static ic_value *scalar_op(ic *k, tir_expr_ref e)
 {
     ic_value *args[3];
@@ -314,7 +387,7 @@ ic_value *ic_scalar(ic *k, tir_expr_ref e)
     if (e->kind == TIR_INT || e->kind == TIR_FLOAT)
         v = constant(k, e, 1);
     else
-        v = e->kind == TIR_LOAD ? load(k, e) : scalar_op(k, e);
+        v = e->kind == TIR_LOAD ? load(k, e) : e->kind == TIR_INSTR ? instr_of(k, e) : scalar_op(k, e);
     if (v->lanes > 1 && v->depth == 0 && stable)
         v->depth = 0;
     tir_map_put(stable ? &k->values : &k->mask->values, e, v);

@@ -48,9 +48,12 @@ typedef struct ic {
     tir_map values;          /* expression without loads -> value */
     tir_map loads;           /* expression -> whether it has loads */
     tir_map slots;           /* buffer -> slot */
+    tir_map programs;        /* nest of an instruction -> what it was compiled to */
     ic_mask *mask;
     ic_strip *strip; /* NULL outside */
     bool ok;
+    bool (*compile)(compiler *c, arena *mem, const tir_func *f, uint32_t n_given, const tir_var *const *given,
+                    interp_program *out); /* interp_compile, for the nests of instructions */
 } ic;
 
 uint32_t ic_reg(ic *k, uint32_t lanes);

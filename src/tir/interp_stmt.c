@@ -94,7 +94,7 @@ typedef struct strip_scan {
 static void scan_expr(void *ctx, tir_expr_ref e)
 {
     strip_scan *s = ctx;
-    s->ok = s->ok && e->type.lanes == 1 && e->kind != TIR_EXTERN && e->kind != TIR_ADDRESS;
+    s->ok = s->ok && e->type.lanes == 1 && e->kind != TIR_EXTERN && e->kind != TIR_INSTR && e->kind != TIR_ADDRESS;
     if (e->kind == TIR_LOAD)
         vec_push(s->k->mem, &s->loads, e);
 }
@@ -446,25 +446,26 @@ static void write_constant(uint8_t *image, const ic_const *v)
     }
 }
 
-bool interp_compile(compiler *c, arena *mem, const tir_func *f, code_block **out, size_t *out_regs, uint8_t **out_image)
+bool interp_compile(compiler *c, arena *mem, const tir_func *f, uint32_t n_given, const tir_var *const *given,
+                    interp_program *out)
 {
-    ic k = {.c = c, .mem = mem, .func = f, .ok = true};
+    ic k = {.c = c, .mem = mem, .func = f, .ok = true, .compile = interp_compile};
     saved outer;
-    tir_map *maps[] = {&k.vars, &k.values, &k.loads, &k.slots};
-    *out_image = NULL;
+    tir_map *maps[] = {&k.vars, &k.values, &k.loads, &k.slots, &k.programs};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         tir_map_init(maps[i], mem);
-    *out = open_block(&k, &outer, true);
+    *out = (interp_program){.block = open_block(&k, &outer, true), .given = arena_array(mem, uint32_t, n_given)};
+    for (uint32_t i = 0; i < n_given; i++)
+        (void)bind_var(&k, given[i], out->given[i] = ic_reg(&k, 1), 1);
     for (uint32_t i = 0; i < f->n_params && k.ok; i++)
         bind_buffer(&k, f->params[i], (int32_t)i);
     compile(&k, f->body);
-    *out_regs = k.reg_bytes + 64;
     if (k.ok)
-        *out_image = arena_try_alloc(mem, *out_regs, 64);
-    if (!*out_image)
+        out->image = arena_try_alloc(mem, k.reg_bytes + 64, 64);
+    if (!out->image)
         return k.ok && diag_error(&c->diags, DIAG_ENVIRONMENT, f->loc, "%s: no memory for the interpreter's registers",
                                   f->name);
     for (uint32_t i = 0; i < k.constants.len; i++)
-        write_constant(*out_image, &k.constants.data[i]);
+        write_constant(out->image, &k.constants.data[i]);
     return true;
 }

@@ -3,6 +3,8 @@
 #include "tir/intrin.h"
 
 #include "abi/vta_config.h"
+#include "tir/instr.h"
+#include "tir/map.h"
 #include "tir/names.h"
 #include "type/vta_text.h"
 
@@ -11,7 +13,17 @@
 
 struct tir_intrin_list {
     VEC(const tir_intrin *) rows;
+    tir_map forms; /* row -> tir_instr_form */
 };
+
+static struct tir_intrin_list *list_of(compiler *c)
+{
+    if (!c->intrins) {
+        c->intrins = arena_new(&c->mem, struct tir_intrin_list);
+        tir_map_init(&c->intrins->forms, &c->mem);
+    }
+    return c->intrins;
+}
 
 /* --- VTA's GEMM core --- */
 
@@ -234,10 +246,18 @@ bool tir_register_intrin(compiler *c, const tir_intrin *row)
 {
     if (tir_find_intrin(c, row->name))
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic '%s' is registered twice", row->name);
-    if (!c->intrins)
-        c->intrins = arena_new(&c->mem, struct tir_intrin_list);
-    vec_push(&c->mem, &c->intrins->rows, arena_copy(&c->mem, row, sizeof *row, _Alignof(tir_intrin)));
+    vec_push(&c->mem, &list_of(c)->rows, arena_copy(&c->mem, row, sizeof *row, _Alignof(tir_intrin)));
     return true;
+}
+
+const tir_instr_form *tir_known_form(const compiler *c, const tir_intrin *row)
+{
+    return c->intrins ? tir_map_get(&c->intrins->forms, row) : NULL;
+}
+
+void tir_keep_form(compiler *c, const tir_instr_form *f)
+{
+    tir_map_put(&list_of(c)->forms, f->row, f);
 }
 
 const char *tir_list_intrins(compiler *c)

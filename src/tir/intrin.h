@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensor intrinsics: operations of the hardware that stand for a whole loop nest. A row declares the nest, as loop IR,
- * and the code that takes its place; the pass `tensorize` finds the nest in a marked region and puts the code there
- * (tir/pass/tensorize.c, docs/reference/schedule.md). A row is a family when its extents are symbols: a remainder tile
+ * and what takes its place; the pass `tensorize` finds the nest in a marked region and puts it there
+ * (tir/pass/tensorize.c, docs/reference/schedule.md). That is code, statements of the loop IR, or an instruction: one
+ * node, TIR_INSTR, that names the row (tir/instr.h). A row is a family when its extents are symbols: a remainder tile
  * is then a smaller member. */
 #ifndef LATHE_TIR_INTRIN_H
 #define LATHE_TIR_INTRIN_H
@@ -30,9 +31,23 @@ typedef struct tir_intrin {
     /* Statements over operands and symbols. A region holds the identity and the sum, one of them alone, or, when the
      * nest has one store, just that (body). NULL: the hardware has no such code. */
     const char *body, *reset, *update;
+    /* Only of an instruction: how each operand of the nest is passed, the result last. 'v': by value, in registers; its
+     * elements lie one behind the other. 'a': by the address of its first element. A result by value is an operand
+     * too, and its lanes say what the first symbol is. NULL: the row is code. */
+    const char *passed;
+    /* The nest of what the instruction computes, where that is less than what it stands for: a sum that has 16 bits on
+     * the way. The rule that takes the row has proved that they are enough. NULL: `nest`. */
+    const char *does;
+    /* The instruction in C. The names of operands and symbols stand for them, &a for where the elements of operand a
+     * are read, $v for the vector type of the result; "n*2" is twice the symbol n. */
+    const char *call;
+    uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */
     /* Fills in what depends on the configuration of the target, in a copy of the row. NULL: nothing does. */
     bool (*configure)(compiler *c, struct tir_intrin *row);
 } tir_intrin;
+
+/* As `body` or `update`: the instruction itself. */
+#define TIR_INSTRUCTION "@"
 
 /* Built-in rows by family: a file each. */
 typedef const tir_intrin *(*tir_intrin_rows)(uint32_t *out_n);
@@ -44,6 +59,10 @@ const tir_intrin *tir_intrins_mve(uint32_t *out_n); /* intrin_mve.c: Cortex-M wi
 bool tir_register_intrin(compiler *c, const tir_intrin *row);
 /* Built-in rows and those of c. NULL: unknown. */
 const tir_intrin *tir_find_intrin(const compiler *c, const char *name);
+/* What tir/instr.c has read of a row's nest, kept for the whole compile. NULL: nothing yet. */
+struct tir_instr_form;
+const struct tir_instr_form *tir_known_form(const compiler *c, const tir_intrin *row);
+void tir_keep_form(compiler *c, const struct tir_instr_form *f);
 /* "a, b, c": all names, for messages. */
 const char *tir_list_intrins(compiler *c);
 /* Memories that a buffer can live in: those of every target, and of the operands of intrinsics. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intrinsics of the family "dot" (type/dot.h): products of bytes, or of numbers of 16 bits, summed in lanes of i32.
- * Their code is the sum written out over vector lanes; the C writer knows it again and has the processor's instruction
- * for it (codegen/c/dot.c). */
+/* Instructions of the family "dot" (type/dot.h): products of bytes, or of numbers of 16 bits, summed in lanes of i32.
+ * Which of a processor's own they are is for the C to say (codegen/c/dot.c and the files beside it). */
 #include "tir/intrin.h"
 
 /* --- texts of rows --- */
@@ -19,19 +18,20 @@
     "  }\n"                                                                                                         \
     "}\n"
 
-#define TERM(a_type, b_type, k) "(cast(int32, (" a_type "*)a[" k "])*cast(int32, (" b_type "*)b[j, " k "]))"
-#define PRODUCT(a_type, k)      TERM(a_type, "int8", k)
-#define SUM(a_type)                                                                                                 \
-    "((((int32*)out[j] + " PRODUCT(a_type, "0") ") + " PRODUCT(a_type, "1") ") + " PRODUCT(a_type, "2") ") + "      \
-    PRODUCT(a_type, "3")
-/* Beyond 16 bits as the instructions have it, vpmaddubsw and addp. Whoever takes these rows sees to it that no sum gets
- * there; but a computation written by hand in such a form becomes the same instructions, for whatever numbers. */
+/* What instructions whose sums have 16 bits compute: vpmaddubsw saturates, AArch64's addp wraps. The rule that takes
+ * such a row has seen to it that no sum gets there (needs_proof of type/dot.h). */
 #define SATURATED(sum) "max(min(" sum ", 32767), -32768)"
 #define WRAPPED(sum)   "cast(int32, cast(int16, " sum "))"
-#define PAIR(a_type, k, next) "(" PRODUCT(a_type, k) " + " PRODUCT(a_type, next) ")"
-#define PAIRS(a_type, kept)                                                                                         \
-    "(((int32*)out[j] + " kept(PAIR(a_type, "0", "1")) ") + " kept(PAIR(a_type, "2", "3")) ")"
-#define WIDE(k)        TERM("int16", "int16", k)
+#define AS_IT_IS(sum)  sum
+#define TERM(a_type, k) "(cast(int32, (" a_type "*)a[" k "])*cast(int32, (int8*)b[j, " k "]))"
+#define PAIRS_NEST(name, a_type, kept)                                                                              \
+    "primfn(a: handle, b: handle, out: handle) -> ()\n"                                                             \
+    "  attr = {\"global_symbol\": \"" name "\", \"inputs\": 2}\n"                                                   \
+    "  buffers = {a: Buffer(" a_type ", [2, 2]), b: Buffer(int8, [n, 2, 2]), out: Buffer(int32, [n])} {\n"          \
+    "  for (j: int64, 0, n) {\n"                                                                                    \
+    "    for (p: int64, 0, 2) {\n"                                                                                  \
+    "      out[j] = ((int32*)out[j] + " kept("(" TERM(a_type, "p, 0") " + " TERM(a_type, "p, 1") ")") ")\n"         \
+    "    }\n  }\n}\n"
 
 /* Two runs of data, each by weights of its own; a term is one product. */
 #define STEPS_NEST(name, a_type, term)                                                                              \
@@ -50,28 +50,35 @@
     "((cast(int32, (int8*)" a "[" k "]) - (cast(int32, (int8*)" c "[j, " k "]) >> 7))"                               \
     "*cast(int32, (int8*)" c "[j, " k "]))"
 /* Two products of u8 saturate, those of i8 have room; both runs are added by vpaddw, which wraps. */
-#define STEP_PAIR(term, a, c, k, next) "(" term(a, c, k) " + " term(a, c, next) ")"
-#define STEP_FOUR(term, kept, k, next)                                                                              \
-    WRAPPED("(" kept(STEP_PAIR(term, "a", "c", k, next)) " + " kept(STEP_PAIR(term, "b", "d", k, next)) ")")
-#define STEPS_UPDATE(term, kept)                                                                                    \
-    "(((int32*)out[j] + " STEP_FOUR(term, kept, "0", "1") ") + " STEP_FOUR(term, kept, "2", "3") ")"
-#define AS_IT_IS(sum) sum
-#define STEPS(id, what, a_type, term, kept)                                                                         \
+#define STEP_PAIR(term, a, c) "(" term(a, c, "p, 0") " + " term(a, c, "p, 1") ")"
+#define STEPS_DO(name, a_type, term, kept)                                                                          \
+    "primfn(a: handle, b: handle, c: handle, d: handle, out: handle) -> ()\n"                                       \
+    "  attr = {\"global_symbol\": \"" name "\", \"inputs\": 4}\n"                                                   \
+    "  buffers = {a: Buffer(" a_type ", [2, 2]), b: Buffer(" a_type ", [2, 2]), c: Buffer(int8, [n, 2, 2]),\n"      \
+    "             d: Buffer(int8, [n, 2, 2]), out: Buffer(int32, [n])} {\n"                                         \
+    "  for (j: int64, 0, n) {\n"                                                                                    \
+    "    for (p: int64, 0, 2) {\n"                                                                                  \
+    "      out[j] = ((int32*)out[j] + "                                                                             \
+    WRAPPED("(" kept(STEP_PAIR(term, "a", "c")) " + " kept(STEP_PAIR(term, "b", "d")) ")") ")\n"                    \
+    "    }\n  }\n}\n"
+
+/* Sums in lanes, as many as the vectors of the region have. */
+#define LANES(what) "for (j: int64, 0, n) \"vectorized\" { out[j] = " what " }"
+#define IN_LANES(id, what, stands_for, computes, operands, text)                                                    \
     {.name = id,                                                                                                    \
      .help = what,                                                                                                  \
-     .nest = STEPS_NEST(id, a_type, term),                                                                          \
+     .nest = stands_for,                                                                                            \
+     .does = computes,                                                                                              \
      .n_symbols = 1,                                                                                                \
      .symbols = {{"n", 2, 64, 2}},                                                                                  \
      .reset = LANES("0"),                                                                                           \
-     .update = LANES(STEPS_UPDATE(term, kept))}
+     .update = TIR_INSTRUCTION,                                                                                     \
+     .passed = operands,                                                                                            \
+     .call = text}
+#define STEPS(id, what, a_type, term, kept, text)                                                                   \
+    IN_LANES(id, what, STEPS_NEST(id, a_type, term), STEPS_DO(id, a_type, term, kept), "vvvvv", text)
 
 /* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
-#define NIBBLE(h, k, code)  "(cast(int32, (int8*)a[" h ", " k "])*(" code " & 15))"
-#define NIBBLES \
-    "(((((((((int32*)out[j] + " NIBBLE("0", "0", "(int32*)b[j]") ") + " NIBBLE("0", "1", "((int32*)b[j] >> 8)") ") + " \
-    NIBBLE("0", "2", "((int32*)b[j] >> 16)") ") + " NIBBLE("0", "3", "((int32*)b[j] >> 24)") ") + "                    \
-    NIBBLE("1", "0", "((int32*)b[j] >> 4)") ") + " NIBBLE("1", "1", "((int32*)b[j] >> 12)") ") + "                     \
-    NIBBLE("1", "2", "((int32*)b[j] >> 20)") ") + " NIBBLE("1", "3", "((int32*)b[j] >> 28)") ")"
 #define NIBBLES_NEST                                                                                                \
     "primfn(a: handle, b: handle, out: handle) -> ()\n"                                                             \
     "  attr = {\"global_symbol\": \"dot_s8u4\", \"inputs\": 2}\n"                                                    \
@@ -101,57 +108,44 @@
     "    }\n"                                                                                                       \
     "  }\n"                                                                                                         \
     "}\n"
-#define TILE_TERM(a_type, h, k) \
-    " + (cast(int32, (" a_type "*)a[floordiv(l, 2), " h ", " k "])"                                                  \
-    "*cast(int32, (int8*)b[floormod(l, 2), " h ", " k "])))"
-#define TILE_FOUR(a_type, h)                                                                                        \
-    TILE_TERM(a_type, h, "0") TILE_TERM(a_type, h, "1") TILE_TERM(a_type, h, "2") TILE_TERM(a_type, h, "3")
 /* A row that is not there has lanes all the same, which nobody reads. */
 #define TILE_LANES(what) "for (l: int64, 0, 4) \"vectorized\" { out[l] = " what " }"
-#define TILE(id, what, a_type)                                                                                      \
+#define TILE(id, what, a_type, text)                                                                                \
     {.name = id,                                                                                                    \
      .help = what,                                                                                                  \
      .nest = TILE_NEST(id, a_type),                                                                                 \
      .n_symbols = 3,                                                                                                \
      .symbols = {{"m", 1, 2, 1}, {"row", 0, 0, 0}, {"half", 0, 0, 0}},                                              \
      .reset = TILE_LANES("0"),                                                                                      \
-     .update = TILE_LANES("((((((((" "(int32*)out[l]" TILE_FOUR(a_type, "0") TILE_FOUR(a_type, "1"))}
+     .update = TIR_INSTRUCTION,                                                                                     \
+     .passed = "avv",                                                                                               \
+     .call = text,                                                                                                  \
+     .lanes = 4}
 
-#define LANES(what) "for (j: int64, 0, n) \"vectorized\" { out[j] = " what " }"
-
-#define ROW(id, what, a_type, b_type, granule, update_text)                                                         \
-    {.name = id,                                                                                                    \
-     .help = what,                                                                                                  \
-     .nest = NEST(id, a_type, b_type, granule),                                                                     \
-     .n_symbols = 1,                                                                                                \
-     .symbols = {{"n", 2, 64, 2}},                                                                                  \
-     .reset = LANES("0"),                                                                                           \
-     .update = LANES(update_text)}
-#define BYTES(id, what, a_type, update_text) ROW(id, what, a_type, "int8", "4", update_text)
+#define BYTES(id, what, a_type, text) IN_LANES(id, what, NEST(id, a_type, "int8", "4"), NULL, "vvv", text)
+#define PAIRS(id, what, a_type, kept, text) \
+    IN_LANES(id, what, NEST(id, a_type, "int8", "4"), PAIRS_NEST(id, a_type, kept), "vvv", text)
 
 static const tir_intrin rows[] = {
-    BYTES("dot_u8s8", "out[j] += a[0] * b[j, 0] + ... + a[3] * b[j, 3], uint8 by int8", "uint8", "(" SUM("uint8") ")"),
-    BYTES("dot_s8s8", "the same, int8 by int8", "int8", "(" SUM("int8") ")"),
-    BYTES("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
-        "uint8", PAIRS("uint8", SATURATED)),
-    BYTES("dot_s8s8_pairs", "as dot_s8s8 in the same way; sums of two wrap", "int8", PAIRS("int8", WRAPPED)),
+    BYTES("dot_u8s8", "out[j] += a[0] * b[j, 0] + ... + a[3] * b[j, 3], uint8 by int8", "uint8",
+          "$v_dot_u8(out, &a, &b)"),
+    BYTES("dot_s8s8", "the same, int8 by int8", "int8", "$v_dot_i8(out, &a, &b)"),
+    PAIRS("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
+          "uint8", SATURATED, "$v_pairs_u8(out, &a, &b)"),
+    PAIRS("dot_s8s8_pairs", "as dot_s8s8 in the same way; sums of two wrap", "int8", WRAPPED,
+          "$v_pairs_i8(out, &a, &b)"),
     STEPS("dot_u8s8_steps",
-        "out[j] += a[0] * c[j, 0] + b[0] * d[j, 0] + ..., uint8 by int8; sums of four products have 16 bits", "uint8",
-        STEP_TERM, SATURATED),
+          "out[j] += a[0] * c[j, 0] + b[0] * d[j, 0] + ..., uint8 by int8; sums of four products have 16 bits", "uint8",
+          STEP_TERM, SATURATED, "$v_steps_u8(out, &a, &b, &c, &d)"),
     STEPS("dot_s8s8_steps", "the same, int8 by int8; weights below 0 multiply what is one more", "int8", SIGNED_TERM,
-        AS_IT_IS),
-    ROW("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16", "int16", "int16", "2",
-        "(((int32*)out[j] + " WIDE("0") ") + " WIDE("1") ")"),
-    {.name = "dot_s8u4",
-     .help = "out[j] += a[0] * code 0 of the word b[j] + ... + a[7] * code 7, int8 by numbers of 4 bits",
-     .nest = NIBBLES_NEST,
-     .n_symbols = 1,
-     .symbols = {{"n", 2, 64, 2}},
-     .reset = LANES("0"),
-     .update = LANES(NIBBLES)},
+          AS_IT_IS, "$v_steps_i8(out, &a, &b, &c, &d)"),
+    IN_LANES("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16",
+             NEST("dot_s16s16", "int16", "int16", "2"), NULL, "vvv", "$v_dot_i16(out, &a, &b)"),
+    IN_LANES("dot_s8u4", "out[j] += a[0] * code 0 of the word b[j] + ... + a[7] * code 7, int8 by numbers of 4 bits",
+             NIBBLES_NEST, NULL, "vvv", "$v_nibbles(out, &a, &b)"),
     TILE("dot_tile_u8s8", "out[i, j] += a[i, 0] * b[j, 0] + ... + a[i, 7] * b[j, 7], two rows of uint8 by two of int8",
-        "uint8"),
-    TILE("dot_tile_s8s8", "the same, int8 by int8", "int8"),
+         "uint8", "$v_tile_u8(out, &a, row, half, &b)"),
+    TILE("dot_tile_s8s8", "the same, int8 by int8", "int8", "$v_tile_i8(out, &a, row, half, &b)"),
 };
 
 const tir_intrin *tir_intrins_dot(uint32_t *out_n)

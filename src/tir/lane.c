@@ -68,7 +68,3 @@ bool tir_constant_row_of_tiles(tir_bounds *b, compiler *c, tir_expr_ref e, int64
     return true;
 }
 
-bool tir_is_factor_of_tile(const int64_t steps[TIR_TILE_LANES])
-{
-    return (steps[1] == 0 && steps[2] == steps[3]) || (steps[2] == 0 && steps[1] == steps[3]);
-}

@@ -15,8 +15,6 @@ bool tir_is_row_of_tiles(const int64_t steps[TIR_TILE_LANES]);
 /* Load e has such a row, of tiles that are vectors from a constant element on: *tile is the first one's number, *row 0
  * or 1. */
 bool tir_constant_row_of_tiles(tir_bounds *b, compiler *c, tir_expr_ref e, int64_t *tile, uint32_t *row);
-/* One row for lanes 0 and 1, one for 2 and 3; or one column for lanes 0 and 2, one for 1 and 3: a factor of a tile. */
-bool tir_is_factor_of_tile(const int64_t steps[TIR_TILE_LANES]);
 /* The flat index of lane 0 of a load. NULL: an index is no arithmetic on ramps. */
 tir_expr_ref tir_first_lane(compiler *c, tir_expr_ref load);
 #endif

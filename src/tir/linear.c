@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of products: arithmetic on them, and their one written form. Terms are ordered by number of factors, size of
  * coefficient, then nesting of the loops, so that an index reads from the outermost dimension to the innermost. */
+#include "tir/intrin.h"
 #include "tir/linear.h"
 #include "tir/build.h"
 
@@ -50,6 +51,8 @@ static int compare_atoms(const tir_bounds *b, tir_expr_ref x, tir_expr_ref y)
         if (order)
             return order;
     }
+    if (x->kind == TIR_INSTR && x->u.row != y->u.row)
+        return strcmp(x->u.row->name, y->u.row->name);
     for (uint32_t i = 0; i < x->n_args; i++) {
         int order = compare_atoms(b, x->args[i], y->args[i]);
         if (order)

@@ -3,6 +3,7 @@
 #include "base/nearest.h"
 #include "tir/build.h"
 #include "tir/eval.h"
+#include "tir/instr.h"
 #include "tir/names.h"
 #include "tir/node.h"
 #include "tir/parse.h"
@@ -224,7 +225,7 @@ static const char *callee(parser *p)
     const char *name = p->l.tok.text;
     bool is_extern = strcmp(name, "tir.call_extern") == 0;
     if (!is_extern && tir_vta_call_arity(name) < 0) {
-        (void)fail(p, "only @tir.call_extern and the operations @tir.vta.* are known here");
+        (void)fail(p, "only @tir.call_extern, instructions and the operations @tir.vta.* are known here");
         return NULL;
     }
     lexer_next(&p->l);
@@ -245,8 +246,44 @@ static bool result_type(parser *p, tir_type *out)
     return (out->lanes == 1 && out->dt != DT_STRING) || fail(p, "an external function gives a scalar");
 }
 
+/* The row that @name or @name.update names, and the part of it; NULL: it is no instruction. */
+static const tir_intrin *instr_row(parser *p, tir_op *out_op)
+{
+    static const char update[] = ".update";
+    const size_t len = strlen(p->l.tok.text), tail = sizeof update - 1;
+    const bool adds = len > tail && strcmp(p->l.tok.text + len - tail, update) == 0;
+    const char *name = adds ? arena_strndup(&p->c->mem, p->l.tok.text, len - tail) : p->l.tok.text;
+    const tir_intrin *row = tir_find_intrin(p->c, name);
+    if (!row || !tir_intrin_is_instr(row) || (adds && tir_instr_gives_value(row)))
+        return NULL;
+    *out_op = adds || tir_instr_gives_value(row) ? TIR_ADD : TIR_OP_NONE;
+    return row;
+}
+
+/* The verifier knows whether the operands are right. */
+static tir_expr_ref instr(parser *p, const tir_intrin *row, tir_op op)
+{
+    tir_expr_ref args[TIR_INTRIN_OPERANDS + TIR_INTRIN_SYMBOLS];
+    const uint32_t operands = tir_instr_operands(row), n = tir_instr_args(row);
+    lexer_next(&p->l);
+    if (!lexer_expect(&p->l, "("))
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const bool symbol = i >= operands;
+        if ((i > 0 && !lexer_expect(&p->l, ",")) ||
+            (symbol && (!lexer_expect(&p->l, tir_instr_symbol(row, i)->name) || !lexer_expect(&p->l, "="))) ||
+            !(args[i] = parse_expr(p, symbol ? DT_I64 : DT_NONE)))
+            return NULL;
+    }
+    return lexer_expect(&p->l, ")") ? tir_instr(p->c, row, op, n, args) : NULL;
+}
+
 static tir_expr_ref extern_call(parser *p)
 {
+    tir_op op = TIR_OP_NONE;
+    const tir_intrin *row = instr_row(p, &op);
+    if (row)
+        return instr(p, row, op);
     tir_expr_ref args[MAX_CALL_ARGS];
     uint32_t n = 0;
     tir_type t = tir_scalar(DT_I32);

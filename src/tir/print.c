@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loop IR as text (docs/reference/loop-ir.md). The printer hands down the type that each place asks for, exactly as the
  * parser does, so that a number is written bare where the parser will give it the right type. */
+#include "tir/instr.h"
 #include "tir/names.h"
 #include "tir/node.h"
 #include "tir/text.h"
@@ -121,6 +122,21 @@ static void extern_call(printer *p, tir_expr_ref e)
     w_str(p->w, ")");
 }
 
+/* @row(operands, symbol=number, ...), or @row.update where it adds to memory. */
+static void instr(printer *p, tir_expr_ref e)
+{
+    const tir_intrin *row = e->u.row;
+    w_fmt(p->w, "@%s%s(", row->name, e->op == TIR_ADD && !tir_instr_gives_value(row) ? ".update" : "");
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        const bool symbol = i >= tir_instr_operands(row);
+        w_str(p->w, i ? ", " : "");
+        if (symbol)
+            w_fmt(p->w, "%s=", tir_instr_symbol(row, i)->name);
+        expr(p, e->args[i], symbol ? DT_I64 : DT_NONE);
+    }
+    w_str(p->w, ")");
+}
+
 static void lanes_of(printer *p, tir_expr_ref e, dtype want)
 {
     w_str(p->w, e->kind == TIR_RAMP ? "ramp(" : "broadcast(");
@@ -161,6 +177,7 @@ static void expr(printer *p, tir_expr_ref e, dtype want)
     case TIR_ADDRESS: address(p, e); break;
     case TIR_CALL: call_of(p, tir_op_text(e->op), e, tir_op_result(e->op, DT_F64) == DT_F64 ? want : DT_NONE); break;
     case TIR_EXTERN: extern_call(p, e); break;
+    case TIR_INSTR: instr(p, e); break;
     case TIR_RAMP:
     case TIR_BROADCAST: lanes_of(p, e, want); break;
     }
@@ -331,7 +348,7 @@ static void let(printer *p, tir_stmt *s)
 
 static void evaluate(printer *p, tir_stmt *s)
 {
-    bool call = s->value->kind == TIR_EXTERN && s->value->type.dt != DT_STRING;
+    bool call = (s->value->kind == TIR_EXTERN && s->value->type.dt != DT_STRING) || tir_instr_writes(s->value);
     w_str(p->w, call ? "" : "evaluate(");
     expr(p, s->value, DT_NONE);
     w_str(p->w, call ? "\n" : ")\n");

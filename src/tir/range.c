@@ -360,6 +360,7 @@ static tir_range compute(tir_bounds *b, tir_expr_ref e)
     case TIR_ADDRESS:
     case TIR_CALL:
     case TIR_EXTERN:
+    case TIR_INSTR:
     case TIR_RAMP:
     case TIR_BROADCAST: return limits;
     }

@@ -37,6 +37,7 @@ tir_role tir_role_of_arg(tir_expr_ref e, uint32_t i, tir_role role)
     case TIR_LOAD:
     case TIR_ADDRESS: return tir_role_of_index(e->u.buffer);
     case TIR_EXTERN: return takes_number(e, i) ? ROLE_INDEX : ROLE_FIXED; /* others: immediates of assembly, tiles */
+    case TIR_INSTR: return ROLE_FIXED; /* immediates of assembly, tiles */
     case TIR_RAMP: return i == 0 ? role : ROLE_FIXED;
     case TIR_BROADCAST: return ROLE_FIXED;
     case TIR_SELECT: return i == 0 && role == ROLE_VALUE ? ROLE_INDEX : role;

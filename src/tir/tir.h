@@ -141,6 +141,8 @@ typedef enum tir_expr_kind {
     TIR_CALL,     /* op: an intrinsic, args */
     TIR_ADDRESS,  /* u.buffer, args as in LOAD, or none: where the element, or the buffer, starts; a handle */
     TIR_EXTERN,   /* u.name: call of an external function, args; not pure */
+    TIR_INSTR,    /* u.row: an instruction, args: its operands and symbols (tir/instr.h); op: TIR_ADD where it adds to
+                   * its result, else it makes it */
     TIR_RAMP,     /* args: base, stride: base, base+stride, ... type.lanes of them */
     TIR_BROADCAST /* args[0] in all lanes */
 } tir_expr_kind;
@@ -156,6 +158,7 @@ struct tir_expr {
         const tir_var *var;
         const tir_buffer *buffer;
         const char *name;
+        const struct tir_intrin *row;
     } u;
     tir_expr_ref args[];
 };

@@ -2,6 +2,7 @@
 /* Checks of a function: types, definitions before uses, ranks, and indices that provably lie outside. Runs after every
  * pass; whatever it lets through, the printers and the interpreter accept. */
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/names.h"
 #include "tir/node.h"
 #include "tir/simplify.h"
@@ -170,6 +171,12 @@ static bool extern_ok(tir_expr_ref e)
     return arity < 0 || (uint32_t)arity == e->n_args;
 }
 
+static bool instr_ok(verifier *v, tir_expr_ref e)
+{
+    const char *why = tir_instr_fault(v->c, e);
+    return !why || fail(v, why, e);
+}
+
 static bool type_ok(verifier *v, tir_expr_ref e)
 {
     switch (e->kind) {
@@ -190,6 +197,7 @@ static bool type_ok(verifier *v, tir_expr_ref e)
     case TIR_CALL: return call_ok(e);
     case TIR_ADDRESS: return widest(e->n_args, e->args) == 1 && same(e->type, tir_scalar(DT_HANDLE));
     case TIR_EXTERN: return e->type.lanes == 1 && extern_ok(e);
+    case TIR_INSTR: return instr_ok(v, e);
     case TIR_RAMP:
     case TIR_BROADCAST: return vector_ok(e);
     }

@@ -196,6 +196,7 @@ static bool same_payload(tir_expr_ref a, tir_expr_ref b)
     case TIR_LOAD:
     case TIR_ADDRESS: return a->u.buffer == b->u.buffer;
     case TIR_EXTERN: return strcmp(a->u.name, b->u.name) == 0;
+    case TIR_INSTR: return a->u.row == b->u.row;
     case TIR_BINOP:
     case TIR_NOT:
     case TIR_CAST:

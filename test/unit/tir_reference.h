@@ -137,6 +137,7 @@ static ref_value ref_eval(ref_env *env, tir_expr_ref e)
     case TIR_CALL: return ref_call(env, e);
     case TIR_ADDRESS:
     case TIR_EXTERN:
+    case TIR_INSTR:
     case TIR_RAMP:
     case TIR_BROADCAST: env->failed = true; return r;
     }

@@ -1,68 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of products of bytes, or of 16 bits, in lanes (tir/intrin_dot.c), known again by their form: the C text has the
- * processor's instruction for them, by the names that gcc and clang give it, an exact form for other vectors, and plain
- * C. */
+/* The helpers for sums of products of bytes, or of 16 bits, in lanes (tir/intrin_dot.c): the instruction of the
+ * processor, by the names that gcc and clang give it, an exact form for other vectors, and plain C. Products of words
+ * are still known by their form. */
 #include "codegen/c/emit.h"
 
 #include "tir/build.h"
 #include "tir/walk.h"
 
-#define MOST 4 /* products of a lane */
-
-/* A product of the sum. */
-typedef struct product {
-    tir_expr_ref a, b; /* loads; b has lanes */
-    uint32_t pair;     /* which sum of two it stands in */
-} product;
-
-typedef struct product_list {
-    product list[MOST];
-    uint32_t n, granule; /* of the first product's type: 4 bytes in all */
-    bool pairs; /* sums of two have 16 bits */
-} product_list;
-
-tir_expr_ref c_under_casts(tir_expr_ref x)
-{
-    while (tir_is_widening(x) || x->kind == TIR_BROADCAST)
-        x = x->args[0];
-    return x;
-}
-
-/* The load under casts and broadcasts; NULL: there is something else. */
-static tir_expr_ref load_under(tir_expr_ref x)
-{
-    x = c_under_casts(x);
-    return x->kind == TIR_LOAD && x->n_args == 1 ? x : NULL;
-}
-
 static uint32_t granule_of(dtype dt)
 {
     return 32 / dtype_bits(dt);
-}
-
-/* a[n], the same for all lanes, by b[lane * granule + n]. */
-static bool take_factors(product_list *l, uint32_t pair, tir_expr_ref a, tir_expr_ref b, uint32_t lanes)
-{
-    if (!a || !b || (l->n > 0 && l->n == l->granule) || a->type.lanes != 1 || b->type.lanes != lanes ||
-        b->args[0]->kind != TIR_RAMP)
-        return false;
-    dtype dt = a->type.dt;
-    bool bytes = b->type.dt == DT_I8 && (dt == DT_U8 || dt == DT_I8), wide = b->type.dt == DT_I16 && dt == DT_I16;
-    if ((!bytes && !wide) || !tir_is_const(b->args[0]->args[1], granule_of(dt)) ||
-        (l->n > 0 && granule_of(dt) != l->granule))
-        return false;
-    l->granule = granule_of(dt);
-    l->list[l->n++] = (product){a, b, pair};
-    return true;
-}
-
-static bool take_product(product_list *l, uint32_t pair, tir_expr_ref x)
-{
-    if (x->kind != TIR_BINOP || x->op != TIR_MUL)
-        return false;
-    tir_expr_ref a = load_under(x->args[0]), b = load_under(x->args[1]);
-    return a && a->type.lanes > 1 ? take_factors(l, pair, b, a, x->type.lanes)
-                                  : take_factors(l, pair, a, b, x->type.lanes);
 }
 
 static bool is_number(tir_expr_ref x, int64_t value)
@@ -75,127 +22,6 @@ static bool is_number(tir_expr_ref x, int64_t value)
 static bool is_sum(tir_expr_ref x)
 {
     return x->kind == TIR_BINOP && x->op == TIR_ADD && x->type.dt == DT_I32;
-}
-
-/* a * b of u8, (a - (b >> 7)) * b of i8: as steps have them. */
-static bool take_step_product(product_list *l, uint32_t pair, tir_expr_ref x)
-{
-    tir_expr_ref a = x->kind == TIR_BINOP && x->op == TIR_MUL ? x->args[0] : NULL;
-    if (!a || a->kind != TIR_BINOP || a->op != TIR_SUB)
-        return take_product(l, pair, x) && l->list[l->n - 1].a->type.dt == DT_U8;
-    tir_expr_ref sign = a->args[1];
-    return sign->kind == TIR_BINOP && sign->op == TIR_SHR && is_number(sign->args[1], 7) &&
-           tir_expr_equal(sign->args[0], x->args[1]) &&
-           take_factors(l, pair, load_under(a->args[0]), load_under(x->args[1]), x->type.lanes) &&
-           l->list[l->n - 1].a->type.dt == DT_I8;
-}
-
-/* x of max(min(x, 32767), -32768); NULL: something else. */
-static tir_expr_ref saturated(tir_expr_ref x)
-{
-    tir_expr_ref low = x->kind == TIR_BINOP && x->op == TIR_MAX && is_number(x->args[1], INT16_MIN) ? x->args[0] : NULL;
-    return low && low->kind == TIR_BINOP && low->op == TIR_MIN && is_number(low->args[1], INT16_MAX) ? low->args[0]
-                                                                                                   : NULL;
-}
-
-/* x of cast(i32, cast(i16, x)); NULL: something else. */
-static tir_expr_ref wrapped(tir_expr_ref x)
-{
-    tir_expr_ref half = x->kind == TIR_CAST && x->type.dt == DT_I32 ? x->args[0] : NULL;
-    return half && half->kind == TIR_CAST && half->type.dt == DT_I16 && half->args[0]->type.dt == DT_I32 ? half->args[0]
-                                                                                                        : NULL;
-}
-
-/* A sum of two in 16 bits: of u8 one that saturates, of i8 one that wraps. */
-static bool take_pair(product_list *l, uint32_t pair, tir_expr_ref x)
-{
-    tir_expr_ref kept = saturated(x), sum = kept ? kept : wrapped(x);
-    l->pairs = true;
-    return sum && is_sum(sum) && take_product(l, pair, sum->args[0]) && take_product(l, pair, sum->args[1]) &&
-           l->list[l->n - 1].a->type.dt == (kept ? DT_U8 : DT_I8);
-}
-
-/* Two products of a run: of u8 their sum saturates, of i8 none leaves 16 bits. */
-static bool take_step_pair(product_list *l, uint32_t pair, tir_expr_ref x)
-{
-    tir_expr_ref kept = saturated(x), sum = kept ? kept : x;
-    return is_sum(sum) && take_step_product(l, pair, sum->args[0]) && take_step_product(l, pair, sum->args[1]) &&
-           l->list[l->n - 1].a->type.dt == (kept ? DT_U8 : DT_I8);
-}
-
-/* The terms behind the first one, in a chain of sums. */
-static bool take_terms(tir_expr_ref x, product_list *l, tir_expr_ref *acc)
-{
-    tir_expr_ref left = x;
-    uint32_t pair = 0;
-    for (; l->n == 0 || l->n < l->granule; left = left->args[0], pair++)
-        if (!is_sum(left) ||
-            (!take_product(l, pair, left->args[1]) && !take_pair(l, pair, left->args[1])))
-            return false;
-    *acc = left;
-    return pair == (l->pairs ? l->granule / 2 : l->granule);
-}
-
-static tir_expr_ref start_of(const product *p)
-{
-    return p->b->args[0]->args[0];
-}
-
-/* How far the product stands behind the first of the list, in both operands. */
-static bool distance(c_emit *e, const product_list *l, const product *p, int64_t *out)
-{
-    int64_t a = 0, b = 0;
-    const product *first = &l->list[0];
-    bool known = p->a->u.buffer == first->a->u.buffer && p->b->u.buffer == first->b->u.buffer &&
-                 tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, p->a->args[0], first->a->args[0])), &a) &&
-                 tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, start_of(p), start_of(first))), &b);
-    *out = a;
-    return known && a == b;
-}
-
-/* All products of a granule, whatever their order, behind `acc`. */
-static bool place_products(c_emit *e, const product_list *l, tir_expr_ref acc, c_dot *out)
-{
-    int64_t at[MOST], least = 0;
-    uint32_t seen = 0, pair_of[MOST] = {0};
-    for (uint32_t i = 0; i < l->granule; i++) {
-        if (!distance(e, l, &l->list[i], &at[i]))
-            return false;
-        least = at[i] < least ? at[i] : least;
-    }
-    for (uint32_t i = 0; i < l->granule; i++) {
-        int64_t place = at[i] - least;
-        if (place < 0 || place >= l->granule)
-            return false;
-        seen |= 1u << place;
-        pair_of[place] = l->list[i].pair;
-        if (place == 0)
-            *out = (c_dot){acc, l->list[i].a, l->list[i].b, l->pairs};
-    }
-    return seen == (1u << l->granule) - 1 && (!l->pairs || (pair_of[0] == pair_of[1] && pair_of[2] == pair_of[3]));
-}
-
-bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out)
-{
-    product_list l = {0};
-    tir_expr_ref acc = NULL;
-    return is_sum(x) && x->type.lanes > 1 && take_terms(x, &l, &acc) && place_products(e, &l, acc, out);
-}
-
-bool dot_steps_match(c_emit *e, tir_expr_ref x, c_dot *out)
-{
-    product_list runs[2] = {{.n = 0}, {.n = 0}};
-    tir_expr_ref acc = x;
-    for (uint32_t i = 0; i < 2; i++, acc = acc->args[0]) {
-        tir_expr_ref four = is_sum(acc) && acc->type.lanes > 1 ? wrapped(acc->args[1]) : NULL;
-        if (!four || !is_sum(four) || !take_step_pair(&runs[0], i, four->args[0]) ||
-            !take_step_pair(&runs[1], i, four->args[1]))
-            return false;
-    }
-    for (uint32_t i = 0; i < 2; i++)
-        if (runs[i].n != 4 || !place_products(e, &runs[i], acc, &out[i]))
-            return false;
-    return runs[0].list[0].a->type.dt == runs[1].list[0].a->type.dt;
 }
 
 /* cast(i32, cast(i16, a)) * cast(i32, cast(i16, b)) */
@@ -227,7 +53,7 @@ bool dot_words_match(tir_expr_ref x, c_dot *out)
             if (!is_low_product(sum->args[k], &a, &b) || high->kind != TIR_BINOP || high->op != TIR_MUL ||
                 !is_high(high->args[0], a) || !is_high(high->args[1], b))
                 continue;
-            *out = (c_dot){x->args[i], a, b, false};
+            *out = (c_dot){x->args[i], a, b};
             return true;
         }
     }

@@ -1,74 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of products of i8 by numbers of 4 bits, eight of which a word of each lane holds (the row dot_s8u4 of
- * tir/intrin_dot.c), known again by their form. A word is taken apart in registers: the low halves of its bytes are
- * numbers 0 to 3, the high ones 4 to 7, each below 16, so that sums of four products by i8 fit into 16 bits. */
+/* The helper for sums of products of i8 by numbers of 4 bits, eight of which a word of each lane holds (the row
+ * dot_s8u4 of tir/intrin_dot.c). A word is taken apart in registers: the low halves of its bytes are numbers 0 to 3,
+ * the high ones 4 to 7, each below 16, so that sums of four products by i8 fit into 16 bits. */
 #include "codegen/c/emit.h"
 
-#include "tir/build.h"
-#include "tir/walk.h"
-
 #define CODES 8
-
-/* One term: a number of the data by the code at bits `shift` of the words. */
-typedef struct term {
-    tir_expr_ref a, w; /* loads; w has lanes */
-    int64_t shift;
-} term;
-
-static bool is_number(tir_expr_ref x, int64_t *value)
-{
-    return tir_is_int(c_under_casts(x), value);
-}
-
-static bool read_term(tir_expr_ref x, term *out)
-{
-    int64_t mask = 0;
-    if (x->kind != TIR_BINOP || x->op != TIR_MUL)
-        return false;
-    tir_expr_ref a = c_under_casts(x->args[0]), code = x->args[1];
-    if (code->kind != TIR_BINOP || code->op != TIR_BITAND || !is_number(code->args[1], &mask) || mask != 15)
-        return false;
-    tir_expr_ref w = code->args[0];
-    *out = (term){.a = a};
-    if (w->kind == TIR_BINOP && w->op == TIR_SHR && is_number(w->args[1], &out->shift))
-        w = w->args[0];
-    out->w = w;
-    return a->kind == TIR_LOAD && a->n_args == 1 && a->type.dt == DT_I8 && a->type.lanes == 1 && w->kind == TIR_LOAD &&
-           w->n_args == 1 && w->type.dt == DT_I32 && w->type.lanes == x->type.lanes && w->args[0]->kind == TIR_RAMP &&
-           tir_is_const(w->args[0]->args[1], 1) && out->shift >= 0 && out->shift < 32 && out->shift % 4 == 0;
-}
-
-/* The data's number that the code at these bits is multiplied by. */
-static int64_t number_of(int64_t shift)
-{
-    return shift / 8 + (shift % 8 ? CODES / 2 : 0);
-}
-
-c_dot dot_nibbles_match(c_emit *e, tir_expr_ref x)
-{
-    const c_dot none = {0};
-    term terms[CODES];
-    uint32_t n = 0, seen = 0, first = 0;
-    tir_expr_ref acc = x;
-    for (; n < CODES; n++, acc = acc->args[0]) {
-        if (acc->kind != TIR_BINOP || acc->op != TIR_ADD || acc->type.dt != DT_I32 || acc->type.lanes < 2 ||
-            !read_term(acc->args[1], &terms[n]))
-            return none;
-        seen |= 1u << number_of(terms[n].shift);
-        first = terms[n].shift == 0 ? n : first;
-    }
-    for (uint32_t i = 0; i < CODES; i++) {
-        int64_t behind = 0;
-        const term *t = &terms[i], *of = &terms[first];
-        if (t->a->u.buffer != of->a->u.buffer || !tir_expr_equal(t->w, of->w) ||
-            !tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, t->a->args[0], of->a->args[0])), &behind) ||
-            behind != number_of(t->shift))
-            return none;
-    }
-    return seen == (1u << CODES) - 1 ? (c_dot){.acc = acc, .a = terms[first].a, .b = terms[first].w} : none;
-}
-
-/* --- the helper's text --- */
 
 /* What a compiler for such a processor returns; low, high: the codes, x, y: the data they are multiplied by. */
 typedef struct nibble_code {

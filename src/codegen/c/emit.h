@@ -249,25 +249,20 @@ tir_expr_ref expr_flat(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref 
 const char *expr_register(c_emit *e, const tir_buffer *b, tir_expr_ref index); /* NULL: not in registers */
 const char *expr_condition(c_emit *e, tir_expr_ref x);
 
-/* acc[j] + a[0] * b[g j] + ... + a[g - 1] * b[g j + g - 1] in lanes j, a granule g of 4 bytes */
-typedef struct c_dot {
-    tir_expr_ref acc, a, b; /* a, b: the loads of the first product */
-    bool pairs;             /* sums of two have 16 bits: of u8 they saturate, of i8 they wrap */
-} c_dot;
+/* instr.c: a node that is an instruction, of operands as `operand` writes them: a value, or where it is read. */
+typedef const char *(*c_operand)(c_emit *e, tir_expr_ref x, bool pointer);
+const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand);
+const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes); /* the type is needed, then */
 
-/* dot.c: a sum of products of bytes in lanes, which has a helper; false: x is something else. */
-bool c_dot_match(c_emit *e, tir_expr_ref x, c_dot *out);
-/* The same of words, two numbers of 16 bits each: acc[j] + low a[j] * low b[j] + high a[j] * high b[j]; a, b: any. */
+/* dot.c: acc[j] + low a[j] * low b[j] + high a[j] * high b[j], of words of two numbers of 16 bits each, which has a
+ * helper; false: x is something else. */
+typedef struct c_dot {
+    tir_expr_ref acc, a, b;
+} c_dot;
 bool dot_words_match(tir_expr_ref x, c_dot *out);
-/* acc + four products of each of two runs, out[0] and out[1], in the form of dot_u8s8_steps. */
-bool dot_steps_match(c_emit *e, tir_expr_ref x, c_dot *out);
-void needs_write_dot_steps(arena *a, writer *w, const c_needs *all, const c_need *n); /* dot_steps.c */
-/* What a factor of such a sum is made of, under casts that keep every value and under one for all lanes. */
-tir_expr_ref c_under_casts(tir_expr_ref x);
 void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
-/* dot_nibbles.c: acc[j] + a[0] * code 0 of the word b[j] + ... + a[7] * code 7, in the same way; a NULL: no. */
-c_dot dot_nibbles_match(c_emit *e, tir_expr_ref x);
-void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_need *n);
+void needs_write_dot_steps(arena *a, writer *w, const c_needs *all, const c_need *n); /* dot_steps.c */
+void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_need *n); /* dot_nibbles.c */
 /* needs_pieces.c: what a helper does with x of f64 in pieces that fit into a register: `each` makes of the piece u.p[i]
  * what it becomes, `last` ends the function. */
 const char *needs_in_pieces(arena *a, const c_need *n, const char *v, const char *each, const char *last);
@@ -277,15 +272,7 @@ const char *needs_extreme_pieces(arena *a, const c_need *n, const char *v);
 const char *needs_whole_lanes(arena *a, const c_need *n, const char *v, const char *into);
 void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in front of the first of these */
 
-/* acc + two rows of a, from at_a on and `row` apart, of two runs of four bytes `half` apart, by two of b */
-typedef struct c_tile {
-    tir_expr_ref acc, a, b; /* a, b: loads */
-    tir_expr_ref at_a, at_b;
-    int64_t row, half;
-} c_tile;
-
-/* tile.c: a sum of products of bytes in a tile of two by two; false: x is something else. */
-bool c_tile_match(c_emit *e, tir_expr_ref x, c_tile *out);
+/* tile.c */
 void needs_write_tile(writer *w, const c_need *n);
 void needs_write_tile_row(writer *w, arena *a, const c_need *n);
 

@@ -41,14 +41,6 @@ bool expr_is_index(const c_emit *e, tir_expr_ref x)
     return true;
 }
 
-static const char *vector_name(c_emit *e, dtype dt, uint32_t lanes)
-{
-    needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = dt, .lanes = lanes});
-    uint32_t bytes = needs_vector_bytes(dt, lanes);
-    e->vector_bytes = bytes > e->vector_bytes ? bytes : e->vector_bytes;
-    return needs_vector_name(e->tmp, dt, lanes);
-}
-
 static c_text call(c_emit *e, c_need need, const char *fn, const char *args)
 {
     needs_add_vector(e->needs, need);
@@ -94,7 +86,7 @@ const char *expr_register(c_emit *e, const tir_buffer *b, tir_expr_ref index)
 static c_text vector_load(c_emit *e, tir_expr_ref x, tir_expr_ref at)
 {
     const tir_buffer *b = x->u.buffer;
-    const char *v = vector_name(e, b->dt, x->type.lanes), *name = expr_name(e, b);
+    const char *v = c_vector_name(e, b->dt, x->type.lanes), *name = expr_name(e, b);
     c_need need = {.dt = b->dt, .lanes = x->type.lanes};
     if (at->kind == TIR_RAMP) {
         c_text base = expr_text(e, at->args[0]);
@@ -106,7 +98,7 @@ static c_text vector_load(c_emit *e, tir_expr_ref x, tir_expr_ref at)
         return call(e, need, arena_printf(e->tmp, "%s_gather", v),
                     arena_printf(e->tmp, "%s + %s, %s", name, base.s, expr_text(e, at->args[1]).s));
     }
-    vector_name(e, at->type.dt, at->type.lanes);
+    c_vector_name(e, at->type.dt, at->type.lanes);
     need.kind = NEED_VINDEX;
     need.to = at->type.dt;
     return call(e, need, arena_printf(e->tmp, "%s_index_%s", v, dtype_name(at->type.dt)),
@@ -122,7 +114,7 @@ static const char *row_of_tiles(c_emit *e, tir_expr_ref x)
     if (!tir_constant_row_of_tiles(e->bounds, e->c, x, &tile, &row) ||
         !expr_register(e, b, tir_i64(e->c, tile * TIR_TILE_LANES)))
         return NULL;
-    const char *v = vector_name(e, b->dt, x->type.lanes), *name = expr_name(e, b);
+    const char *v = c_vector_name(e, b->dt, x->type.lanes), *name = expr_name(e, b);
     needs_add(e->needs, (c_need){.kind = NEED_TILE_ROW, .dt = b->dt, .lanes = x->type.lanes});
     return arena_printf(e->tmp, "%s_row%u(%s_%lld, %s_%lld)", v, row, name, (long long)tile, name,
                         (long long)tile + 1);
@@ -180,8 +172,8 @@ static c_text vector_op(c_emit *e, tir_expr_ref x, tir_op op)
 {
     dtype dt = x->args[0]->type.dt;
     uint32_t lanes = x->type.lanes;
-    vector_name(e, x->type.dt, lanes);
-    const char *v = vector_name(e, dt, lanes), *args = "";
+    c_vector_name(e, x->type.dt, lanes);
+    const char *v = c_vector_name(e, dt, lanes), *args = "";
     if (op == TIR_TO_BITS || op == TIR_SUB)
         e->clamped = tir_clamped_and_rounded(x);
     for (uint32_t i = 0; i < x->n_args; i++)
@@ -202,7 +194,7 @@ static bool is_number(tir_expr_ref x)
 static c_text vector_bound(c_emit *e, tir_expr_ref x)
 {
     bool second = is_number(x->args[1]);
-    const char *v = vector_name(e, x->type.dt, x->type.lanes);
+    const char *v = c_vector_name(e, x->type.dt, x->type.lanes);
     c_need need = {.kind = NEED_VBOUND, .op = x->op, .dt = x->type.dt, .lanes = x->type.lanes};
     return call(e, need, arena_printf(e->tmp, "%s_%s", v, x->op == TIR_MAX ? "at_least" : "at_most"),
                 arena_printf(e->tmp, "%s, %s", expr_text(e, x->args[!second]).s, expr_text(e, x->args[second]).s));
@@ -211,7 +203,7 @@ static c_text vector_bound(c_emit *e, tir_expr_ref x)
 /* The same where x is not NaN: one instruction where those that keep a NaN are two. */
 static c_text vector_clamp(c_emit *e, tir_expr_ref x)
 {
-    const char *v = vector_name(e, x->type.dt, x->type.lanes);
+    const char *v = c_vector_name(e, x->type.dt, x->type.lanes);
     c_need need = {.kind = NEED_VEXTREME, .op = x->op, .dt = x->type.dt, .lanes = x->type.lanes};
     e->clamped = x->op == TIR_MIN ? x->args[0] : NULL;
     const char *a = expr_text(e, x->args[0]).s, *b = expr_text(e, x->args[1]).s;
@@ -219,79 +211,16 @@ static c_text vector_clamp(c_emit *e, tir_expr_ref x)
                 arena_printf(e->tmp, "%s, %s", a, b));
 }
 
-/* Where the numbers of a load begin; it has lanes or not. */
-static const char *first_of(c_emit *e, tir_expr_ref load)
-{
-    tir_expr_ref at = load->args[0]->kind == TIR_RAMP ? load->args[0]->args[0] : load->args[0];
-    const char *text = expr_text(e, at).s;
-    return arena_printf(e->tmp, "%s + %s", expr_name(e, load->u.buffer), text);
-}
-
-/* A sum of products of bytes, or of words, by its helper. */
-static bool dot(c_emit *e, tir_expr_ref x, c_text *out)
+/* Products of words, two numbers of 16 bits each, by its helper. */
+static bool dot_words(c_emit *e, tir_expr_ref x, c_text *out)
 {
     c_dot d;
-    if (dot_words_match(x, &d)) {
-        const c_need words = {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16, .lanes = x->type.lanes};
-        const char *acc = expr_text(e, d.acc).s, *a = expr_text(e, d.a).s;
-        *out = call(e, words, arena_printf(e->tmp, "%s_dot_words", vector_name(e, DT_I32, x->type.lanes)),
-                    arena_printf(e->tmp, "%s, %s, %s", acc, a, expr_text(e, d.b).s));
-        return true;
-    }
-    if (!c_dot_match(e, x, &d))
+    if (!dot_words_match(x, &d))
         return false;
-    dtype dt = d.a->type.dt;
-    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s, *a = first_of(e, d.a),
-               *b = first_of(e, d.b);
-    needs_add(e->needs, (c_need){.kind = NEED_DOT, .op = d.pairs ? TIR_MIN : TIR_ADD, .dt = dt, .to = d.b->type.dt,
-                                 .lanes = x->type.lanes});
-    *out = (c_text){arena_printf(e->tmp, "%s_%s_%s(%s, %s, %s)", v, d.pairs ? "pairs" : "dot", dtype_name(dt), acc, a,
-                                 b), PREC_PRIMARY};
-    return true;
-}
-
-/* The same by codes of 4 bits. */
-static bool dot_nibbles(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    c_dot d = dot_nibbles_match(e, x);
-    if (!d.a)
-        return false;
-    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d.acc).s, *a = first_of(e, d.a),
-               *b = first_of(e, d.b);
-    needs_add(e->needs, (c_need){.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32, .lanes = x->type.lanes});
-    *out = (c_text){arena_printf(e->tmp, "%s_nibbles(%s, %s, %s)", v, acc, a, b), PREC_PRIMARY};
-    return true;
-}
-
-/* The same of two runs. */
-static bool dot_steps(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    c_dot d[2];
-    if (!dot_steps_match(e, x, d))
-        return false;
-    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, d[0].acc).s,
-               *a = first_of(e, d[0].a), *b = first_of(e, d[1].a), *w = first_of(e, d[0].b), *z = first_of(e, d[1].b);
-    const dtype dt = d[0].a->type.dt;
-    needs_add(e->needs, (c_need){.kind = NEED_DOT_STEPS, .dt = dt, .to = DT_I8, .lanes = x->type.lanes});
-    *out = (c_text){arena_printf(e->tmp, "%s_steps_%s(%s, %s, %s, %s, %s)", v, dtype_name(dt), acc, a, b, w, z),
-                    PREC_PRIMARY};
-    return true;
-}
-
-/* The same of a tile. */
-static bool tile(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    c_tile t;
-    if (!c_tile_match(e, x, &t))
-        return false;
-    const dtype dt = t.a->type.dt;
-    const char *v = vector_name(e, DT_I32, x->type.lanes), *acc = expr_text(e, t.acc).s, *a = expr_text(e, t.at_a).s,
-               *b = expr_text(e, t.at_b).s;
-    needs_add(e->needs, (c_need){.kind = NEED_TILE, .dt = dt, .to = DT_I8, .lanes = x->type.lanes});
-    *out = (c_text){arena_printf(e->tmp, "%s_tile_%s(%s, %s + %s, %lld, %lld, %s + %s)", v, dtype_name(dt), acc,
-                                 expr_name(e, t.a->u.buffer), a, (long long)t.row, (long long)t.half,
-                                 expr_name(e, t.b->u.buffer), b),
-                    PREC_PRIMARY};
+    const c_need words = {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16, .lanes = x->type.lanes};
+    const char *acc = expr_text(e, d.acc).s, *a = expr_text(e, d.a).s;
+    *out = call(e, words, arena_printf(e->tmp, "%s_dot_words", c_vector_name(e, DT_I32, x->type.lanes)),
+                arena_printf(e->tmp, "%s, %s, %s", acc, a, expr_text(e, d.b).s));
     return true;
 }
 
@@ -344,7 +273,7 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
         return vector_bound(e, x);
     c_text out;
-    if (x->type.lanes > 1 && (dot(e, x, &out) || dot_steps(e, x, &out) || dot_nibbles(e, x, &out) || tile(e, x, &out)))
+    if (x->type.lanes > 1 && dot_words(e, x, &out))
         return out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
@@ -625,7 +554,7 @@ static c_text cast(c_emit *e, tir_expr_ref x)
     c_text a = expr_text(e, x->args[0]);
     if (x->type.lanes == 1)
         return scalar_cast(e->tmp, e->needs, from, to, a);
-    const char *v = vector_name(e, from, x->type.lanes), *into = vector_name(e, to, x->type.lanes);
+    const char *v = c_vector_name(e, from, x->type.lanes), *into = c_vector_name(e, to, x->type.lanes);
     return call(e, (c_need){.kind = NEED_VCAST, .dt = from, .to = to, .lanes = x->type.lanes},
                 arena_printf(e->tmp, "%s_to_%s", v, into), a.s);
 }
@@ -639,7 +568,7 @@ static bool choice_by_comparison(c_emit *e, tir_expr_ref x, c_text a, c_text b, 
     if (lanes == 1 || cond->kind != TIR_BINOP || !tir_op_is_compare(cond->op) || cond->type.lanes != lanes ||
         cond->args[0]->type.dt != dt || (dt != DT_F32 && dt != DT_F64))
         return false;
-    const char *v = vector_name(e, dt, lanes);
+    const char *v = c_vector_name(e, dt, lanes);
     bool same = tir_expr_equal(cond->args[0], x->args[1]) && tir_expr_equal(cond->args[1], x->args[2]),
          turned = tir_expr_equal(cond->args[0], x->args[2]) && tir_expr_equal(cond->args[1], x->args[1]);
     if ((same || turned) && (cond->op == TIR_LT || cond->op == TIR_GT)) {
@@ -670,8 +599,8 @@ static c_text choice(c_emit *e, tir_expr_ref x)
     if (choice_by_comparison(e, x, a, b, &chosen))
         return chosen;
     if (x->type.lanes > 1 && x->args[0]->type.lanes > 1) {
-        const char *v = vector_name(e, x->type.dt, x->type.lanes);
-        vector_name(e, DT_BOOL, x->type.lanes);
+        const char *v = c_vector_name(e, x->type.dt, x->type.lanes);
+        c_vector_name(e, DT_BOOL, x->type.lanes);
         return call(e, (c_need){.kind = NEED_VSELECT, .dt = x->type.dt, .lanes = x->type.lanes},
                     arena_printf(e->tmp, "%s_select", v),
                     arena_printf(e->tmp, "%s, %s, %s", expr_text(e, x->args[0]).s, a.s, b.s));
@@ -769,14 +698,14 @@ static c_text negation(c_emit *e, tir_expr_ref x)
     if (x->type.lanes == 1)
         return (c_text){arena_printf(e->tmp, "!%s", scalar_at(e->tmp, expr_text(e, x->args[0]), PREC_PRIMARY)),
                         PREC_PRIMARY};
-    const char *v = vector_name(e, DT_BOOL, x->type.lanes);
+    const char *v = c_vector_name(e, DT_BOOL, x->type.lanes);
     return call(e, (c_need){.kind = NEED_VNOT, .dt = DT_BOOL, .lanes = x->type.lanes},
                 arena_printf(e->tmp, "%s_not", v), expr_text(e, x->args[0]).s);
 }
 
 static c_text lanes_of(c_emit *e, tir_expr_ref x)
 {
-    const char *v = vector_name(e, x->type.dt, x->type.lanes), *first = expr_text(e, x->args[0]).s;
+    const char *v = c_vector_name(e, x->type.dt, x->type.lanes), *first = expr_text(e, x->args[0]).s;
     c_need need = {.kind = NEED_VSPLAT, .dt = x->type.dt, .lanes = x->type.lanes};
     if (x->kind == TIR_BROADCAST)
         return call(e, need, arena_printf(e->tmp, "%s_splat", v), first);
@@ -791,9 +720,19 @@ static c_text literal(c_emit *e, tir_expr_ref x)
     c_text t = x->kind == TIR_INT ? scalar_int(e->tmp, x->type.dt, x->u.i) : scalar_float(e->tmp, x->type.dt, x->u.f);
     if (x->type.lanes == 1)
         return t;
-    const char *v = vector_name(e, x->type.dt, x->type.lanes);
+    const char *v = c_vector_name(e, x->type.dt, x->type.lanes);
     return call(e, (c_need){.kind = NEED_VSPLAT, .dt = x->type.dt, .lanes = x->type.lanes},
                 arena_printf(e->tmp, "%s_splat", v), t.s);
+}
+
+/* Of an instruction. What is read through a pointer is a run of elements in memory, as the verifier knows. */
+static const char *operand(c_emit *e, tir_expr_ref x, bool pointer)
+{
+    if (!pointer)
+        return expr_text(e, x).s;
+    tir_expr_ref at = expr_flat(e, x->u.buffer, x->n_args, x->args);
+    const char *first = expr_text(e, at->kind == TIR_RAMP ? at->args[0] : at).s;
+    return arena_printf(e->tmp, "%s + %s", expr_name(e, x->u.buffer), first);
 }
 
 c_text expr_text(c_emit *e, tir_expr_ref x)
@@ -810,6 +749,7 @@ c_text expr_text(c_emit *e, tir_expr_ref x)
     case TIR_ADDRESS: return address(e, x);
     case TIR_CALL: return intrinsic(e, x);
     case TIR_EXTERN: return external(e, x);
+    case TIR_INSTR: return (c_text){instr_text(e, x, operand), PREC_PRIMARY};
     case TIR_RAMP:
     case TIR_BROADCAST: return lanes_of(e, x);
     }

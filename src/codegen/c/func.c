@@ -36,6 +36,13 @@ static void note_access(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref
     }
 }
 
+static void keep_in_memory(c_emit *e, const tir_buffer *b)
+{
+    for (uint32_t i = 0; i < e->registers.len; i++)
+        if (e->registers.data[i].buffer == b)
+            e->registers.data[i].lanes = 0;
+}
+
 static void note_expr(void *ctx, tir_expr_ref x)
 {
     c_emit *e = ctx;
@@ -51,9 +58,11 @@ static void note_expr(void *ctx, tir_expr_ref x)
     } else if (x->kind == TIR_LOAD) {
         note_access(e, x->u.buffer, x->n_args, x->args);
     }
-    for (uint32_t i = 0; x->kind == TIR_ADDRESS && i < e->registers.len; i++)
-        if (e->registers.data[i].buffer == x->u.buffer)
-            e->registers.data[i].lanes = 0; /* registers have no address */
+    for (uint32_t i = 1; x->kind == TIR_INSTR && i < x->n_args; i++)
+        if (x->args[i]->kind == TIR_LOAD && x->args[i]->type.lanes > 1)
+            keep_in_memory(e, x->args[i]->u.buffer); /* its helper gets the address */
+    if (x->kind == TIR_ADDRESS)
+        keep_in_memory(e, x->u.buffer); /* registers have none */
 }
 
 static void note_store(void *ctx, tir_stmt *s)

@@ -299,6 +299,7 @@ static int64_t scalar_work(const work_prices *p, tir_expr_ref e)
     case TIR_ADDRESS: return 2 * p->op;
     case TIR_RAMP:
     case TIR_BROADCAST: return p->op;
+    case TIR_INSTR:
     case TIR_EXTERN: break;
     }
     return 0;

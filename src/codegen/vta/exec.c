@@ -123,6 +123,7 @@ static int64_t value_of(machine *m, tir_expr_ref e)
     case TIR_ADDRESS:
     case TIR_CALL:
     case TIR_EXTERN:
+    case TIR_INSTR:
     case TIR_RAMP:
     case TIR_BROADCAST: break;
     }

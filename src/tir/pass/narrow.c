@@ -111,6 +111,7 @@ static tir_expr_ref make_narrow(narrower *n, tir_expr_ref e)
     case TIR_CALL:
     case TIR_ADDRESS:
     case TIR_EXTERN:
+    case TIR_INSTR:
     case TIR_RAMP:
     case TIR_BROADCAST: break;
     }
@@ -146,7 +147,8 @@ static bool takes_either(tir_expr_ref e)
 {
     if (tir_is_access(e))
         return access_takes_either(e->u.buffer, e->n_args);
-    return e->kind == TIR_EXTERN || e->kind == TIR_CAST || (e->kind == TIR_BINOP && tir_op_is_compare(e->op));
+    return e->kind == TIR_EXTERN || e->kind == TIR_INSTR || e->kind == TIR_CAST ||
+           (e->kind == TIR_BINOP && tir_op_is_compare(e->op));
 }
 
 /* The parts of e, in 32 bits where e may take them so: operands of a comparison both, or none. */

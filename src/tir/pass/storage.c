@@ -73,11 +73,25 @@ static bool is_row_of_tiles(storage *st, use *u, tir_expr_ref e)
     return true;
 }
 
+/* Vectors that an instruction reads come from memory. */
+static void note_instr(storage *st, tir_expr_ref e)
+{
+    for (uint32_t i = 1; i < e->n_args; i++) {
+        tir_expr_ref a = e->args[i];
+        const bool reads = a->kind == TIR_LOAD && a->type.lanes > 1;
+        use *u = reads ? (use *)(uintptr_t)tir_map_get(&st->uses, a->u.buffer) : NULL;
+        if (u)
+            u->constant = false;
+    }
+}
+
 static void note_expr(void *ctx, tir_expr_ref e)
 {
+    storage *st = ctx;
+    if (e->kind == TIR_INSTR)
+        note_instr(st, e);
     if (!tir_is_access(e))
         return;
-    storage *st = ctx;
     use *u = (use *)(uintptr_t)tir_map_get(&st->uses, e->u.buffer);
     if (u && is_row_of_tiles(st, u, e))
         return;

@@ -6,6 +6,7 @@
  * explains why. */
 #include "base/nearest.h"
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/intrin.h"
 #include "tir/linear.h"
 #include "tir/names.h"
@@ -58,6 +59,7 @@ typedef struct matcher {
     const tir_stmt *partner[MAX_LOOPS]; /* of each of want's loops: the region's; NULL: one iteration */
     uint32_t checks, most_checks;       /* passed in this attempt, and in the best one */
     const char *why;                    /* what stopped the best one */
+    bool adds;                          /* the region is the update alone */
 } matcher;
 
 static bool mismatch(matcher *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -485,6 +487,75 @@ static tir_stmt *place_code(matcher *m, const char *text)
     return s ? tir_rewrite_stmt(&r, s) : NULL;
 }
 
+/* The first symbol is how many units the result's vectors have; the others are arguments. */
+static void add_symbols(matcher *m, bool lanes, tir_expr_ref *args, uint32_t *n)
+{
+    for (uint32_t i = lanes && m->row.n_symbols > 0; i < m->row.n_symbols; i++)
+        args[(*n)++] = m->b.symbols[i] ? m->b.symbols[i] : tir_i64(m->c, 0); /* a loop that is not there */
+}
+
+/* Where the elements begin that unit `at` of the first symbol has. */
+static tir_expr_ref element(matcher *m, const tir_instr_form *f, uint32_t param, uint32_t at)
+{
+    tir_expr_ref base = m->b.operands[param].base;
+    return tir_add(m->c, base, tir_int(m->c, base->type.dt, (int64_t)at * f->per_lane[param]));
+}
+
+/* As an argument: an address, or the elements that `units` units from `at` on have. */
+static tir_expr_ref argument(matcher *m, const tir_instr_form *f, uint32_t i, uint32_t at, uint32_t units)
+{
+    const uint32_t p = tir_instr_param(f->row, i);
+    const tir_buffer *b = m->b.operands[p].buffer;
+    tir_expr_ref first = element(m, f, p, at);
+    if (tir_instr_by_address(f->row, i))
+        return tir_address(m->c, b, 1, &first);
+    tir_expr_ref all = tir_ramp(m->c, first, tir_int(m->c, first->type.dt, 1),
+                                (uint16_t)(f->fixed[p] + f->per_lane[p] * units));
+    return tir_load(m->c, b, 1, &all);
+}
+
+/* Of a result by value: a store of the instruction's vector. */
+static tir_stmt *place_vector(matcher *m, const tir_instr_form *f, uint32_t at, uint32_t units)
+{
+    tir_expr_ref args[TIR_INTRIN_OPERANDS + TIR_INTRIN_SYMBOLS];
+    uint32_t n = 0;
+    for (; n < f->n_operands; n++)
+        args[n] = argument(m, f, n, at, units);
+    add_symbols(m, true, args, &n);
+    return tir_store(m->c, args[0]->u.buffer, 1, args[0]->args, tir_instr(m->c, f->row, TIR_ADD, n, args));
+}
+
+/* The first symbol of the region in vectors of lanes that are powers of two, the longest first. */
+static tir_stmt *place_vectors(matcher *m, const tir_instr_form *f)
+{
+    tir_stmt *parts[64];
+    uint32_t count = 0;
+    int64_t units = 1;
+    if (m->row.n_symbols > 0 && m->b.symbols[0])
+        (void)tir_is_int(m->b.symbols[0], &units);
+    if (m->row.lanes > 0)
+        return place_vector(m, f, 0, (uint32_t)tir_instr_units(f, m->row.lanes));
+    for (uint32_t at = 0, n; at < units; at += n) {
+        for (n = 1; 2 * n <= units - at; n *= 2)
+            continue;
+        parts[count++] = place_vector(m, f, at, n);
+    }
+    return count == 1 ? parts[0] : tir_seq(m->c, count, parts);
+}
+
+static tir_stmt *place_instr(matcher *m, const tir_intrin *row)
+{
+    tir_expr_ref args[TIR_INTRIN_OPERANDS + TIR_INTRIN_SYMBOLS];
+    const tir_instr_form *f = tir_instr_form_of(m->c, row);
+    uint32_t n = 0;
+    if (!f || tir_instr_gives_value(row))
+        return f ? place_vectors(m, f) : NULL;
+    for (; n < f->n_operands; n++)
+        args[n] = argument(m, f, n, 0, 1);
+    add_symbols(m, false, args, &n);
+    return tir_evaluate(m->c, tir_instr(m->c, row, m->adds || !f->whole ? TIR_ADD : TIR_OP_NONE, n, args));
+}
+
 /* --- the pass --- */
 
 static bool declare(matcher *m)
@@ -523,6 +594,7 @@ static const char *match_region(matcher *m, tir_stmt *body)
         if (!match_clause(m, &want.clauses[adds], &have.clauses[0]))
             return NULL;
         text = adds ? m->row.update : m->row.reset;
+        m->adds = adds;
     }
     if (!text)
         (void)mismatch(m, "%s has no code for this part: %s", m->row.name,
@@ -578,7 +650,8 @@ static tir_stmt *tensorize(tir_rewriter *r, tir_stmt *s)
                          stored_in(s->body), s->node, name, m.why);
         hint_of_nest(&m);
     }
-    tir_stmt *code = text ? place_code(&m, text) : NULL;
+    const bool is_instr = text && strcmp(text, TIR_INSTRUCTION) == 0;
+    tir_stmt *code = is_instr ? place_instr(&m, row) : text ? place_code(&m, text) : NULL;
     st->ok = code != NULL;
     return code ? code : s;
 }

@@ -16,7 +16,6 @@ typedef struct vectorizer {
     const tir_var *vars[64]; /* the loop's variable, then those of lets that got lanes */
     tir_expr_ref values[64];
     uint32_t n;
-    const tir_buffer *into; /* of the store at hand; NULL: another statement */
     tir_bounds *bounds;     /* of no variable; NULL: nobody asked yet */
     bool ok;
 } vectorizer;
@@ -124,17 +123,14 @@ static bool is_scattered(tir_expr_ref index)
     return index->type.lanes > 1 && index->kind != TIR_RAMP;
 }
 
-/* Sums in registers as tiles of two by two, and the factors of their products, have instructions of their own. */
+/* Sums in registers as tiles of two by two: a row of them is an instruction. */
 static bool is_of_tile(vectorizer *v, tir_expr_ref load)
 {
     int64_t steps[TIR_TILE_LANES];
-    const bool sums = load->u.buffer->scope == SCOPE_REG,
-               factor = v->into && v->into->scope == SCOPE_REG && dtype_bits(load->u.buffer->dt) == 8;
-    if (!sums && !factor)
+    if (load->u.buffer->scope != SCOPE_REG)
         return false;
     v->bounds = v->bounds ? v->bounds : tir_bounds_new(v->c);
-    return tir_lane_steps(v->bounds, v->c, load, steps) &&
-           (sums ? tir_is_row_of_tiles(steps) : tir_is_factor_of_tile(steps));
+    return tir_lane_steps(v->bounds, v->c, load, steps) && tir_is_row_of_tiles(steps);
 }
 
 static void find_scattered_load(void *ctx, tir_expr_ref e)
@@ -177,9 +173,7 @@ static tir_stmt *widen_store(vectorizer *v, tir_stmt *s)
         v->ok = v->ok && !is_scattered(idx[i]);
         lanes = idx[i]->type.lanes > lanes ? idx[i]->type.lanes : lanes;
     }
-    v->into = s->buffer;
     tir_expr_ref value = lanes_of(v, s->value);
-    v->into = NULL;
     v->ok = v->ok && lanes == v->lanes; /* else all lanes write one place */
     return v->ok ? tir_store(v->c, s->buffer, s->n_indices, idx, value) : s;
 }
