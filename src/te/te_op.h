@@ -27,6 +27,7 @@ typedef struct te_op {
     te_extent_hook extents;    /* NULL: operands' types tell all extents of the results */
 } te_op;
 
+#define TE_FFT_STEP "fft_step" /* the tag of a step of a Fourier transform (te/op/fft.c) */
 #define TE_UNPACKED "unpacked" /* the stage, and the tag, of weights of 4 bits that are taken apart */
 /* Schedules it where it is read, unless the rule has said where it is computed. */
 void te_inline_unpacked(te_sched *s);
@@ -59,6 +60,7 @@ te_graph *te_merge_elements(te_graph *g, const struct target *t);
 te_graph *te_merge_reduced(te_graph *g, const te_node *stage);
 bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
                              te_node *last);
+bool te_schedule_fft(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_lines(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);

@@ -301,7 +301,68 @@ def masks(g, rng, dtype):
         g.node("Attention", [q, k, v, (mask,)], [y], near=near, is_causal=causal, softcap=softcap)
 
 
+def fourier(g, rng, dtype):
+    """DFT of each kind of length: with each factor that a step may have, of large primes, cut off and filled up; along
+    each axis; of real and complex numbers, back and forth. STFT with frames that do not meet."""
+    near = (1e-5, 1e-5) if dtype == np.float32 else (1e-12, 1e-12)
+
+    def result(x):
+        return np.stack([x.real, x.imag], -1).astype(dtype)
+
+    for n in (1, 2, 3, 5, 6, 8, 11, 13, 17, 20, 34, 49, 240, 1024):
+        x = rng.standard_normal((3, n, 2)).astype(dtype)
+        z, real = wide(x[..., 0]) + 1j * wide(x[..., 1]), wide(x[..., :1])[..., 0]
+        for extent in {n, n + 3, n - 2} if n in (5, 8) else {n}:
+            length = (np.array(extent, np.int64),)
+            scale = (near[0], near[1] * extent ** 0.5)
+            g.node("DFT", [x, length], [result(np.fft.fft(z, extent))], near=scale)
+            g.node("DFT", [x, length], [result(np.fft.ifft(z, extent))], near=scale, inverse=1)
+            g.node("DFT", [x[..., :1], length], [result(np.fft.fft(real, extent))], near=scale)
+            g.node("DFT", [x[..., :1], length], [result(np.fft.rfft(real, extent))], near=scale, onesided=1)
+            back = np.fft.irfft(z, extent).astype(dtype)[..., None]
+            g.node("DFT", [x, length], [back], near=scale, inverse=1, onesided=1)
+    x = rng.standard_normal((6, 4, 10, 1)).astype(dtype)
+    for axis in (0, 1, 2, -2, -4):
+        want = result(np.fft.fft(wide(x[..., 0]), axis=axis + 1 if axis < 0 else axis))
+        g.node("DFT", [x, None, (np.array(axis, np.int64),)], [want], near=near)
+    for parts, length, step, onesided in ((1, 16, 5, 1), (1, 15, 20, 1), (2, 12, 4, 0), (1, 10, 3, 0)):
+        x, window = rng.standard_normal((2, 70, parts)).astype(dtype), rng.random(length).astype(dtype)
+        z = wide(x[..., 0]) + (1j * wide(x[..., 1]) if parts == 2 else 0)
+        at = np.arange(0, 70 - length + 1, step)[:, None] + np.arange(length)
+        for taken in (window, np.ones(length)):
+            y = np.fft.fft(z[:, at] * wide(taken))
+            given = [(window,)] if taken is window else [None, (np.array(length, np.int64),)]
+            g.node("STFT", [x, (np.array(step, np.int64),), *given],
+                   [result(y[..., :length // 2 + 1] if onesided else y)], near=(near[0], 4 * near[1]),
+                   onesided=onesided)
+
+
+def mels(g, rng, dtype):
+    """Triangles of MelWeightMatrix, some of which have no width."""
+    for bins, length, rate, low, high in ((8, 16, 8192, 0, 4096), (40, 512, 16000, 20, 7600), (5, 8, 8000, 100, 3000)):
+        steps = np.arange(bins + 2) / (bins + 2)
+        ends = 2595 * np.log10(1 + np.array([low, high]) / 700)
+        hertz = 700 * (10 ** ((ends[0] + steps * (ends[1] - ends[0])) / 2595) - 1)
+        edge = np.floor((length + 1) * hertz / rate)
+        want, j = np.zeros((length // 2 + 1, bins)), np.arange(length // 2 + 1)
+        for i in range(bins):
+            a, b, c = edge[i:i + 3]
+            rising = (j >= a) & (j <= b)
+            want[rising, i] = 1 if a == b else (j[rising] - a) / (b - a)
+            falling = (j >= b) & (j < c)
+            want[falling, i] = (c - j[falling]) / (c - b) if c > b else 0
+        operands = [np.array(v, np.int64) for v in (bins, length, rate)]
+        operands += [np.array(v, np.float32) for v in (low, high)]
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        g.node("MelWeightMatrix", [(v,) for v in operands], [want.astype(dtype)], near=(1e-6, 1e-6),
+               output_datatype=kind)
+
+
 GROUPS = {}
+for kind in (np.float32, np.float64):
+    GROUPS[f"fourier/{np.dtype(kind).name}"] = (20, lambda g, rng, k=kind: fourier(g, rng, k))
+for kind in (np.float32, np.float64):
+    GROUPS[f"mels/{np.dtype(kind).name}"] = (17, lambda g, rng, k=kind: mels(g, rng, k))
 for kind in (np.float32, np.float16, np.float64, ml_dtypes.bfloat16):
     GROUPS[f"extremes/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: extremes_with_nan(g, rng, k))
     GROUPS[f"places/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: places_with_nan(g, rng, k))

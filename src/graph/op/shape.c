@@ -467,6 +467,35 @@ bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+bool infer_sliding_window(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0);
+    const int64_t *window = NULL, *strides = NULL;
+    uint32_t count = graph_attr_ints(n, "window_shape", &window);
+    int32_t axis = 0;
+    dim d[TYPE_MAX_RANK];
+    if (!infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis))
+        return false;
+    if (count != (uint32_t)(x->shape.rank - axis) || graph_attr_ints(n, "strides", &strides) != count)
+        return infer_error(c, n, "window_shape and strides must have a number for each axis from %d on", axis);
+    if ((uint32_t)x->shape.rank + count > TYPE_MAX_RANK)
+        return infer_error(c, n, "the result would have more than %d dimensions", TYPE_MAX_RANK);
+    for (int32_t i = 0; i < axis; i++)
+        d[i] = x->shape.dims[i];
+    for (uint32_t i = 0; i < count; i++) {
+        dim whole = x->shape.dims[axis + (int32_t)i], size = dim_const(c, window[i]);
+        int64_t extent = 0;
+        if (window[i] < 1 || strides[i] < 1 || (dim_is_const(whole, &extent) && extent < window[i]))
+            return infer_error(c, n, "no window of %lld every %lld elements along axis %d", (long long)window[i],
+                               (long long)strides[i], axis + (int32_t)i);
+        d[axis + (int32_t)i] = dim_add(c, dim_floordiv(c, dim_sub(c, whole, size), dim_const(c, strides[i])),
+                                       dim_const(c, 1));
+        d[x->shape.rank + (int32_t)i] = size;
+    }
+    out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank + count, d));
+    return true;
+}
+
 /* reverse_sequence: one length for each entry of the batch axis. */
 bool infer_same1(compiler *c, const graph_node *n, type *out)
 {

@@ -443,6 +443,25 @@ bool compute_depth_to_space(te_graph *g, const graph_node *n, te_tensor *const *
     return move_injective(g, n, in, 0, depth_to_space_body, &(move_ctx){0}, out);
 }
 
+static tir_expr_ref sliding_window_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const move_ctx *v = ctx;
+    const uint32_t rank = v->in[0]->rank, count = v->rank - rank, axis = rank - count;
+    const int64_t *strides = NULL;
+    tir_expr_ref at[TYPE_MAX_RANK];
+    (void)graph_attr_ints(v->n, "strides", &strides);
+    for (uint32_t i = 0; i < axis; i++)
+        at[i] = idx[i];
+    for (uint32_t i = 0; i < count; i++)
+        at[axis + i] = tir_add(g->c, tir_mul(g->c, idx[axis + i], te_i64(g, strides[i])), idx[rank + i]);
+    return te_read(g, v->in[0], at);
+}
+
+bool compute_sliding_window(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return move_injective(g, n, in, 0, sliding_window_body, &(move_ctx){0}, out);
+}
+
 static tir_expr_ref space_to_depth_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const move_ctx *v = ctx;
