@@ -12,7 +12,7 @@ typedef struct html_page {
     const char *file;               /* of the model, for a person: the base name is shown */
     const struct html_model *model; /* NULL: a computation */
     const compile_result *result;   /* of a package; NULL: not compiled */
-    const profile_page *profile;    /* times of each operator; NULL: nothing was measured, and times are estimates */
+    const profile_page *profile;    /* of each operator; NULL: nothing was measured, and times are estimates */
     const char *loss;               /* what `quantize --json` printed; NULL: nothing is known of what quantising cost */
     const char *other;              /* the document of another page, to compare with; NULL: none */
     uint64_t ram;                   /* bytes that it may take; 0: no limit was given */

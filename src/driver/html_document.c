@@ -224,12 +224,17 @@ static void write_nodes(document *d, const prog_step *s)
     json_out_end(&d->j);
 }
 
-static void write_measured(json_out *j, const profile_row *row)
+static void write_measured(json_out *j, const profile_page *p, uint32_t i)
 {
+    const profile_row *row = &p->rows[i];
     json_out_object(j, "measured");
-    json_out_real(j, "ms", row->ms);
-    json_out_real(j, "share_of_peak", row->share_of_peak);
-    json_out_text(j, "bound", row->bound);
+    if (p->board) {
+        json_out_real(j, "instructions", row->instructions);
+    } else {
+        json_out_real(j, "ms", row->ms);
+        json_out_real(j, "share_of_peak", row->share_of_peak);
+        json_out_text(j, "bound", row->bound);
+    }
     json_out_end(j);
 }
 
@@ -265,7 +270,7 @@ static void write_kernel(document *d, uint32_t i)
     json_out_int(j, "macs", op->func->macs);
     write_estimate(j, &d->estimates[i]);
     if (d->p->profile)
-        write_measured(j, &d->p->profile->rows[i]);
+        write_measured(j, d->p->profile, i);
     if (op->func->schedule) {
         json_out_object(j, "schedule");
         json_out_text(j, "from", op->func->schedule_from ? op->func->schedule_from : "rule");

@@ -98,6 +98,8 @@ static void add_task(hand_out *h, uint32_t worker, double length, uint32_t op)
 static void add_measured(hand_out *h, uint32_t op)
 {
     const profile_row *row = &h->p->profile->rows[op];
+    if (h->p->profile->board)
+        add_task(h, 0, row->instructions, op);
     for (uint32_t k = 0; k < row->n_workers && k < h->workers; k++)
         if (row->worker_ms[k] > 0)
             add_task(h, k, row->worker_ms[k], op);
@@ -140,7 +142,13 @@ void html_timeline_write(json_out *j, const char *key, const html_page *p, const
 {
     hand_out h = {.j = j, .p = p, .estimates = estimates, .workers = workers_of(p)};
     json_out_object(j, key);
-    json_out_text(j, "unit", p->profile ? "ms" : html_counts_instructions(p->result) ? "instructions" : "cycles");
+    const bool counted = p->profile && p->profile->board;
+    json_out_text(j, "how", counted ? "counted" : p->profile ? "measured" : "estimated");
+    if (counted)
+        json_out_text(j, "counted_by", p->profile->board);
+    json_out_text(j, "unit", counted || (!p->profile && html_counts_instructions(p->result)) ? "instructions"
+                             : p->profile                                                     ? "ms"
+                                                                                              : "cycles");
     json_out_uint(j, "workers", h.workers);
     json_out_array(j, "tasks"); /* worker, start, length, kernel */
     for (uint32_t l = 0; l < p->result->plan.n_layers; l++)

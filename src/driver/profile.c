@@ -212,9 +212,36 @@ static bool read_row(compiler *c, const json_t *o, profile_row *out)
     double *each = arena_array(&c->mem, double, n + 1u);
     for (uint32_t i = 0; i < n; i++)
         each[i] = json_number_value(json_array_get(workers, i));
-    *out = (profile_row){arena_strdup(&c->mem, kernel), arena_strdup(&c->mem, bound), json_number_value(ms),
-                         json_number_value(share), each, n};
+    *out = (profile_row){.kernel = arena_strdup(&c->mem, kernel), .bound = arena_strdup(&c->mem, bound),
+                         .ms = json_number_value(ms), .share_of_peak = json_number_value(share), .worker_ms = each,
+                         .n_workers = n};
     return true;
+}
+
+/* A kernel on a board. */
+static bool read_count(compiler *c, const json_t *o, profile_row *out)
+{
+    const char *kernel = json_string_value(json_object_get(o, "kernel"));
+    const json_t *instructions = json_object_get(o, "instructions");
+    if (!kernel || !json_is_integer(instructions) || json_integer_value(instructions) < 0)
+        return false;
+    *out = (profile_row){.kernel = arena_strdup(&c->mem, kernel), .bound = "",
+                         .instructions = (double)json_integer_value(instructions)};
+    return true;
+}
+
+/* The operators with their times, or of a board with their instructions; false: there are none. */
+static bool read_rows(compiler *c, const json_t *result, profile_page *out)
+{
+    const json_t *counted = json_object_get(result, "board");
+    const char *name = json_string_value(json_object_get(counted, "name"));
+    const json_t *list = json_object_get(counted ? counted : result, "operators");
+    bool ok = json_is_array(list) && (!counted || name);
+    out->board = counted && name ? arena_strdup(&c->mem, name) : NULL;
+    out->rows = arena_array(&c->mem, profile_row, json_array_size(list) + 1u);
+    for (size_t i = 0; ok && i < json_array_size(list); i++)
+        ok = (counted ? read_count : read_row)(c, json_array_get(list, i), &out->rows[out->n++]);
+    return ok;
 }
 
 bool profile_read(compiler *c, const char *file, profile_page *out)
@@ -225,15 +252,12 @@ bool profile_read(compiler *c, const char *file, profile_page *out)
     if (!compiler_read_file(c, file, &s))
         return false;
     json_t *o = json_loadb(s.data ? (const char *)s.data : "", s.len, 0, &why);
-    const json_t *list = json_object_get(result_of(o), "operators");
-    bool ok = json_is_array(list);
-    out->rows = arena_array(&c->mem, profile_row, json_array_size(list) + 1u);
-    for (size_t i = 0; ok && i < json_array_size(list); i++)
-        ok = read_row(c, json_array_get(list, i), &out->rows[out->n++]);
+    const bool ok = read_rows(c, result_of(o), out);
     json_decref(o);
     if (ok)
         return true;
     diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is no profile", file);
-    diag_hint(&c->diags, "lathe bench MODEL --profile --json > FILE writes one");
+    diag_hint(&c->diags, "lathe bench MODEL --profile --json > FILE writes one, and for an emulator that counts "
+                         "instructions lathe verify MODEL --target qemu-m4 --against interpreter --json > FILE");
     return false;
 }

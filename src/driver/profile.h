@@ -36,18 +36,21 @@ const char *profile_compiler(compiler *c, const run_model *m);
 /* Times of m, which is built: `rounds` of a quarter of a second each, or of one call where that takes longer. False
  * after a diagnostic: a run failed. */
 bool profile_take(compiler *c, run_model *m, uint32_t rounds, profile *out);
-/* What `bench --profile --json` wrote, for the page of inspect: one row for each operator, in order. */
+/* What `bench --profile --json` wrote, or `verify --json` on a board of an emulator, for the page of inspect: one row
+ * for each operator, in order. */
 typedef struct profile_row {
     const char *kernel, *bound;
     double ms, share_of_peak;
+    double instructions; /* on a board; the rest of the numbers is 0 then */
     const double *worker_ms;
     uint32_t n_workers;
 } profile_row;
 typedef struct profile_page {
     profile_row *rows;
     uint32_t n;
+    const char *board; /* that instructions were counted on; NULL: times were measured */
 } profile_page;
-/* Errors: the file cannot be read, or is no profile. */
+/* Errors: the file cannot be read, or holds neither. */
 bool profile_read(compiler *c, const char *file, profile_page *out);
 /* The least time that an operator's work takes on one core, in seconds: its sums, or its bytes at the rate of the
  * smallest buffer that holds them, whichever is more. */

@@ -36,7 +36,8 @@ for b in ${boards[@]+"${boards[@]}"}; do
         chmod +x without/cc
         PATH=$PWD/without:$PATH expect 0 'not counted: cc or this qemu-aarch64' verify "$model" --target "$b" --against interpreter
     else
-        expect 0 '' inspect "$model" --html page.html --target "$(case $b in qemu-rv32) echo rv32imc ;; *) echo "cortex-${b#qemu-}" ;; esac)"
+        expect 0 '' inspect "$model" --html page.html --profile first --target "$(case $b in qemu-rv32) echo rv32imc ;; *) echo "cortex-${b#qemu-}" ;; esac)"
+        check "$b: the page has what was counted" grep -q "\"how\": \"counted\", *\"counted_by\": \"$b\"" <(tr -d '\n' < page.html)
         check "$b: the stack is within its bound" test "$(value stack first)" -le "$(sed -n 's|.*"stack_bytes": \([0-9]*\).*|\1|p' page.html)"
     fi
     count=$(value instructions first)

@@ -9,6 +9,7 @@ do what they say. Without Chromium the test is skipped.
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,10 +22,24 @@ ZOO = TOP.parent / "shared" / "models" / "mlperf-tiny"
 WIDTHS = (400, 760, 1280, 2000)
 
 
-def pages(folder):
+def counted(lathe, folder):
+    """Instructions of the residual network on a board, or None where there is no emulator."""
+    if not shutil.which("arm-none-eabi-gcc") or not shutil.which("qemu-system-arm"):
+        return None
+    path = os.path.join(folder, "counts.json")
+    with open(path, "wb") as f:
+        subprocess.run([lathe, "verify", TOP / "demo" / "residual.onnx", "--target", "qemu-m4", "--against",
+                        "interpreter", "--json"], stdout=f, stderr=subprocess.DEVNULL, check=True)
+    return path
+
+
+def pages(lathe, folder):
     """(name, model, options) of the pages, as far as the models are here."""
     yield "digits", TOP / "demo" / "digits.onnx", []
     yield "digits-compared", TOP / "demo" / "digits.onnx", ["--workers", "1", "--compare", f"{folder}/digits.html"]
+    counts = counted(lathe, folder)
+    if counts:
+        yield "counted", TOP / "demo" / "residual.onnx", ["--target", "cortex-m4", "--ram", "64K", "--profile", counts]
     yield "vta-region", TOP / "demo" / "residual_vta.onnx", ["--offload", "vta"]
     if (ZOO / "vww_qdq.onnx").exists():
         yield "vww", ZOO / "vww_qdq.onnx", ["--integers", "--target", "cortex-m4"]
@@ -94,14 +109,14 @@ def main():
     with tempfile.TemporaryDirectory() as scratch, browser.Browser() as b:
         folder = options.keep or scratch
         os.makedirs(folder, exist_ok=True)
-        for name, model, settings in pages(folder):
+        for name, model, settings in pages(options.lathe, folder):
             path = os.path.join(folder, name + ".html")
             subprocess.run([options.lathe, "inspect", str(model), "--html", path, *settings], check=True)
             for width in WIDTHS:
                 for theme in ("light", "dark"):
                     b.open("file://" + os.path.abspath(path), width, theme=theme)
                     wrong = look(name, b)
-                    if options.keep and width in (400, 1280):
+                    if options.keep and width in (WIDTHS[0], WIDTHS[-1]):
                         b.picture(os.path.join(folder, f"{name}-{width}-{theme}.png"))
                     if theme == "light" and not wrong:
                         wrong = b.run(USE) + b.faults

@@ -116,11 +116,13 @@ function timelineChart(page, said, stretch) {
       const left = x(start), wide = Math.max(x(start + length) - left, 0.6), top = 5 + worker * row;
       const text = page.label(kernel) + ": " + page.amountText(length) + " from " + page.amountText(start);
       svg.append(draw("rect", { class: "task", x: left, y: top, width: wide, height: row - 6, fill: `var(--k${page.kindOf(kernel)})`,
-        "fill-opacity": page.measured ? 1 : 0.55, mouseenter: () => { said.textContent = text; }, click: () => page.open(kernel) },
+        "fill-opacity": page.known ? 1 : 0.55, mouseenter: () => { said.textContent = text; }, click: () => page.open(kernel) },
         draw("title", {}, text)));
       const name = insideText(shortKind(page.kernels[kernel].kind), left, top, wide, row - 6);
-      if (name)
+      if (name) {
+        name.classList.toggle("on-solid", page.known);
         svg.append(name);
+      }
     }
     for (let i = 0; i <= 4; i++)
       svg.append(draw("text", { x: x(t.length * i / 4), y: height - 8, "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" },

@@ -35,9 +35,10 @@ class Page {
     this.compiled = Array.isArray(data.kernels);
     if (!this.compiled)
       return;
-    this.measured = this.timeline.unit === "ms";
+    this.how = this.timeline.how || (this.timeline.unit === "ms" ? "measured" : "estimated");
+    this.known = this.how !== "estimated"; // somebody ran it
     this.kinds = this.kernels.map(kindNumber);
-    this.times = this.kernels.map(k => this.measured ? k.measured.ms : k.estimate.amount / Math.max(1, Math.min(k.parts, this.timeline.workers)));
+    this.times = this.kernels.map(k => this.how === "measured" ? k.measured.ms : this.how === "counted" ? k.measured.instructions : k.estimate.amount / Math.max(1, Math.min(k.parts, this.timeline.workers)));
     this.total = this.times.reduce((a, b) => a + b, 0);
     const live = this.kernels.map(k => this.memory.used[k.layer]);
     this.scales = { time: { of: i => this.times[i], scale: Math.max(...this.times, 0), text: n => this.amountText(n) },
@@ -61,10 +62,14 @@ class Page {
 
   timeText(i) {
     const percent = 100 * this.share(i);
-    return (percent < 0.1 ? "under 0.1" : percent.toFixed(percent < 10 ? 1 : 0)) + " % of the time" + (this.measured ? "" : ", estimated");
+    return (percent < 0.1 ? "under 0.1" : percent.toFixed(percent < 10 ? 1 : 0)) + ` % of the ${this.amount}` + (this.known ? "" : ", estimated");
   }
 
-  milliseconds(n) { return this.measured ? n : n / (this.clock * 1e6); }
+  get amount() { return this.how === "counted" ? "instructions" : "time"; }
+  milliseconds(n) { return this.how === "measured" ? n : n / (this.clock * 1e6); }
+
+  /* Whether the times of the other build are of the same kind. */
+  comparable(other) { return this.timeline.unit === other.timeline.unit && this.known === other.known; }
 
   /* "conv1, relu1" of a kernel, else what it computes. */
   label(i) {
@@ -108,17 +113,20 @@ function flashFigure(page) {
 }
 
 function timeFigure(page, redo) {
-  const t = page.timeline;
-  if (page.measured)
+  const t = page.timeline, instructions = t.unit === "instructions", counted = page.how === "counted";
+  if (page.how === "measured")
     return figure("Time of a run, measured", numberText(page.total) + " ms", `in ${page.kernels.length} kernels, each by its busiest of ${t.workers} workers`);
   const clock = make("input", { type: "number", min: 0.001, step: "any", value: page.clock, "aria-label": "Clock in GHz",
     change: e => { page.clock = Math.max(0.001, Number(e.target.value) || page.clock); redo(); } });
-  const ms = make("span", {}, (t.unit === "instructions" ? "≤ " : "≈ ") + numberText(page.milliseconds(t.length)) + " ms");
-  const instructions = t.unit === "instructions", elsewhere = new Set(page.kernels.map(k => k.on).filter(Boolean));
+  const ms = `${counted || !instructions ? "≈" : "≤"} ${numberText(page.milliseconds(t.length))} ms`;
+  const elsewhere = new Set(page.kernels.map(k => k.on).filter(Boolean));
+  if (counted)
+    return figure("Instructions of a run, counted", page.amountText(t.length), `in the emulator ${t.counted_by}`,
+      make("div", { class: "note clock" }, `${ms} at `, clock, " GHz and one instruction a cycle"));
   return figure("Time of a run, estimated", ms, make("div", { class: "note clock" }, page.amountText(t.length) + " at ", clock, " GHz"),
     instructions ? "a bound of the instructions, one a cycle: a run takes less" : `from the instructions and bytes of each kernel on ${t.workers} worker${t.workers === 1 ? "" : "s"}; nothing ran`,
     elsewhere.size ? `what runs on ${[...elsewhere].join(", ")} counts as if the CPU ran it` : null,
-    instructions ? "lathe verify with an emulated board as its target counts what runs" : "lathe bench --profile --json measures; inspect --profile shows it");
+    instructions ? "lathe verify --target qemu-… --json counts what runs; inspect --profile shows it" : "lathe bench --profile --json measures; inspect --profile shows it");
 }
 
 function slowFindings(page) {
@@ -145,7 +153,8 @@ function verdictSentence(page, findings) {
   const v = page.verdict, t = page.target, parts = [];
   const needs = `needs ${bytesText(page.ram)} of RAM and ${bytesText(v.constant_bytes)} of flash for its constants`;
   parts.push(make("b", {}, page.file), ` on ${t.name} `, v.ram_limit ? `${page.ram <= v.ram_limit ? "fits" : "does not fit"} in ${bytesText(v.ram_limit)} of RAM: it ${needs}. ` : needs + ". ");
-  parts.push(page.measured ? `A run takes ${numberText(page.total)} ms, measured. `
+  parts.push(page.how === "measured" ? `A run takes ${numberText(page.total)} ms, measured. `
+    : page.how === "counted" ? `A run takes ${page.amountText(page.timeline.length)}, counted in the emulator ${page.timeline.counted_by}. `
     : page.timeline.unit === "instructions" ? `A run takes at most ${page.amountText(page.timeline.length)}, by estimate. `
     : `A run takes about ${numberText(page.milliseconds(page.timeline.length))} ms at ${page.clock} GHz, by estimate. `);
   const top = page.times.map((n, i) => i).sort((a, b) => page.times[b] - page.times[a]).slice(0, 1);
@@ -194,7 +203,7 @@ function legendOf(page, by) {
   if (by === "kind")
     return make("div", { class: "legend" }, KINDS.map((name, i) => page.kinds.includes(i) ? make("span", {}, make("i", { class: "swatch", style: `background:var(--k${i})` }), name) : null));
   const { scale, text } = page.scales[by];
-  const label = by === "time" ? (page.measured ? "time of the kernel, measured" : "time of the kernel, estimated") : "workspace in use while it runs";
+  const label = by === "time" ? `${page.amount} of the kernel, ${page.how}` : "workspace in use while it runs";
   return make("div", { class: "legend" }, label + ":", [0, 1, 2, 3, 4, 5].map(i => make("span", {}, make("i", { class: "swatch", style: `background:var(--s${i})` }),
     i === 0 ? "below " + text(scale / 36) : "from " + text(scale * (i / 6) ** 2))));
 }
@@ -299,7 +308,7 @@ function valueText(page, v) {
 /* How near a kernel is to what the machine can do at most, and what holds it. */
 function boundOf(page, i) {
   const k = page.kernels[i], words = { sums: "compute", bytes: "bandwidth" };
-  if (page.measured)
+  if (page.how === "measured")
     return { share: k.measured.share_of_peak, by: words[k.measured.bound] || k.measured.bound };
   if (k.estimate.sums === undefined || !(k.estimate.amount > 0) || k.on)
     return null;
@@ -312,7 +321,7 @@ function boundText(page, i) {
   if (b)
     return `${(100 * b.share).toFixed(0)} % of ${b.by}`;
   const k = page.kernels[i];
-  return k.macs > 0 && page.timeline.unit === "instructions" ? (k.macs / k.estimate.amount).toFixed(2) + " MACs each" : "";
+  return k.macs > 0 && page.timeline.unit === "instructions" ? (k.macs / Math.max(page.times[i], 1)).toFixed(2) + " MACs each" : "";
 }
 
 function lossOf(page, k) {
@@ -328,7 +337,7 @@ function kernelDetails(page, i) {
   const nodes = page.model ? k.nodes.map(n => nodeText(page, page.model.nodes[n])).join("\n") : "";
   return make("div", {}, facts([
     ["kernel", k.kernel], ["computes", shortKind(k.kind)], ["nodes", namesOf(page, k)], ["runs on", k.on || ""], ["declined", k.declined || ""],
-    [page.measured ? "time, measured" : "time, estimated", page.amountText(page.times[i]) + ", " + (100 * page.share(i)).toFixed(1) + " %"],
+    [`${page.amount}, ${page.how}`, page.amountText(page.times[i]) + ", " + (100 * page.share(i)).toFixed(1) + " %"],
     ["of the bound", boundText(page, i)], ["multiply-adds", k.macs.toLocaleString("en")], ["layer", String(k.layer)],
     ["parts", String(k.parts)], ["quantizing", lossOf(page, k)], ["reads", make("span", {}, k.inputs.map(v => make("div", { class: "mono" }, valueText(page, v))))],
     ["writes", make("span", {}, k.outputs.map(v => make("div", { class: "mono" }, valueText(page, v))))],
@@ -360,7 +369,7 @@ function kernelRow(page, i) {
       row.append(make("div", { class: "body" }, kernelDetails(page, i)));
   } }, make("summary", {}, make("span", { class: "soft" }, String(i)),
     make("span", { class: "name" }, make("b", {}, shortened(shortKind(k.kind), 80)), make("div", { class: "soft small" }, shortened(namesOf(page, k), 90))),
-    make("span", { class: "track", title: page.timeText(i) }, make("div", { class: page.measured ? "solid" : "hatched", style: `width:${width}%` })),
+    make("span", { class: "track", title: page.timeText(i) }, make("div", { class: page.known ? "solid" : "hatched", style: `width:${width}%` })),
     make("span", { class: "num" }, (100 * page.share(i)).toFixed(1) + " %"), make("span", { class: "num wide" }, boundText(page, i)),
     make("span", { class: "num wide" }, bytesText(k.inputs.concat(k.outputs).reduce((n, v) => n + page.values[v].bytes, 0)))));
   return row;
@@ -372,9 +381,9 @@ function kernelsSection(page) {
   const rows = page.kernels.map((k, i) => kernelRow(page, i));
   fill("time");
   const head = make("details", { class: "head-row" }, make("summary", { class: "head", tabindex: -1, click: e => e.preventDefault() }, make("span", {}, "#"), make("span", {}, "kernel"),
-    make("span", { class: "wide" }, page.measured ? "time, measured" : "time, estimated"), make("span", { class: "num" }, "share"), make("span", { class: "num wide" }, "of the bound"), make("span", { class: "num wide" }, "bytes")));
+    make("span", { class: "wide" }, `${page.amount}, ${page.how}`), make("span", { class: "num" }, "share"), make("span", { class: "num wide" }, "of the bound"), make("span", { class: "num wide" }, "bytes")));
   return section("kernels", "Kernels", make("div", { class: "bar" }, make("span", {}, "Order"), choice([["time", "By time"], ["run", "As they run"]], "time", fill),
-    make("span", { class: "legend" }, make("span", {}, make("i", { class: "swatch " + (page.measured ? "solid" : "hatched") }), page.measured ? "measured" : "estimated, nothing ran"))),
+    make("span", { class: "legend" }, make("span", {}, make("i", { class: "swatch " + (page.known ? "solid" : "hatched") }), page.known ? page.how : "estimated, nothing ran"))),
     make("div", { class: "kernels" }, head, list));
 }
 
@@ -398,8 +407,8 @@ function timelineSection(page) {
   const holder = make("div", { class: "scroll" });
   const fill = () => { const c = timelineChart(page, said, () => stretch); c.style.width = "100%"; holder.replaceChildren(c); };
   fill();
-  return section("timeline", "Timeline", make("p", {}, make("b", {}, page.measured ? "Measured. " : "Estimated: nothing ran. "),
-    `${page.amountText(t.length)} on ${t.workers} worker${t.workers > 1 ? "s" : ""}, in ${page.layers} layers; the workers are busy for ${used.toFixed(0)} % of it${page.measured ? "" : ", by the estimate"}. A layer begins when the one before has ended.`),
+  return section("timeline", "Timeline", make("p", {}, make("b", {}, { measured: "Measured. ", counted: `Counted in the emulator ${t.counted_by}. `, estimated: "Estimated: nothing ran. " }[page.how]),
+    `${page.amountText(t.length)} on ${t.workers} worker${t.workers > 1 ? "s" : ""}, in ${page.layers} layers; the workers are busy for ${used.toFixed(0)} % of it${page.known ? "" : ", by the estimate"}. A layer begins when the one before has ended.`),
     make("div", { class: "bar" }, make("span", {}, "Stretch"), choice([[1, "1×"], [4, "4×"], [16, "16×"]], 1, n => { stretch = n; fill(); }), legendOf(page, "kind")), holder, said,
     page.steps ? make("ol", { start: 0 }, page.steps.map((s, i) => make("li", {}, s.to === undefined ? `layers ${s.first_layer} to ${s.end_layer - 1}` : `${s.to <= i ? "back to" : "on to"} step ${s.to}${s.unless ? " unless " + s.unless : ""}`))) : "");
 }
@@ -444,11 +453,10 @@ function matched(page, other) {
 }
 
 function compareRows(page, other) {
-  const comparable = page.timeline.unit === other.timeline.unit;
-  const time = p => p.measured ? p.total : p.timeline.length;
+  const time = p => p.how === "measured" ? p.total : p.timeline.length;
   const rows = [["RAM", page.ram, other.ram, exact], ["workspace", page.verdict.workspace_bytes, other.verdict.workspace_bytes, exact],
     ["constants", page.verdict.constant_bytes, other.verdict.constant_bytes, exact]];
-  rows.push(["time, " + (page.measured ? "measured" : "estimated"), time(page), time(other), (n, p) => p.amountText(n), comparable]);
+  rows.push([`${page.amount}, ${page.how}`, time(page), time(other), (n, p) => p.amountText(n), page.comparable(other)]);
   rows.push(["kernels", page.kernels.length, other.kernels.length, n => String(n)], ["layers", page.layers, other.layers, n => String(n)],
     ["multiply-adds", macs(page), macs(other), n => n.toLocaleString("en")], ["quantized operators in float", page.verdict.quantised_in_float, other.verdict.quantised_in_float, n => String(n)]);
   return rows.map(([name, a, b, text, fits]) => make("tr", {}, make("td", {}, name), make("td", { class: "num" }, text(a, page)), make("td", { class: "num" }, text(b, other)),
@@ -463,7 +471,7 @@ function kernelChanges(page, other) {
   const sum = (p, list) => list.reduce((n, i) => n + p.times[i], 0);
   const rows = matched(page, other).map(g => ({ ...g, a: sum(page, g.kernels[0]), b: sum(other, g.kernels[1]) }));
   const most = Math.max(...rows.map(r => Math.max(r.a, r.b)), 1e-12);
-  const bar = (n, p, second) => make("div", { class: "track" }, make("div", { class: (p.measured ? "solid" : "hatched") + (second ? " other" : ""), style: `width:${100 * n / most}%` }));
+  const bar = (n, p, second) => make("div", { class: "track" }, make("div", { class: (p.known ? "solid" : "hatched") + (second ? " other" : ""), style: `width:${100 * n / most}%` }));
   const kinds = (p, list) => list.map(i => shortKind(p.kernels[i].kind)).join(" | ") || "nothing";
   return make("div", { class: "scroll" }, make("table", { class: "kernels", style: "display:table;width:100%" }, make("tr", {}, ["kernels", "time", "this", "other", "change"].map((h, i) => make("th", { class: i > 1 ? "num" : "" }, h))),
     rows.sort((x, y) => Math.abs(y.a - y.b) - Math.abs(x.a - x.b)).slice(0, 60).map(r => {
@@ -491,7 +499,7 @@ function compareSection(page, other) {
     make("h3", {}, "Workspace in use, from the first layer to the last"), make("div", { class: "legend" }, make("span", {}, make("i", { class: "swatch", style: "background:var(--shade);border-color:var(--accent)" }), "this"),
       make("span", {}, make("i", { class: "swatch", style: "border:2px dashed var(--k1)" }), "other")), compareMemory(page, other),
     make("h3", {}, "Kernels, the largest change first"),
-    page.timeline.unit === other.timeline.unit ? kernelChanges(page, other) : make("p", { class: "soft" }, `Times of this build are in ${page.timeline.unit}, those of the other in ${other.timeline.unit}: they cannot be compared.`));
+    page.comparable(other) ? kernelChanges(page, other) : make("p", { class: "soft" }, `Times of this build are ${page.how}, in ${page.timeline.unit}; those of the other are ${other.how}, in ${other.timeline.unit}. They cannot be compared.`));
 }
 
 /* --- the frame --- */
