@@ -141,8 +141,12 @@ allocators() {
     for source in runtime/tvmrt/*.c runtime/vta/{replay,status,config_check,mmio}.c; do
         [ -f "$source" ] || continue
         port=()
-        [ "$source" != runtime/tvmrt/tvmrt_port_freertos.c ] || port=(-DTVMRT_PORT_FREERTOS -DTVMRT_MUTEX_BYTES=160
-            -DTVMRT_COND_BYTES=160 -DTVMRT_THREAD_BYTES=4864) # the stand-in's objects are larger than the real ones
+        case $source in # the objects of FreeRTOS' stand-in are larger than the real ones
+        *_freertos.c) port=(-DTVMRT_PORT_FREERTOS -DTVMRT_MUTEX_BYTES=160 -DTVMRT_COND_BYTES=160 -DTVMRT_THREAD_BYTES=4864) ;;
+        *_zephyr.c) port=(-DTVMRT_PORT_ZEPHYR -Itest/runtime/zephyr_stub) ;;
+        *_cmsis_rtos2.c) port=(-DTVMRT_PORT_CMSIS_RTOS2 -Itest/runtime/cmsis_stub) ;;
+        *_dualcore.c) port=(-DTVMRT_PORT_DUALCORE) ;;
+        esac
         cc -std=c99 -O2 -D_POSIX_C_SOURCE=200809L "${port[@]}" -Iruntime/tvmrt -Iruntime/vta -Iinclude/abi -Itest/runtime/freertos_stub -Iinclude \
             -c "$source" -o "$work/o.o" 2> "$work/log" \
             || { fail "$source does not compile: $(head -n 1 "$work/log")"; continue; }

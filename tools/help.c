@@ -24,11 +24,12 @@ typedef struct help_row {
     const char *value;
     uint32_t verbs;
     const char *brief, *more;
+    ask_option id;
 } help_row;
 
 static const help_row rows[] = {
-#define TOPIC(name, about, verbs) {name, about, NULL, 0, NULL, verbs, NULL, NULL},
-#define OPTION(id, name, letter, value, verbs, brief, more) {NULL, NULL, name, letter, value, verbs, brief, more},
+#define TOPIC(name, about, verbs) {name, about, NULL, 0, NULL, verbs, NULL, NULL, OPT_COUNT},
+#define OPTION(id, name, letter, value, verbs, brief, more) {NULL, NULL, name, letter, value, verbs, brief, more, id},
 #include "api/options.def"
 };
 static const help_row *const rows_end = rows + sizeof rows / sizeof *rows;
@@ -134,14 +135,36 @@ static void option_text(const help_row *r, bool all, char *text, size_t size)
     snprintf(text, size, "%s%s%s%s", r->brief, again, more ? ". " : "", more ? r->more : "");
 }
 
+/* What values mean that have a line of help each: all lines, or the values alone behind `text`. */
+static void put_words(FILE *to, const help_row *r, bool all, char *text, size_t size)
+{
+    const int indent = width_of(to) < LEFT + NARROWEST ? 8 : LEFT;
+    const char *about, *word;
+    for (uint32_t i = 0; (word = ask_word_at(r->id, i, &about)); i++) {
+        const size_t at = all ? 0 : strlen(text);
+        if (!all) {
+            snprintf(text + at, size - at, "%s%s", i ? ", " : ": ", word);
+            continue;
+        }
+        snprintf(text, size, "%s: %s", word, about);
+        fprintf(to, "%*s", indent, "");
+        wrap(to, text, indent, indent + 4);
+    }
+}
+
 static void put_option(FILE *to, const help_row *r, bool all)
 {
     char left[80], letter[8] = "", text[2000];
+    const char *about, *value = ask_word_at(r->id, 0, &about) ? "NAME" : r->value;
     if (r->letter)
         snprintf(letter, sizeof letter, "-%c, ", r->letter);
-    snprintf(left, sizeof left, "%s--%s%s%s", letter, r->name, r->value ? " " : "", r->value ? r->value : "");
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, r->name, value ? " " : "", value ? value : "");
     option_text(r, all, text, sizeof text);
+    if (!all)
+        put_words(to, r, false, text, sizeof text);
     put_row(to, left, text, LEFT);
+    if (all)
+        put_words(to, r, true, text, sizeof text);
 }
 
 static void put_topic(FILE *to, const help_row *topic, ask_verb v, bool all)
@@ -262,6 +285,13 @@ static void man_option(const help_row *r)
     printf("\n");
     option_text(r, true, text, sizeof text);
     troff(text);
+    const char *about, *word;
+    for (uint32_t i = 0; (word = ask_word_at(r->id, i, &about)); i++) {
+        printf("\n.br\n");
+        troff(word);
+        printf(": ");
+        troff(about);
+    }
     printf("\n");
 }
 

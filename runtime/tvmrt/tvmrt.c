@@ -37,19 +37,19 @@ static struct {
 
 void tvmrt_log_set_callback(tvmrt_log_callback_t callback)
 {
-#if TVMRT_ATOMICS
+#if TVMRT_ATOMICS == 1
     __atomic_store_n(&g_log.callback, callback, __ATOMIC_SEQ_CST);
 #else
-    g_log.callback = callback;
+    *(tvmrt_log_callback_t volatile *)&g_log.callback = callback;
 #endif
 }
 
 static tvmrt_log_callback_t log_callback(void)
 {
-#if TVMRT_ATOMICS
+#if TVMRT_ATOMICS == 1
     return __atomic_load_n(&g_log.callback, __ATOMIC_SEQ_CST);
 #else
-    return g_log.callback;
+    return *(tvmrt_log_callback_t volatile *)&g_log.callback;
 #endif
 }
 

@@ -41,9 +41,14 @@ extern "C" {
 #define TVMRT_HOOKS 0
 #endif
 
-/* Bytes of a worker's stack where the port allots it (FreeRTOS); a port of a hosted system uses the system's default
- * unless this is defined. docs/reference/tvmrt.md says how large it must be. */
-#if defined(TVMRT_PORT_FREERTOS) && !defined(TVMRT_WORKER_STACK_BYTES)
+/* Ports of real-time systems: they allot the stacks of workers, and their schedulers have priorities. */
+#if defined(TVMRT_PORT_FREERTOS) || defined(TVMRT_PORT_ZEPHYR) || defined(TVMRT_PORT_CMSIS_RTOS2)
+#define TVMRT_PORT_RTOS 1
+#endif
+
+/* Bytes of a worker's stack where the port allots it; a port of a hosted system uses the system's default unless this
+ * is defined. docs/reference/tvmrt.md says how large it must be. */
+#if defined(TVMRT_PORT_RTOS) && !defined(TVMRT_WORKER_STACK_BYTES)
 #define TVMRT_WORKER_STACK_BYTES 4096
 #endif
 
@@ -51,7 +56,7 @@ extern "C" {
  * microseconds). 0: never; right where a waiting thread would starve one of lower priority. Figures:
  * docs/reference/tvmrt.md. */
 #ifndef TVMRT_SPIN
-#ifdef TVMRT_PORT_FREERTOS
+#ifdef TVMRT_PORT_RTOS
 #define TVMRT_SPIN 0
 #else
 #define TVMRT_SPIN 20000
@@ -60,14 +65,24 @@ extern "C" {
 
 /* Room for the port's own objects. A port file checks when compiled that its types fit or names the macro to raise. */
 #ifndef TVMRT_MUTEX_BYTES
+#ifdef TVMRT_PORT_DUALCORE
+#define TVMRT_MUTEX_BYTES 8
+#else
 #define TVMRT_MUTEX_BYTES (sizeof(void *) == 8 ? 64 : 96)
 #endif
+#endif
 #ifndef TVMRT_COND_BYTES
+#ifdef TVMRT_PORT_DUALCORE
+#define TVMRT_COND_BYTES 8
+#else
 #define TVMRT_COND_BYTES (sizeof(void *) == 8 ? 64 : 112)
 #endif
+#endif
 #ifndef TVMRT_THREAD_BYTES
-#ifdef TVMRT_PORT_FREERTOS
+#if defined(TVMRT_PORT_FREERTOS) || defined(TVMRT_PORT_CMSIS_RTOS2)
 #define TVMRT_THREAD_BYTES (512 + TVMRT_WORKER_STACK_BYTES)
+#elif defined(TVMRT_PORT_ZEPHYR)
+#define TVMRT_THREAD_BYTES (sizeof(void *) == 8 ? 768 : 512)
 #else
 #define TVMRT_THREAD_BYTES 32
 #endif
@@ -528,20 +543,48 @@ int32_t tvmrt_semantic_fill_args(const tvmrt_context_t *context, void **args, si
 
 /* ---- Atomics: for tvmrt.c and ports --- */
 
-/* The __atomic functions of gcc and clang: C99 has none, and C11's want other types in the structures above. */
-#if defined(__GCC_ATOMIC_INT_LOCK_FREE) && __GCC_ATOMIC_INT_LOCK_FREE == 2
-#define TVMRT_ATOMICS 1
+/* Where they come from: TVMRT_ATOMICS 1: the __atomic functions of gcc and clang. 2: C11's, for other compilers: the
+ * words above have plain types, which is the same where a word is free of locks. 3: TVMRT_ATOMIC_HOOKS is defined, for
+ * cores that have no such instructions (Cortex-M0+ of RP2040): what the board supplies keeps everybody else out, other
+ * cores and interrupts of this one, as with a hardware spin lock. 0: plain accesses, one thread. */
+#ifndef TVMRT_ATOMICS
+#if defined(TVMRT_ATOMIC_HOOKS)
+#define TVMRT_ATOMICS 3
+#elif defined(__GCC_ATOMIC_INT_LOCK_FREE)
+#define TVMRT_ATOMICS (__GCC_ATOMIC_INT_LOCK_FREE == 2)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && !defined(__STDC_NO_ATOMICS__)
+#define TVMRT_ATOMICS 2
 #else
-#define TVMRT_ATOMICS 0 /* a single core without atomic instructions: plain accesses, one thread */
-#if TVMRT_THREADED
-#error "no atomic operations of 4 bytes (processor) or no __atomic functions (compiler): set TVMRT_NUM_WORKERS to 0"
+#define TVMRT_ATOMICS 0
 #endif
 #endif
+#if TVMRT_ATOMICS == 2
+#include <stdatomic.h>
+#if ATOMIC_INT_LOCK_FREE != 2
+#undef TVMRT_ATOMICS
+#define TVMRT_ATOMICS 0
+#endif
+#endif
+#if TVMRT_ATOMICS == 0 && TVMRT_THREADED
+#error "no atomic operations of 4 bytes: set TVMRT_NUM_WORKERS to 0, compile as C11, or define TVMRT_ATOMIC_HOOKS"
+#endif
+
+/* Of the board, with TVMRT_ATOMIC_HOOKS. They do not nest. */
+uint32_t tvmrt_port_atomic_begin(void);
+void tvmrt_port_atomic_end(uint32_t begun);
 
 static inline uint32_t tvmrt_atomic_load(const uint32_t *word)
 {
-#if TVMRT_ATOMICS
+#if TVMRT_ATOMICS == 1
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+#elif TVMRT_ATOMICS == 2
+    return atomic_load((const _Atomic uint32_t *)word);
+#elif TVMRT_ATOMICS == 3
+    const uint32_t begun = tvmrt_port_atomic_begin();
+    const uint32_t value = *(const volatile uint32_t *)word;
+
+    tvmrt_port_atomic_end(begun);
+    return value;
 #else
     return *word;
 #endif
@@ -549,8 +592,15 @@ static inline uint32_t tvmrt_atomic_load(const uint32_t *word)
 
 static inline void tvmrt_atomic_store(uint32_t *word, uint32_t value)
 {
-#if TVMRT_ATOMICS
+#if TVMRT_ATOMICS == 1
     __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+#elif TVMRT_ATOMICS == 2
+    atomic_store((_Atomic uint32_t *)word, value);
+#elif TVMRT_ATOMICS == 3
+    const uint32_t begun = tvmrt_port_atomic_begin();
+
+    *(volatile uint32_t *)word = value;
+    tvmrt_port_atomic_end(begun);
 #else
     *word = value;
 #endif
@@ -559,8 +609,16 @@ static inline void tvmrt_atomic_store(uint32_t *word, uint32_t value)
 /* Returns the value after adding. */
 static inline uint32_t tvmrt_atomic_add(uint32_t *word, uint32_t amount)
 {
-#if TVMRT_ATOMICS
+#if TVMRT_ATOMICS == 1
     return __atomic_add_fetch(word, amount, __ATOMIC_SEQ_CST);
+#elif TVMRT_ATOMICS == 2
+    return atomic_fetch_add((_Atomic uint32_t *)word, amount) + amount;
+#elif TVMRT_ATOMICS == 3
+    const uint32_t begun = tvmrt_port_atomic_begin();
+    const uint32_t value = *(volatile uint32_t *)word += amount;
+
+    tvmrt_port_atomic_end(begun);
+    return value;
 #else
     return *word += amount;
 #endif
@@ -569,13 +627,25 @@ static inline uint32_t tvmrt_atomic_add(uint32_t *word, uint32_t amount)
 /* Replaces *word by `desired` if it equals `expected`; says whether it did. */
 static inline bool tvmrt_atomic_replace(uint32_t *word, uint32_t expected, uint32_t desired)
 {
-#if TVMRT_ATOMICS
+#if TVMRT_ATOMICS == 1
     return __atomic_compare_exchange_n(word, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+#elif TVMRT_ATOMICS == 2
+    return atomic_compare_exchange_strong((_Atomic uint32_t *)word, &expected, desired);
 #else
-    if (*word != expected)
-        return false;
-    *word = desired;
-    return true;
+#if TVMRT_ATOMICS == 3
+    const uint32_t begun = tvmrt_port_atomic_begin();
+    const bool equal = *(volatile uint32_t *)word == expected;
+
+    if (equal)
+        *(volatile uint32_t *)word = desired;
+    tvmrt_port_atomic_end(begun);
+#else
+    const bool equal = *word == expected;
+
+    if (equal)
+        *word = desired;
+#endif
+    return equal;
 #endif
 }
 
@@ -602,7 +672,7 @@ int32_t tvmrt_hook_before(const tvmrt_context_t *context, uint32_t op_id, uint32
 void tvmrt_hook_after(const tvmrt_context_t *context, uint32_t op_id, uint32_t part, int32_t status, uint32_t cycles);
 
 /* A counter that runs up and begins again behind 2^32 - 1; differences count. Of the port, and weak there: a board with
- * another counter has its own. POSIX: nanoseconds; bare metal and FreeRTOS: cycles of Cortex-M's DWT, which the board
+ * another counter has its own. POSIX: nanoseconds; others: cycles of Cortex-M's DWT, which the board
  * has to switch on, or of RISC-V; 0 on others. */
 uint32_t tvmrt_port_cycles(void);
 

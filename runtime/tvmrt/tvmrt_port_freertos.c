@@ -2,13 +2,18 @@
  * FreeRTOSConfig.h: configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES, configUSE_COUNTING_SEMAPHORES,
  * INCLUDE_vTaskDelete, INCLUDE_vTaskSuspend and INCLUDE_eTaskGetState, all 1. Compile all files of the program with
  * -DTVMRT_PORT_FREERTOS; TVMRT_WORKER_STACK_BYTES and TVMRT_WORKER_PRIORITY choose a worker's stack and priority.
- * A port is one file, copied alone beside tvmrt.c: the barrier stands in tvmrt_port_posix.c as well.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tvmrt.h"
 
+#if defined(ESP_PLATFORM) /* ESP-IDF has them in a folder */
+#include "freertos/FreeRTOS.h"
+#include "freertos/semphr.h"
+#include "freertos/task.h"
+#else
 #include "FreeRTOS.h"
 #include "semphr.h"
 #include "task.h"
+#endif
 
 #ifndef TVMRT_PORT_FREERTOS
 #error "compile every file of the program with -DTVMRT_PORT_FREERTOS"
@@ -187,64 +192,6 @@ void tvmrt_thread_keep_off(tvmrt_thread_t *thread)
     (void)thread;
 }
 
-int tvmrt_barrier_init(tvmrt_barrier_t *barrier)
-{
-    barrier->pending = 0;
-    barrier->waiting = 0;
-    barrier->spin = 0;
-    if (tvmrt_mutex_init(&barrier->mutex) != TVMRT_OK)
-        return TVMRT_E_PORT;
-    if (tvmrt_cond_init(&barrier->done) == TVMRT_OK)
-        return TVMRT_OK;
-    tvmrt_mutex_destroy(&barrier->mutex);
-    return TVMRT_E_PORT;
-}
-
-int tvmrt_barrier_reset(tvmrt_barrier_t *barrier, uint32_t count)
-{
-    tvmrt_atomic_store(&barrier->pending, count);
-    return TVMRT_OK;
-}
-
-/* `waiting` is set before the sleeper's last look at `pending` and read after the last arrival: one sees the other. */
-int tvmrt_barrier_arrive(tvmrt_barrier_t *barrier)
-{
-    int status;
-
-    if (tvmrt_atomic_add(&barrier->pending, (uint32_t)-1) != 0 || tvmrt_atomic_load(&barrier->waiting) == 0)
-        return TVMRT_OK;
-    if (tvmrt_mutex_lock(&barrier->mutex) != TVMRT_OK)
-        return TVMRT_E_PORT;
-    status = tvmrt_cond_signal(&barrier->done);
-    tvmrt_mutex_unlock(&barrier->mutex);
-    return status;
-}
-
-int tvmrt_barrier_sync(tvmrt_barrier_t *barrier)
-{
-    int status = TVMRT_OK;
-    uint32_t spin;
-
-    for (spin = barrier->spin; spin > 0 && tvmrt_atomic_load(&barrier->pending) != 0; spin--)
-        tvmrt_cpu_relax();
-    if (tvmrt_atomic_load(&barrier->pending) == 0)
-        return TVMRT_OK;
-    if (tvmrt_mutex_lock(&barrier->mutex) != TVMRT_OK)
-        return TVMRT_E_PORT;
-    tvmrt_atomic_store(&barrier->waiting, 1);
-    while (status == TVMRT_OK && tvmrt_atomic_load(&barrier->pending) != 0)
-        status = tvmrt_cond_wait(&barrier->done, &barrier->mutex);
-    tvmrt_atomic_store(&barrier->waiting, 0);
-    tvmrt_mutex_unlock(&barrier->mutex);
-    return status;
-}
-
-int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier)
-{
-    tvmrt_cond_destroy(&barrier->done);
-    return tvmrt_mutex_destroy(&barrier->mutex);
-}
-
 /* On one core, workers would only take turns with the caller: a run without a limit of its own then stays on it. */
 uint32_t tvmrt_port_processors(void)
 {
@@ -255,14 +202,6 @@ uint32_t tvmrt_port_processors(void)
 #else
     return 1;
 #endif
-}
-
-int tvmrt_port_check(size_t mutex_bytes, size_t cond_bytes, size_t thread_bytes)
-{
-    return mutex_bytes == sizeof(tvmrt_mutex_t) && cond_bytes == sizeof(tvmrt_cond_t) &&
-                   thread_bytes == sizeof(tvmrt_thread_t)
-               ? TVMRT_OK
-               : TVMRT_E_ABI;
 }
 
 uint32_t tvmrt_port_forks(void)
@@ -279,3 +218,5 @@ uint32_t tvmrt_port_cycles(void)
     return tvmrt_cpu_cycles();
 }
 #endif
+
+#include "tvmrt_port_blocking.h"

@@ -25,7 +25,7 @@ bool session_run_as_c(session *s, run_model *out)
     o.workers = 1;
     o.offload = NULL;
     o.unscheduled = true;
-    o.port = "posix";
+    o.port = port_default();
     o.board = NULL;
     o.memories = NULL;
     o.integers |= o.target && o.target->integers; /* what the target says by itself is said of the reference */

@@ -221,6 +221,13 @@ int ask_choice(const ask *x, ask_option o, const char *list, const char *otherwi
     return -1;
 }
 
+const char *ask_word_at(ask_option o, uint32_t i, const char **out_brief)
+{
+    const package_port *p = o == OPT_PORT ? port_at(i) : NULL;
+    *out_brief = p ? p->brief : NULL;
+    return p ? p->name : NULL;
+}
+
 bool ask_is_file(const ask *x, ask_option o)
 {
     const char *file = ask_get(x, o, "-"), *folder = path_dir(&x->c->mem, file);

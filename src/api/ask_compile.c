@@ -233,8 +233,27 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
         return ask_usage_error(x, "leave --emit out", "--target: %s is an emulator's machine, which runs packages, and "
                                "--emit %s makes none", b->name, out->emit);
     out->board = b;
-    out->port = b->port;
+    out->port = port_find(b->port);
     *target_name = b->target;
+    return true;
+}
+
+static bool read_port(const ask *x, compile_options *out)
+{
+    const int choice = ask_choice(x, OPT_PORT, NULL, port_default()->name);
+    out->port = choice >= 0 ? port_at((uint32_t)choice) : port_default();
+    return choice >= 0;
+}
+
+/* The width of the schedule. workers: -1: not said; 0: one, and no thread code. */
+static bool set_workers(const ask *x, long workers, compile_options *out)
+{
+    const package_port *p = out->port;
+    if (workers > (long)p->most_workers)
+        return ask_usage_error(x, "leave --workers out, or choose another port, such as freertos",
+                               p->most_workers == 1 ? "--workers %ld: the port %s has no threads"
+                                                    : "--workers %ld: the port %s has two cores", workers, p->name);
+    out->workers = workers < 0 ? p->workers : workers == 0 ? 1 : (uint32_t)workers;
     return true;
 }
 
@@ -244,15 +263,16 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     compile_options_init(out);
     out->verb = ask_verb_name(x->verb);
     out->emit = ask_get(x, OPT_EMIT, "c");
-    out->port = ask_get(x, OPT_PORT, "posix");
     out->module_name = ask_get(x, OPT_MODULE_NAME, "default");
     const char *target_name = ask_get(x, OPT_TARGET, NULL);
+    if (!read_port(x, out))
+        return false;
     out->vta = target_name && strcmp(target_name, "vta") == 0;
     target_name = out->vta ? NULL : target_name; /* the host's part is for its usual target */
     if (!take_board(x, &target_name, out) || !check_artifact_options(x, out))
         return false;
     out->schedule = ask_get(x, OPT_SCHEDULE, NULL);
-    bool small = strcmp(out->port, "posix") != 0;
+    bool small = out->port->system != PORT_HOSTED;
     bool module = strcmp(out->emit, "module") == 0;
     out->target = target_name ? target_lookup(x->c, target_name)
                   : module && !native ? target_find("my_device")
@@ -281,16 +301,15 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
         return ask_usage_error(x, "add --emit module, or leave it out", "--host is for modules");
     out->host = ask_get(x, OPT_HOST, "x86_64");
     out->with_interpreter = ask_has(x, OPT_WITH_INTERPRETER);
-    if (ask_choice(x, OPT_EMIT, NULL, "c") < 0 || ask_choice(x, OPT_PORT, NULL, "posix") < 0 ||
+    if (ask_choice(x, OPT_EMIT, NULL, "c") < 0 ||
         ask_choice(x, OPT_HOST, NULL, "x86_64") < 0 || ask_choice(x, OPT_REQUANT, NULL, "exact") < 0 ||
         ask_choice(x, OPT_SHARE_KERNELS, NULL, "exact") < 0 ||
         ask_choice(x, OPT_NAMES, NULL, "long") < 0 || !read_widths(x, out) || !read_ram(x, out) ||
         !ask_number(x, OPT_LEVEL, 0, 3, 3, &level) || !ask_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) ||
         !ask_workers(x, &workers))
         return false;
-    if (workers > 1 && strcmp(out->port, "baremetal") == 0)
-        return ask_usage_error(x, "leave --workers out, or choose --port freertos or posix",
-                               "--workers %ld: the port baremetal has no threads", workers);
+    if (!set_workers(x, workers, out))
+        return false;
     const char *form = ask_get(x, OPT_CONSTANTS, NULL);
     out->constants_form = form ? constants_form_find(form) : CONSTANTS_DEFAULT;
     if (form && out->constants_form == CONSTANTS_DEFAULT)
@@ -307,8 +326,6 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     out->input_in_workspace = ask_has(x, OPT_INPUT_IN_WORKSPACE);
     out->quantised_ends = ask_has(x, OPT_QUANTIZED_IO);
     out->integers = ask_has(x, OPT_INTEGERS) || ask_has(x, OPT_REQUANT) || out->quantised_ends;
-    bool alone = workers == 0 || (workers < 0 && strcmp(out->port, "baremetal") == 0);
-    out->workers = alone ? 1 : workers < 0 ? 0 : (uint32_t)workers;
     out->verify = true;
     out->schedules = x->values[OPT_SCHEDULES].data;
     out->n_schedules = x->values[OPT_SCHEDULES].len;

@@ -260,7 +260,7 @@ int32_t lathe_load(lathe_context *x, const char *path, const lathe_settings *set
 bool executable_open_package(lathe_executable *e, compiler *c, const char *scratch, run_model *out)
 {
     const char *dir = e->place;
-    if (strcmp(e->report->port, "posix") != 0) {
+    if (strcmp(e->report->port, port_default()->name) != 0) {
         diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "this package is for another system (port %s)",
                    e->report->port);
         diag_hint(&c->diags, "save it, and build it there");

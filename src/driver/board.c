@@ -69,6 +69,14 @@ const board *board_of_target(const char *name)
     return NULL;
 }
 
+const board *board_of_port(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].port, name) == 0 && !board_is_hosted(&table[i]))
+            return &table[i];
+    return NULL;
+}
+
 const board *board_at(uint32_t i)
 {
     return i < sizeof table / sizeof *table ? &table[i] : NULL;
@@ -127,9 +135,10 @@ static void begin_compile(compiler *c, const run_model *m, int64_t workers, proc
 /* What hooks, or the lack of them, are compiled into; kernels know nothing of them. */
 static void name_small_files(compiler *c, const run_model *m, process_words *a, const char *folder, const char *end)
 {
+    const char *file = port_find(m->board->port)->file;
     const char *const names[] = {arena_printf(&c->mem, "%s_lib0", m->report->module),
                                  arena_printf(&c->mem, "%s_lib1", m->report->module), "model_data", "tvmrt",
-                                 arena_printf(&c->mem, "tvmrt_port_%s", m->report->port)};
+                                 arena_printf(&c->mem, "%.*s", (int)strlen(file) - 2, file)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         vec_push(&c->mem, a, arena_printf(&c->mem, "%s%s%s", folder, names[i], end));
 }
@@ -149,7 +158,7 @@ static bool compile_objects(compiler *c, const run_model *m, int64_t workers, co
 {
     process_words a = {0};
     begin_compile(c, m, workers, &a);
-    if (strcmp(m->report->port, "baremetal") == 0) /* as in the package's Makefile; the program that runs wants one */
+    if (!board_is_hosted(m->board)) /* as in the package's Makefile; the program that runs wants one */
         process_add_words(c, &a, "-DTVMRT_LOG_ENABLE=0");
     name_small_files(c, m, &a, "package/src/", ".c");
     vec_push(&c->mem, &a, "package/src/ops.c");
@@ -272,7 +281,7 @@ bool board_build(compiler *c, run_model *m, int64_t workers)
 {
     process_words sources = {0};
     span sizes;
-    const bool bare = strcmp(m->report->port, "baremetal") == 0;
+    const bool bare = port_find(m->board->port)->most_workers == 1;
     workers = bare ? 0 : workers >= 0 ? workers : m->board->plugin ? 1 : m->report->workers;
     return check_devices(c, m) && build_link_package(c, m->dir, m->scratch) &&
            build_add_sources(c, m, m->scratch, &sources) && compile_objects(c, m, workers, &sources) &&

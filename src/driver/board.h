@@ -18,6 +18,7 @@ typedef struct board {
 
 const board *board_find(const char *name); /* NULL: there is none of that name */
 const board *board_of_target(const char *name); /* the first that has it; NULL: none */
+const board *board_of_port(const char *name);   /* the first without an operating system that has it; NULL: none */
 const board *board_at(uint32_t i);         /* the table's rows in order; NULL behind the last */
 const char *board_names(compiler *c);      /* "qemu-m4, ..." */
 bool board_is_hosted(const board *b);      /* it runs programs of Linux */

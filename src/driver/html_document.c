@@ -50,7 +50,7 @@ static void write_target(document *d)
     const codegen_unit *u = &d->r->unit;
     json_out_object(&d->j, "target");
     json_out_text(&d->j, "name", u->target->name);
-    json_out_text(&d->j, "port", u->port);
+    json_out_text(&d->j, "port", u->port->name);
     json_out_uint(&d->j, "workers", u->target->workers);
     json_out_int(&d->j, "opt_level", u->opt_level);
     json_out_uint(&d->j, "vector_bytes", u->target->vector_bytes);

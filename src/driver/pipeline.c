@@ -40,7 +40,8 @@
 void compile_options_init(compile_options *o)
 {
     *o = (compile_options){
-        .verb = "compile", .emit = "c", .module_name = "default", .port = "posix", .host = "x86_64", .opt_level = 3};
+        .verb = "compile", .emit = "c", .module_name = "default", .host = "x86_64", .opt_level = 3};
+    o->port = port_default();
 }
 
 /* --- reading

@@ -24,7 +24,7 @@ typedef struct compile_options {
     const char *verb; /* of the command line, for messages about files that it does not take */
     const char *emit; /* "c" | "module" | "graph" | "prog" | "schedule" | "tir" */
     const char *module_name;
-    const char *port;
+    const package_port *port; /* what a package runs on */
     const char *host; /* of a module's file */
     bool with_interpreter; /* a module holds its loops as text, too */
     uint32_t widths[COMPILE_MAX_WIDTHS], n_widths; /* bytes of vectors that it is for; none: all of the target's */

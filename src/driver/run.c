@@ -11,6 +11,7 @@
 
 #include "abi/package.h"
 #include "base/file.h"
+#include "driver/board.h"
 #include "driver/build.h"
 #include "driver/emulate.h"
 
@@ -281,12 +282,12 @@ void run_take_report(const run_report *r, run_model *out)
 /* A package runs where its port is: here, or on that board. */
 static bool check_port(compiler *c, const run_report *r, const char *dir, const board *b)
 {
-    if (strcmp(r->port, b ? b->port : "posix") == 0)
+    if (strcmp(r->port, b ? b->port : port_default()->name) == 0)
         return true;
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                "'%s' is a package for another system (--port %s); it cannot run %s", dir, r->port,
                b ? arena_printf(&c->mem, "on %s", b->name) : "here");
-    if (!b && strcmp(r->port, "baremetal") == 0)
+    if (!b && board_of_port(r->port))
         diag_hint(&c->diags, "in an emulator: lathe verify --target with one of %s", board_names(c));
     return false;
 }

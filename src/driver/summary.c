@@ -177,9 +177,9 @@ static void print_next(writer *w, const compile_result *r, const char *place)
 {
     const char *cc = target_cross_cc(r->unit.target);
     const char *with = cc ? arena_printf(w->a, " CC=%s", cc) : "";
-    if (strcmp(r->unit.port, "baremetal") == 0)
+    if (r->unit.port->system == PORT_BARE)
         w_line(w, "make -C %s lib%s (AR, CPU: see %s/Makefile)", place, with, place);
-    else if (strcmp(r->unit.port, "posix") != 0)
+    else if (r->unit.port->system == PORT_RTOS)
         w_line(w, "compile %s/src/*.c into the firmware", place);
     else if (cc && r->unit.target->small)
         w_line(w, "compile again for a board, with --port baremetal or freertos: %s has no POSIX threads", cc);
@@ -231,7 +231,7 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     if (r->unit.offload)
         offload_show_short(w, r->unit.offload);
     w_fmt(w, "package    %s: %u files, target %s, port %s; next: ", place, r->artifact.files.len, r->unit.target->name,
-          r->unit.port);
+          r->unit.port->name);
     print_next(w, r, place);
 }
 
@@ -259,7 +259,7 @@ static void put_package(json_out *j, const compile_result *r, const facts *x, co
 {
     json_out_text(j, "package", place);
     json_out_text(j, "target", r->unit.target->name);
-    json_out_text(j, "port", r->unit.port);
+    json_out_text(j, "port", r->unit.port->name);
     json_out_uint(j, "files", r->artifact.files.len);
     json_out_uint(j, "layers", r->plan.n_layers);
     json_out_uint(j, "workspace_bytes", r->plan.workspace_bytes);

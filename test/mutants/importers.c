@@ -77,7 +77,7 @@ static bool compiles(const campaign *k, uint64_t how)
     compile_options_init(&o);
     o.emit = emits[how % 4];
     o.target = strcmp(o.emit, "module") == 0 ? target_find("x86-64-v3") : target_find(targets[how / 4 % 3]);
-    o.port = o.target->small ? "baremetal" : "posix";
+    o.port = o.target->small ? port_find("baremetal") : port_default();
     o.opt_level = levels[how / 12 % 5];
     o.verify = true;
     bool ok = pipeline_compile(&c, k->path, &o, &r);

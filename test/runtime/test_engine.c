@@ -324,7 +324,7 @@ static void workers_begin_with_their_shares(void **state)
     run_alone(begin, 3 * WORKERS, 40, check_begun);
 }
 
-#if defined(__linux__) && !defined(TVMRT_PORT_FREERTOS)
+#if defined(__linux__) && !defined(TVMRT_PORT_RTOS)
 static pthread_barrier_t asked;
 static cpu_set_t allowed;
 
@@ -455,7 +455,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(concurrent_init, open_all, close_all),
         cmocka_unit_test_setup_teardown(every_worker_is_woken, open_all, close_all),
         cmocka_unit_test_setup_teardown(workers_begin_with_their_shares, open_all, close_all),
-#if defined(__linux__) && !defined(TVMRT_PORT_FREERTOS)
+#if defined(__linux__) && !defined(TVMRT_PORT_RTOS)
         cmocka_unit_test(woken_threads_keep_off),
         cmocka_unit_test(placed_threads_stay),
 #endif

@@ -29,6 +29,15 @@ for cc in gcc clang-19; do
     done
     try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_FREERTOS -DTVMRT_MUTEX_BYTES=160 -DTVMRT_COND_BYTES=160 \
         -DTVMRT_THREAD_BYTES=4864 -Ifreertos_stub -I$rt -c $rt/tvmrt_port_freertos.c -o "$work/o"
+    try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_ZEPHYR -Izephyr_stub -I$rt -c $rt/tvmrt_port_zephyr.c -o "$work/o"
+    try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_CMSIS_RTOS2 -Icmsis_stub -I$rt -c $rt/tvmrt_port_cmsis_rtos2.c -o "$work/o"
+    try $cc -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_DUALCORE -DTVMRT_NUM_WORKERS=2 -I$rt -c $rt/tvmrt_port_dualcore.c -o "$work/o"
+    if command -v arm-none-eabi-gcc > /dev/null; then
+        try arm-none-eabi-gcc -mcpu=cortex-m33 -mthumb -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_DUALCORE -DTVMRT_NUM_WORKERS=2 \
+            -I$rt -c $rt/tvmrt_port_dualcore.c -o "$work/o"
+        try arm-none-eabi-gcc -mcpu=cortex-m0plus -mthumb -std=c99 -O2 "${strict[@]}" -DTVMRT_PORT_DUALCORE -DTVMRT_ATOMIC_HOOKS \
+            -DTVMRT_NUM_WORKERS=2 -I$rt -c $rt/tvmrt_port_dualcore.c -o "$work/o"
+    fi
     for file in sample/src/*.c; do
         case $file in *freertos*) extra=(-DTVMRT_PORT_FREERTOS -Ifreertos_stub) ;; *) extra=() ;; esac
         try $cc -std=c99 -O2 "${strict[@]}" "${extra[@]}" -Isample/src -Isample/include -I$rt -c "$file" -o "$work/o"

@@ -38,7 +38,7 @@ static const char lib1_setup[] =
     OUTPUT_LICENCE "#include \"@n_names.h\"\n\n";
 
 static const char lib1_functions[] =
-    "#if defined(TVMRT_PORT_FREERTOS) && TVMRT_NUM_WORKERS > 1\n"
+    "#if defined(TVMRT_WORKER_STACK_BYTES) && TVMRT_NUM_WORKERS > 1\n"
     "/* A negative size: TVMRT_WORKER_STACK_BYTES must hold the kernels' arrays and 1024 bytes for everything else. "
     "*/\n"
     "typedef char worker_stack_is_enough[TVMRT_WORKER_STACK_BYTES >= @M_KERNEL_STACK_BYTES + 1024 ? 1 : -1];\n"

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c of a package: a program that runs the model once. On POSIX it reads raw files and writes them; the others use
- * a fixed pattern and print. */
+/* main.c of a package: a program that runs the model once. On systems with files it reads and writes raw ones; the
+ * others use a fixed pattern and print. The port's row says which one a package has. */
 #include "codegen/c/package.h"
 
 #include <string.h>
+
+static bool has_files(const package *p)
+{
+    return p->u->port->main == PORT_MAIN_FILES;
+}
 
 static void io_rows(const package *p, writer *w, const char *kind, const package_io *io, uint32_t n)
 {
@@ -45,7 +50,7 @@ static const char head_includes[] =
     "<string.h>\n#include <sys/stat.h>\n\n#include \"@n_names.h\"\n#include \"@p.h\"\n#include "
     "\"tvmrt.h\"\n\n";
 
-static const char bare_head[] = "/* main.c: runs model \"@n\" once on a fixed pattern and prints its outputs.\n"
+static const char prints_head[] = "/* main.c: runs model \"@n\" once on a fixed pattern and prints its outputs.\n"
                                 OUTPUT_LICENCE
                                 "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include "
                                 "<string.h>\n\n#include \"@n_names.h\"\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n";
@@ -319,7 +324,7 @@ static void write_extents(const package *p, writer *w)
         w_fmt(w, ", %s_%s_MAX, %s_%s_MAX},\n", p->macro, macro, p->macro, macro);
     }
     w_str(w, "    {NULL, 0, 0},\n};\n\n");
-    if (strcmp(p->u->port, "posix") == 0) { /* the others run at the bounds */
+    if (has_files(p)) { /* the others run at the bounds */
         w_str(w, set_extent_text);
         write_input_sizes(p, w);
     }
@@ -344,7 +349,7 @@ static void set_input(const package *p, writer *w, uint32_t i)
 
 static void run_body(const package *p, writer *w)
 {
-    bool open = package_is_open(p), placed = p->constants_form == CONSTANTS_BIN && strcmp(p->u->port, "posix") != 0;
+    bool open = package_is_open(p), placed = p->constants_form == CONSTANTS_BIN && !has_files(p);
     if (placed)
         package_template(p, w, placed_text);
     package_template(p, w, "static int32_t run(void)\n{\n    struct @p_inputs in;\n    struct @p_outputs out;\n");
@@ -398,11 +403,11 @@ static void write_op_extents(const package *p, writer *w)
     w_str(w, "    \"\",\n};\n\n");
 }
 
-static const char posix_main[] =
+static const char files_main[] =
     "int main(int argc, char **argv)\n{\n"
     "    const char *folder = NULL;\n    const struct tensor *t;\n    int32_t status;\n    int i, failed = 0;\n";
 
-static const char posix_extents[] =
+static const char files_extents[] =
     "    for (i = 1; i < argc; i++)\n"
     "        if (strcmp(argv[i], \"-h\") == 0 || strcmp(argv[i], \"--help\") == 0) {\n"
     "            usage(stdout);\n            return 0;\n        }\n"
@@ -415,14 +420,14 @@ static const char posix_extents[] =
     "            usage(stderr);\n            return 2;\n        }\n"
     "        if (set == 2)\n            return 2;\n        i += is_folder;\n    }\n    size_inputs();\n";
 
-static const char posix_arguments[] =
+static const char files_arguments[] =
     "    for (t = inputs; t->name != NULL; t++)\n        fill(t);\n"
     "    for (i = 1; i < argc; i++) {\n"
     "        if (strcmp(argv[i], \"-o\") == 0 && i + 1 < argc)\n            folder = argv[++i];\n"
     "        else if (strcmp(argv[i], \"-h\") == 0 || strcmp(argv[i], \"--help\") == 0) {\n"
     "            usage(stdout);\n            return 0;\n        } else if (";
 
-static const char posix_inputs[] =
+static const char files_inputs[] =
     "read_input(argv[i]) != 0)\n            return 2;\n    }\n"
     "    for (t = inputs; t->name != NULL; t++)\n        if (given[t - inputs])\n            print(t);\n"
     "        else\n            fprintf(stderr, \"runner: %s has a fixed pattern; %s=FILE gives it numbers\\n\",\n"
@@ -448,7 +453,7 @@ static const char hooks_text[] =
     "        else /* names are left out */\n            printf(\"operator %lu\\n\", (unsigned long)op);\n"
     "    }\n}\n#endif\n\n";
 
-static const char posix_run[] =
+static const char files_run[] =
     "    status = run();\n"
     "    if (status != 0) {\n        print_failure(status);\n        return 1;\n    }\n"
     "    for (t = outputs; t->name != NULL; t++) {\n        print(t);\n"
@@ -456,7 +461,7 @@ static const char posix_run[] =
     "#if TVMRT_HOOKS\n    print_cycles();\n#endif\n"
     "    (void)tvmrt_engine_shutdown(NULL);\n    return failed;\n}\n";
 
-static const char bare_run[] =
+static const char prints_run[] =
     "static int run_and_print(void)\n{\n    const struct tensor *t;\n    int32_t status;\n"
     "    for (t = inputs; t->name != NULL; t++)\n        fill(t);\n"
     "    status = run();\n    printf(\"status %ld\\n\", (long)status);\n"
@@ -464,23 +469,46 @@ static const char bare_run[] =
     "#if TVMRT_HOOKS\n    print_cycles();\n#endif\n"
     "    return status != 0;\n}\n\n";
 
-static const char bare_main[] = "int main(void)\n{\n    return run_and_print();\n}\n";
+static const char prints_main[] = "int main(void)\n{\n    return run_and_print();\n}\n";
 
 static const char freertos_main[] =
     "#include \"FreeRTOS.h\"\n#include \"task.h\"\n\n"
+    "/* Kernels, printf, the runtime. */\n"
+    "#define STACK_WORDS (@M_KERNEL_STACK_BYTES / sizeof(StackType_t) + 2048)\n\n"
     "static void model_task(void *arg)\n{\n    (void)arg;\n    (void)run_and_print();\n    vTaskDelete(NULL);\n}\n\n"
     "int main(void)\n{\n"
     "    static StaticTask_t task;\n    static StackType_t stack[STACK_WORDS];\n"
     "    (void)xTaskCreateStatic(model_task, \"model\", STACK_WORDS, NULL, 1, stack, &task);\n"
     "    vTaskStartScheduler();\n    return 1; /* the scheduler does not return */\n}\n";
 
+static const char cmsis_rtos2_main[] =
+    "#include \"cmsis_os2.h\"\n\n"
+    "/* Kernels, printf, the runtime. */\n"
+    "#define STACK_BYTES (@M_KERNEL_STACK_BYTES + 8192u)\n\n"
+    "static void model_thread(void *arg)\n{\n    (void)arg;\n    (void)run_and_print();\n    osThreadExit();\n}\n\n"
+    "int main(void)\n{\n    osThreadAttr_t attributes = {0};\n\n"
+    "    attributes.stack_size = STACK_BYTES;\n"
+    "    if (osKernelInitialize() != osOK || osThreadNew(model_thread, NULL, &attributes) == NULL)\n        return 1;\n"
+    "    (void)osKernelStart();\n    return 1; /* the scheduler does not return */\n}\n";
+
+static const char dualcore_main[] =
+    "#if defined(PICO_ON_DEVICE) /* the Pico SDK; link pico_multicore */\n#include \"pico/multicore.h\"\n\n"
+    "/* Other boards have such a function: it starts their second core in `entry`, with a stack of its own. */\n"
+    "void tvmrt_port_start_core(void (*entry)(void))\n{\n    multicore_launch_core1(entry);\n}\n#endif\n\n"
+    "int main(void)\n{\n    return run_and_print();\n}\n";
+
+static const char *const mains[] = {[PORT_MAIN_FILES] = files_main,
+                                    [PORT_MAIN_PRINTS] = prints_main,
+                                    [PORT_MAIN_FREERTOS] = freertos_main,
+                                    [PORT_MAIN_CMSIS_RTOS2] = cmsis_rtos2_main,
+                                    [PORT_MAIN_DUALCORE] = dualcore_main};
+
 void main_write(const package *p, writer *w)
 {
-    bool posix = strcmp(p->u->port, "posix") == 0, freertos = strcmp(p->u->port, "freertos") == 0;
-    bool open = package_is_open(p);
-    package_template(p, w, posix ? head_text : bare_head);
-    w_str(w, posix && open ? head_extents : "");
-    package_template(p, w, posix ? head_includes : "");
+    const bool files = has_files(p), open = package_is_open(p);
+    package_template(p, w, files ? head_text : prints_head);
+    w_str(w, files && open ? head_extents : "");
+    package_template(p, w, files ? head_includes : "");
     w_str(w, tensor_text);
     io_rows(p, w, "input", p->inputs, p->n_inputs);
     io_rows(p, w, "output", p->outputs, p->n_outputs);
@@ -489,36 +517,32 @@ void main_write(const package *p, writer *w)
     w_str(w, print_text);
     if (open)
         write_extents(p, w);
-    if (posix) {
+    if (files) {
         w_str(w, open ? usage_extents : usage_text);
         w_str(w, names_text);
         w_str(w, files_text);
         w_str(w, open ? size_open : size_known);
         w_str(w, read_text);
     }
-    if (posix && open)
+    if (files && open)
         write_op_extents(p, w);
-    if (posix)
+    if (files)
         w_str(w, open ? failed_open : failed_text);
-    if (posix && p->constants_form == CONSTANTS_BIN)
+    if (files && p->constants_form == CONSTANTS_BIN)
         package_template(p, w, load_text);
     package_template(p, w, hooks_text);
     run_body(p, w);
-    if (!posix)
-        w_str(w, bare_run);
-    if (freertos)
-        package_template(p, w,
-                         "/* Kernels, printf, the runtime. */\n"
-                         "#define STACK_WORDS (@M_KERNEL_STACK_BYTES / sizeof(StackType_t) + 2048)\n\n");
-    w_str(w, posix ? posix_main : freertos ? freertos_main : bare_main);
-    if (posix) {
-        w_str(w, open ? posix_extents : "");
-        w_str(w, posix_arguments);
+    if (!files)
+        w_str(w, prints_run);
+    package_template(p, w, mains[p->u->port->main]);
+    if (files) {
+        w_str(w, open ? files_extents : "");
+        w_str(w, files_arguments);
         w_str(w, open ? "set_extent(argv[i]) == 0 && " : "");
-        w_str(w, posix_inputs);
+        w_str(w, files_inputs);
     }
-    if (posix && p->constants_form == CONSTANTS_BIN)
+    if (files && p->constants_form == CONSTANTS_BIN)
         w_str(w, "    if (load_constants(argv[0]) != 0)\n        return 1;\n");
-    if (posix)
-        w_str(w, posix_run);
+    if (files)
+        w_str(w, files_run);
 }

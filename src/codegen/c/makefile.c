@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-static const char *port_file(const package *p)
+/* "tvmrt_port_posix.o" */
+static const char *port_object(const package *p)
 {
-    return arena_printf(&p->c->mem, "tvmrt_port_%s.c", p->u->port);
+    return arena_printf(&p->c->mem, "%.*s.o", (int)strlen(p->u->port->file) - 2, p->u->port->file);
 }
 
 static const char *contract(const package *p)
@@ -39,7 +40,7 @@ void makefile_products(const package *p, artifact *out)
     arena *a = &p->c->mem;
     for (int i = 0; i < N_OBJECTS; i++)
         add_product(p, out, arena_printf(a, "build/%s.o", objects[i]));
-    add_product(p, out, arena_printf(a, "build/tvmrt_port_%s.o", p->u->port));
+    add_product(p, out, arena_printf(a, "build/%s", port_object(p)));
     add_product(p, out, "build/main.o");
     add_product(p, out, "build/flags");
     add_product(p, out, "runner");
@@ -71,14 +72,14 @@ static void write_objects(const package *p, writer *w)
     w_str(w, "OBJECTS =");
     for (int i = 0; i < N_OBJECTS; i++)
         package_template(p, w, arena_printf(&p->c->mem, " build/%s.o", objects[i]));
-    w_fmt(w, " \\\n          build/tvmrt_port_%s.o", p->u->port);
+    w_fmt(w, " \\\n          build/%s", port_object(p));
     for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
         w_fmt(w, " build/%s.o", p->u->prog->sources.data[i].target->name);
     write_file_objects(p, w, false);
     w_str(w, "\n");
     if (has_hosted(p)) {
         w_fmt(w, "# Stands for the device where there is none; on a board: HOSTED= leaves it out.\nHOSTED ?=%s\n"
-                 "OBJECTS += $(if $(HOSTED),", strcmp(p->u->port, "posix") == 0 ? " yes" : "");
+                 "OBJECTS += $(if $(HOSTED),", p->u->port->system == PORT_HOSTED ? " yes" : "");
         write_file_objects(p, w, true);
         w_str(w, ")\n");
     }
@@ -134,7 +135,7 @@ static void list_included(const package *p, writer *w, const char *folder, const
 
 void makefile_write(const package *p, writer *w)
 {
-    bool posix = strcmp(p->u->port, "posix") == 0, bare = strcmp(p->u->port, "baremetal") == 0;
+    const bool bare = p->u->port->system == PORT_BARE;
     package_template(p, w,
                      "# Builds model \"@n\": `make all` gives the program `runner`, `make lib` the library lib@p.a\n"
                      "# without main.c; `make run`; `make clean`.\n"
@@ -142,7 +143,7 @@ void makefile_write(const package *p, writer *w)
     if (bare)
         w_str(w, p->u->target->cc && strncmp(p->u->target->cc, "riscv", 5) == 0 ? riscv_comment : arm_comment);
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
-          bare ? 0 : p->u->target->workers);
+          port_usual_workers(p->u->port, p->u->target->workers));
     w_str(w, "# 1: hooks before and after every operator, tvmrt_cancel, and a table of times in main.c.\nHOOKS ?= 0\n");
     if (bare)
         w_str(w, "# 1: the log of failures, tvmrt_log_*: 100 bytes of RAM.\nLOG ?= 0\n");
@@ -156,7 +157,7 @@ void makefile_write(const package *p, writer *w)
     if (bare)
         w_str(w, " -DTVMRT_LOG_ENABLE=$(LOG) \\\n        -ffunction-sections -fdata-sections");
     w_fmt(w, "%s\n", package_includes_files(p) ? " -Wa,-Isrc" : "");
-    w_fmt(w, "LDLIBS ?= -lm%s\n", posix ? " -pthread" : "");
+    w_fmt(w, "LDLIBS ?= -lm%s\n", p->u->port->libraries);
     const char *libraries = package_libraries(p);
     if (*libraries)
         w_fmt(w, "# Of the code generators: whoever links the library gives them, too.\nLIBS = %s\n", libraries);
@@ -199,7 +200,7 @@ static void write_cmake_hosted(const package *p, writer *w)
     if (!has_hosted(p))
         return;
     w_fmt(w, "option(HOSTED \"a simulator stands for the device\" %s)\nif(HOSTED)\n",
-          strcmp(p->u->port, "posix") == 0 ? "ON" : "OFF");
+          p->u->port->system == PORT_HOSTED ? "ON" : "OFF");
     package_template(p, w, "    target_sources(@p PRIVATE");
     write_cmake_files(p, w, true);
     w_str(w, ")\nendif()\n");
@@ -225,7 +226,7 @@ static void write_cmake_sources(const package *p, writer *w)
 
 void makefile_write_cmake(const package *p, writer *w)
 {
-    bool posix = strcmp(p->u->port, "posix") == 0, bare = strcmp(p->u->port, "baremetal") == 0;
+    const bool bare = p->u->port->system == PORT_BARE;
     package_template(p, w,
                      "# Model \"@n\" as a static library, and its program.\n# SPDX-License-Identifier: Apache-2.0\n"
                      "cmake_minimum_required(VERSION 3.16)\nproject(@p C");
@@ -233,13 +234,13 @@ void makefile_write_cmake(const package *p, writer *w)
         w_str(w, strcmp(p->u->prog->sources.data[i].suffix, "cu") == 0 ? " CXX CUDA" : "");
     w_str(w, ")\n\n");
     w_fmt(w, "set(TVMRT_NUM_WORKERS %u CACHE STRING \"threads that work on one run; 0: single thread\")\n",
-          p->u->target->workers);
+          port_usual_workers(p->u->port, p->u->target->workers));
     w_str(w, "set(TVMRT_HOOKS 0 CACHE STRING \"1: hooks before and after every operator, tvmrt_cancel\")\n");
     if (bare)
         w_str(w, "set(TVMRT_LOG_ENABLE 0 CACHE STRING \"1: the log of failures, tvmrt_log_*\")\n");
     w_str(w, "if(NOT CMAKE_BUILD_TYPE)\n    set(CMAKE_BUILD_TYPE Release)\nendif()\n\n");
     package_template(p, w, "add_library(@p STATIC src/@n_lib0.c src/@n_lib1.c src/model_data.c src/ops.c src/tvmrt.c");
-    w_fmt(w, "\n    src/%s", port_file(p));
+    w_fmt(w, "\n    src/%s", p->u->port->file);
     for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
         w_fmt(w, " %s", package_source_file(p, &p->u->prog->sources.data[i]));
     write_cmake_files(p, w, false);
@@ -261,7 +262,7 @@ void makefile_write_cmake(const package *p, writer *w)
         list_included(p, w, "${CMAKE_CURRENT_SOURCE_DIR}/", p->n_areas > 1 ? "\\;" : "");
         w_str(w, ")\n");
     }
-    if (posix)
+    if (p->u->port->system == PORT_HOSTED)
         package_template(p, w, "find_package(Threads REQUIRED)\ntarget_link_libraries(@p PUBLIC m Threads::Threads)\n");
     else
         package_template(p, w, "target_link_libraries(@p PUBLIC m)\n");

@@ -14,7 +14,7 @@ static void write_head(json_out *j, const package *p)
     json_out_text(j, "model", p->u->model_file);
     json_out_text(j, "target", p->u->target->name);
     json_out_text(j, "target_cflags", package_target_flags(p));
-    json_out_text(j, "port", p->u->port);
+    json_out_text(j, "port", p->u->port->name);
     json_out_int(j, "opt_level", p->u->opt_level);
     json_out_uint(j, "workers", p->u->target->workers);
 }

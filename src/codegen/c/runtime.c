@@ -7,6 +7,24 @@
 
 #include <string.h>
 
+/* The runtime's header with the macros that this port asks for, so that a build which says nothing is right. */
+static span with_settings(const package *p, const struct embedded_file *f)
+{
+    static const char guard[] = "#define TVMRT_H\n";
+    const char *text = (const char *)f->data, *at = strstr(text, guard) + sizeof guard - 1;
+    const package_port *o = p->u->port;
+    const uint32_t workers = port_usual_workers(o, p->u->target->workers);
+    writer w;
+    writer_init(&w, &p->c->mem);
+    if (o->system == PORT_HOSTED)
+        return (span){f->data, f->size};
+    w_fmt(&w, "%.*s\n/* ---- Of packages for %s ---- */\n\n", (int)(at - text), text, o->name);
+    if (*o->macro)
+        w_fmt(&w, "#ifndef %s\n#define %s 1\n#endif\n", o->macro, o->macro);
+    w_fmt(&w, "#ifndef TVMRT_NUM_WORKERS\n#define TVMRT_NUM_WORKERS %u\n#endif\n%s", workers, at);
+    return (span){(const uint8_t *)w.data, w.len};
+}
+
 static void add(const package *p, artifact *out, const char *path, const void *data, size_t size)
 {
     vec_push(&p->c->mem, &out->files, ((artifact_file){path, data, size, false}));
@@ -16,18 +34,20 @@ bool runtime_add(const package *p, artifact *out)
 {
     static const char forward[] = "/* tvmrt.h lies with the headers that programs use.\n"
                                   " * SPDX-License-Identifier: Apache-2.0 */\n#include \"../include/tvmrt.h\"\n";
-    const char *port = arena_printf(&p->c->mem, "tvmrt_port_%s.c", p->u->port);
+    const uint32_t wanted = p->u->port->system == PORT_BARE ? 3 : 4;
     uint32_t found = 0;
     for (const struct embedded_file *f = lathe_embedded_files; f->name; f++) {
-        bool header = strcmp(f->name, "tvmrt.h") == 0;
-        if (!header && strcmp(f->name, port) != 0 && strcmp(f->name, "tvmrt.c") != 0)
+        const bool header = strcmp(f->name, "tvmrt.h") == 0;
+        const bool blocking = p->u->port->system != PORT_BARE && strcmp(f->name, "tvmrt_port_blocking.h") == 0;
+        if (!header && !blocking && strcmp(f->name, p->u->port->file) != 0 && strcmp(f->name, "tvmrt.c") != 0)
             continue;
         found++;
-        add(p, out, arena_printf(&p->c->mem, "%s/%s", header ? "include" : "src", f->name), f->data, f->size);
+        const span text = header ? with_settings(p, f) : (span){f->data, f->size};
+        add(p, out, arena_printf(&p->c->mem, "%s/%s", header ? "include" : "src", f->name), text.data, text.len);
     }
     add(p, out, "src/tvmrt.h", forward, sizeof forward - 1);
-    return found == 3 ||
-           diag_error(&p->c->diags, DIAG_USAGE, src_loc_none(), "there is no runtime port '%s'", p->u->port);
+    return found == wanted || diag_error(&p->c->diags, DIAG_INTERNAL, src_loc_none(),
+                                    "'%s' is not among the embedded files", p->u->port->file);
 }
 
 bool runtime_add_files(const package *p, const prog_source *s, artifact *out)
