@@ -8,7 +8,7 @@ set(LATHE_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/lathe)
 file(RELATIVE_PATH LATHE_PC_TO_PREFIX /${LATHE_PC_DIR} /)
 string(REGEX REPLACE "/$" "" LATHE_PC_TO_PREFIX ${LATHE_PC_TO_PREFIX})
 
-foreach(name lathe lathe_vm lathe_loops lathe_vta)
+foreach(name lathe lathe_op lathe_vm lathe_loops lathe_vta)
     configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
     install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${LATHE_PC_DIR})
 endforeach()

@@ -98,13 +98,25 @@ ${CC:-cc} -std=c11 examples/compile.c -o "$work/static" $(pkg-config --cflags la
     CFLAGS=-O0 "$work/static" demo/digits.onnx > "$work/out" 2>&1
 check "the static library serves as well" $?
 {
-    nm -D --defined-only "$work/root/lib/liblathe.so"
+    nm -D --defined-only "$work/root/lib/liblathe.so" # which ones these are: test/cli/plugins.sh
     nm --defined-only "$work/root/lib/liblathe.a" | grep ' [TDBRGS] '
 } 2> "$work/said" | awk '{ print $3 }' | grep -vE '^(lathe_|$)' > "$work/out"
 [ ! -s "$work/out" ]
 check "both libraries show no other names" $?
 readelf -d "$work/root/lib/liblathe.so" | grep -q 'SONAME.*liblathe[.]so[.]0\]'
 check "the library says its version" $?
+
+# --- operators from outside, with the installed headers alone
+awk '/^```c title="softcap.c"/ { on = 1; next } /^```/ { on = 0 } on' docs/tutorials/add-an-op.md > "$work/softcap.c"
+echo 'func @main(%x: f32[4]) { %s = demo.softcap(%x) {cap = 2.0} return %s }' > "$work/net.txt"
+# shellcheck disable=SC2046
+${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC "$work/softcap.c" -o "$work/softcap.so" \
+    $(pkg-config --cflags --libs lathe_op) > "$work/out" 2>&1 &&
+    "$LATHE" compile "$work/net.txt" --load-ops "$work/softcap.so" -o "$work/net" > "$work/out" 2>&1
+check "an operator library is built with what is installed" $?
+${CC:-cc} -MM -Iinclude -Isrc include/lathe/op.h | grep -oE 'src/[a-z_/]*[.](h|def)' | sed 's|src/||' | sort > "$work/included"
+(cd "$work/root/include/lathe/compiler" && find . -type f | sed 's|^[.]/||' | sort) | diff "$work/included" - > "$work/out"
+check "the compiler's headers that are installed are those that lathe/op.h includes" $?
 
 # --- stopped while a compiler runs: it goes, and what it wrote
 cat > "$work/slow" << END
@@ -201,7 +213,7 @@ check "a program with the VTA library, by pkg-config" $?
 
 # --- the same programs as a project of CMake; C++ takes the headers
 mkdir "$work/project"
-cp examples/exec.c examples/outside.h examples/compile.c "$work/vta.c" "$work/loops.c" "$work/project"
+cp examples/exec.c examples/outside.h examples/compile.c "$work/vta.c" "$work/loops.c" "$work/softcap.c" "$work/project"
 cat > "$work/project/both.cc" << 'END'
 #include <lathe/codegen.h>
 #include <lathe/lathe.h>
@@ -223,6 +235,8 @@ add_executable(loops loops.c)
 target_link_libraries(loops PRIVATE lathe::loops)
 add_executable(compile compile.c)
 target_link_libraries(compile PRIVATE lathe::lathe)
+add_library(softcap MODULE softcap.c)
+target_link_libraries(softcap PRIVATE lathe::op)
 add_executable(both both.cc)
 target_link_libraries(both PRIVATE lathe::lathe lathe::vm lathe::loops lathe::vta)
 END

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -214,6 +215,20 @@ def test_profile_schedule_and_summary(tmp_path):
     assert "<b>digits.onnx</b> on" in page and "needs 5." in page and "<td>1×1×8×8</td>" in page
     odd = lathe.compile(b'func @main(%"<b>": f32[2]) {\n  %y = add(%"<b>", %"<b>") : f32[2]\n  return %y\n}\n')
     assert "<td>&lt;b&gt;</td>" in odd._repr_html_()
+
+
+def test_operators_from_outside(tmp_path):
+    page = (TOP / "docs" / "tutorials" / "add-an-op.md").read_text()
+    (tmp_path / "softcap.c").write_text(page.split('```c title="softcap.c"\n')[1].split("```")[0])
+    library = tmp_path / "softcap.so"
+    subprocess.run(["cc", "-std=c11", "-shared", "-fPIC", f"-I{TOP}/include", f"-I{TOP}/src",
+                    tmp_path / "softcap.c", "-o", library], check=True)
+    net = b"func @main(%x: f32[4]) { %y = demo.softcap(%x) {cap = 2.0} return %y }"
+    for emit in "c", "module":
+        y = lathe.compile(net, load_ops=library, emit=emit)(np.float32([-1, 0, 1, 100]))
+        np.testing.assert_allclose(y, [-0.924234, 0, 0.924234, 2], atol=1e-6)
+    with pytest.raises(lathe.InputError, match="demo.softcap"):
+        lathe.compile(net)
 
 
 # --- compilers that take long ---
