@@ -76,6 +76,9 @@ const char *ask_word_at(ask_option o, uint32_t i, const char **out_brief);
 ask_option ask_find_early(const ask *x, ask_option from);
 /* ask_compile.c: the options that steer a compile; `native`: the default target is this machine. */
 bool ask_compile_options(const ask *x, bool native, compile_options *out);
+/* Whether what steers passes has some to steer at this level; -O 0 compiles the graph as it stands. Named passes run at
+ * any level. */
+bool ask_check_level(const ask *x, int level);
 bool ask_usage_error(const ask *x, const char *hint, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The value of an option is a file that can be made: no folder, and, but for -o, which makes them, in one that exists;
  * false after a diagnostic. */

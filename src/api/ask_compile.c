@@ -213,6 +213,22 @@ static bool check_artifact_options(const ask *x, const compile_options *o)
     return true;
 }
 
+bool ask_check_level(const ask *x, int level)
+{
+    static const struct {
+        ask_option option;
+        int least; /* of the passes that it steers */
+    } some[] = {
+        {OPT_INTEGERS, 1}, {OPT_REQUANT, 1}, {OPT_QUANTIZED_IO, 1}, {OPT_SHARE_KERNELS, 1}, {OPT_NO_WINOGRAD, 3},
+        {OPT_NO_SPLIT_DATA, 3},
+    };
+    for (size_t i = 0; i < sizeof some / sizeof *some && !ask_has(x, OPT_PASSES); i++)
+        if (ask_has(x, some[i].option) && level < some[i].least)
+            return ask_usage_error(x, arena_printf(&x->c->mem, "leave it out, or -O %d", some[i].least),
+                                   "--%s has no effect at -O %d", ask_option_name(some[i].option), level);
+    return true;
+}
+
 /* --target qemu-m4: the machine of an emulator has a target and a port. */
 static bool take_board(const ask *x, const char **target_name, compile_options *out)
 {
@@ -305,7 +321,8 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
         ask_choice(x, OPT_HOST, NULL, "x86_64") < 0 || ask_choice(x, OPT_REQUANT, NULL, "exact") < 0 ||
         ask_choice(x, OPT_SHARE_KERNELS, NULL, "exact") < 0 ||
         ask_choice(x, OPT_NAMES, NULL, "long") < 0 || !read_widths(x, out) || !read_ram(x, out) ||
-        !ask_number(x, OPT_LEVEL, 0, 3, 3, &level) || !ask_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) ||
+        !ask_number(x, OPT_LEVEL, 0, 3, 3, &level) || !ask_check_level(x, (int)level) ||
+        !ask_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) ||
         !ask_workers(x, &workers))
         return false;
     if (!set_workers(x, workers, out))

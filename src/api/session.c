@@ -471,6 +471,8 @@ bool session_open(ask *x, session *s)
     s->options.show_values = ask_has(x, OPT_PER_NODE);
     if (s->options.show_values && !ask_has(x, OPT_LEVEL) && reference_is(x, "onnxruntime"))
         s->options.opt_level = 0; /* the graph as it stands, with the values that the model has */
+    if (!ask_check_level(x, s->options.opt_level))
+        return false;
     if (s->data && x->verb == VERB_VERIFY && !file_is_dir(s->data) && file_exists(s->data) && !open_rows(s))
         return false;
     if (s->data && !file_is_dir(s->data)) {

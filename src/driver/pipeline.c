@@ -375,6 +375,9 @@ static bool load_computation(compiler *c, const char *path, const compile_option
                           "ONNX", path);
     if (o->n_schedules > 0)
         return computation_refuses_schedules(c, path);
+    if (o->schedule && o->opt_level == 0)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                          "--schedule: -O 0 compiles the computation as it stands; leave one of them out");
     if (strcmp(o->emit, "graph") == 0 || strcmp(o->emit, "schedule") == 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' is a computation and has no %s of a model", path,
                           o->emit);

@@ -6,11 +6,11 @@
 
 The options are those of src/api/options.def; ROWS says for each one on which model its effect shows, and with what
 beside it. `compile` is run with and without it for each kind of artifact (--emit), and so are `inspect` and `schedule`:
-what is written or printed has to be another one, or the command line is refused (status 2). `run`, `verify` and `bench`
-have to refuse what `compile` refuses for the same artifact; they get a C compiler that fails, so that nothing is built.
-RUN_ROWS has their other options: `run` and `verify` try them on a model, a package and a module, where the answer has
-to be another one, or a refusal. What is compiled already refuses the options of a compile. An option without a row
-fails the test."""
+what is written or printed has to be another one, or the command line is refused (status 2). So it is for packages at
+-O 0 and -O 1. `run`, `verify` and `bench` have to refuse what `compile` refuses for the same artifact; they get a C
+compiler that fails, so that nothing is built. RUN_ROWS has their other options: `run` and `verify` try them on a model,
+a package and a module, where the answer has to be another one, or a refusal. What is compiled already refuses the
+options of a compile. An option without a row fails the test."""
 import argparse
 import fnmatch
 import os
@@ -85,6 +85,8 @@ SILENT = {
     ("workers", "prog"): "they bound the scratch of Winograd's form, and so whether it is chosen",
     ("schedules", "graph"): "records of lathe tune choose forms of operators; a schedule alone says nothing there",
     ("schedules", "prog"): "as in the graph",
+    ("offload-least", "O0"): "the accelerator takes nothing of this model, which is told",
+    ("bind-constants", "O0"): "as offload-least",
 }
 
 
@@ -309,7 +311,14 @@ class Bench:
             found = "no effect, and no message"
         return found
 
-
+    def effect_at(self, option, level):
+        """The same beside a lower level of optimization, for the package of an option that has an effect at -O 3."""
+        value, model, extra = ROWS[option][0]
+        given = ["--" + option] + ([value] if value is not None else [])
+        status, output, _ = self.run("compile", model, extra + ["-O", level] + given)
+        if status != 0 or output != self.base("compile", model, extra + ["-O", level])[1]:
+            return None
+        return "no effect, and no message"
 
 
 def main():
@@ -332,6 +341,7 @@ def main():
                   if o in has["compile"] and o not in OF_RUNS]
         cases += [(v, a, o) for v in RUNS[:2] for a in ("model", "package", "file") for o in has[v]
                   if o not in has["compile"] or o == "json"]
+        cases += [("compile", level, o) for level in ("O0", "O1") for o in has["compile"] if o != "opt-level"]
         cases = [c for c in cases if fnmatch.fnmatch("/".join(c), args.filter) and c[2] not in ELSEWHERE
                  and (c[2], c[1]) not in SILENT]
         unknown = sorted({o for _, _, o in cases if o not in ROWS and o not in RUN_ROWS})
@@ -339,8 +349,9 @@ def main():
             print(f"FAILED {option}: it has no row in test/py/options.py")
         cases = [c for c in cases if c[2] not in unknown]
         with ThreadPoolExecutor(args.jobs) as pool:
-            found = list(pool.map(lambda c: (bench.effect_on_run if c[1] in ("model", "package", "file") else
-                                             bench.effect)(c[0], c[2], c[1]), cases))
+            found = list(pool.map(lambda c: bench.effect_at(c[2], c[1][1:]) if c[1][:1] == "O" else
+                                  (bench.effect_on_run if c[1] in ("model", "package", "file") else
+                                   bench.effect)(c[0], c[2], c[1]), cases))
     for case, why in zip(cases, found):
         if why:
             print(f"FAILED {'/'.join(case)}: {why}")
