@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The words of pages, messages and comments: misspelt ones by codespell, and those that docs/words.txt refuses in pages.
-# In pages code does not count, between backticks and in fences.
+# The words of pages, messages and comments: misspelt ones by codespell, and those that docs/words.txt refuses in pages
+# and in string literals of C, which is what the programs print and write. In pages code does not count: text between
+# backticks and in fences.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -24,6 +25,18 @@ prose() {
          fence { next }
          { gsub(/`[^`]*`/, "`"); print FILENAME ":" FNR ": " $0 }' "${pages[@]}"
 }
+# the same of string literals in C
+literals() {
+    git ls-files 'src/*.[ch]' 'src/*.def' 'tools/*.[ch]' 'runtime/*.[ch]' 'bindings/*.[ch]' 'bindings/*.def' | python3 -c '
+import re, sys
+token = re.compile(r"""/\*.*?\*/|//[^\n]*|#include[^\n]*|\x27(?:[^\x27\\\n]|\\.)*\x27|"((?:[^"\\\n]|\\.)*)"|\n""", re.S)
+for path in sys.stdin.read().split():
+    line = 1
+    for m in token.finditer(open(path, encoding="utf-8").read()):
+        if m.group(1):
+            print(f"{path}:{line}: {m.group(1)}")
+        line += m.group(0).count("\n")'
+}
 rows() { grep -v '^#' docs/words.txt; }
 while IFS= read -r hit; do
     failed=$((failed + 1))
@@ -31,7 +44,7 @@ while IFS= read -r hit; do
         found=$(grep -oP -m 1 -- "$pattern" <<< "${hit#*: }" | head -n 1)
         [ -z "$found" ] || echo "FAILED ${hit%%: *}: \"$found\": $instead"
     done < <(rows)
-done < <(prose | grep -P -- "$(rows | cut -f 1 | paste -sd '|')")
+done < <({ prose; literals; } | grep -P -- "^[^ ]* .*($(rows | cut -f 1 | paste -sd '|'))")
 passed=$((${#pages[@]} - (failed < ${#pages[@]} ? failed : ${#pages[@]})))
 echo "words: $passed passed, $failed failed"
 [ $failed = 0 ]

@@ -246,7 +246,7 @@ static bool bench(session *s, long rounds, double gap, long workers)
     }
     if (r.process && s->result.graph && !s->result.quantised && reference_is(s->x, REFERENCE_EXACT))
         diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
-                  "the model quantises nothing: onnxruntime-exact is the same as onnxruntime");
+                  "the model quantizes nothing: onnxruntime-exact is the same as onnxruntime");
     return true;
 }
 
@@ -269,7 +269,7 @@ static bool read_gap(const ask *x, double *out)
     long ms;
     for (size_t i = 0; ask_has(x, OPT_GAP) && i < sizeof others / sizeof *others; i++)
         if (ask_has(x, others[i]))
-            return ask_usage_error(x, "leave one of them out", "--gap times whole calls on this machine, and --%s "
+            return ask_usage_error(x, "use only one of them", "--gap times whole calls on this machine, and --%s "
                                    "is given", ask_option_name(others[i]));
     if (!ask_number(x, OPT_GAP, 1, MOST_GAP, 0, &ms))
         return false;

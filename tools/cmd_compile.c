@@ -132,7 +132,7 @@ static bool compile_accelerated(ask *x, const char *file, const compile_options 
     if (strcmp(o->emit, "c") != 0 && strcmp(o->emit, "tir") != 0)
         return ask_usage_error(x, "it takes c and tir here", "--target vta --emit %s: that cannot be made", o->emit);
     if (capture && strcmp(o->emit, "tir") == 0)
-        return ask_usage_error(x, "leave one of them out", "--capture is a form of C, and --emit tir makes loop text");
+        return ask_usage_error(x, "use only one of them", "--capture is a form of C, and --emit tir makes loop text");
     if (o->n_schedules > 0)
         return computation_refuses_schedules(c, file);
     if (!compiler_read_file(c, file, &bytes) || !computation_read(c, file, bytes, o->schedule, &t))

@@ -269,7 +269,7 @@ static bool inspect_module(ask *x, const char *path)
     const run_module_options o = {.workers = 1, .only_look = true};
     bool ok = run_open_module(x->c, path, &o, &m);
     if (ok && !m.report)
-        ok = diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "'%s' says nothing of its operators", path);
+        ok = diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(), "'%s' has no report of its operators", path);
     ok = ok && inspect_report(x, m.report);
     run_close(&m);
     return ok;
@@ -281,8 +281,8 @@ static bool fits(ask *x, const profile_page *p, const compile_result *r)
     bool same = p->n == r->plan.problem->ops.len;
     for (uint32_t i = 0; same && i < p->n; i++)
         same = strcmp(p->rows[i].kernel, r->plan.problem->ops.data[i].step->kernel->name) == 0;
-    return same || ask_usage_error(x, "profile it with the options of this command", "--profile: '%.200s' is of other "
-                                   "operators", ask_get(x, OPT_PAGE_PROFILE, ""));
+    return same || ask_usage_error(x, "profile it with the options of this command",
+                                   "--profile: '%.200s' has other operators", ask_get(x, OPT_PAGE_PROFILE, ""));
 }
 
 static bool write_page(ask *x, const compile_options *o, const compile_result *r, const char *html)

@@ -30,13 +30,13 @@ static void show_text(const quantize_run *r, writer *w)
     table_print(&layers, w);
     w_str(w, "\n");
     table_print(&values, w);
-    w_line(w, "\nquantised: %u of %u nodes, %u batch norms folded, %lld samples seen", r->q.n_quantized, r->q.n_nodes,
+    w_line(w, "\nquantized: %u of %u nodes, %u batch norms folded, %lld samples seen", r->q.n_quantized, r->q.n_nodes,
            r->q.n_folded, (long long)r->seen);
     double all = r->samples > 0 ? (double)r->samples : 1;
     if (r->has_labels) {
         w_line(w, "float:     %lld of %lld right, %.2f %%", (long long)r->right, (long long)r->samples,
                100 * (double)r->right / all);
-        w_line(w, "quantised: %lld of %lld right, %.2f %%", (long long)r->right_quantized, (long long)r->samples,
+        w_line(w, "quantized: %lld of %lld right, %.2f %%", (long long)r->right_quantized, (long long)r->samples,
                100 * (double)r->right_quantized / all);
     }
     for (uint32_t i = 0; i < r->q.values.len; i++)

@@ -84,7 +84,8 @@ static void warn_of_open_door(const ask *x, const char *host, const char *secret
     for (size_t i = 0; i < sizeof own / sizeof *own && !closed; i++)
         closed = strcmp(host, own[i]) == 0;
     if (!closed)
-        fprintf(stderr, "%s: without --token-file, who reaches %s may run programs here\n", ask_verb_name(x->verb),
+        fprintf(stderr, "%s: without --token-file, anyone who reaches %s may run programs "
+                        "here\n", ask_verb_name(x->verb),
                 host);
 }
 

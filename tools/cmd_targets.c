@@ -86,7 +86,7 @@ static void show_json(ask *x)
 bool cmd_targets(ask *x)
 {
     if (x->args.len > 0)
-        return ask_usage_error(x, "lathe targets", "'targets' takes no argument, such as '%.100s'", x->args.data[0]);
+        return ask_usage_error(x, "lathe targets", "'targets' takes no argument, and '%.100s' is one", x->args.data[0]);
     if (ask_has(x, OPT_JSON))
         show_json(x);
     else

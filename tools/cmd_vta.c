@@ -148,7 +148,7 @@ static bool check_options(ask *x, int v)
         for (const ask_option *a = subverbs[v].options; *a != OPT_HELP; a++)
             allowed = allowed || *a == (ask_option)o;
         if (ask_has(x, (ask_option)o) && !allowed)
-            return ask_usage_error(x, "see: lathe vta --help", "to 'lathe vta %s', --%s means nothing",
+            return ask_usage_error(x, "see: lathe vta --help", "'lathe vta %s' has no option --%s",
                                    subverbs[v].name, ask_option_name((ask_option)o));
     }
     return true;
@@ -208,7 +208,7 @@ bool cmd_vta(ask *x)
             nearest_offer(&near, subverbs[v].name);
         const char *question = nearest_question(&near, "", &x->c->mem);
         const char *hint = arena_printf(&x->c->mem, "%slathe vta %s", question, help_verb_args(x->verb));
-        const char *what = x->args.len > 0 ? "'lathe vta' has no '%.100s'" : "'lathe vta' does what?%s";
+        const char *what = x->args.len > 0 ? "'lathe vta' has no '%.100s'" : "'lathe vta' needs to know what to do%s";
         return ask_usage_error(x, hint, what, verb);
     }
     if (!check_options(x, v))

@@ -160,5 +160,5 @@ bool cmd_completion(ask *x)
             return true;
         }
     return ask_usage_error(x, "lathe completion bash > /etc/bash_completion.d/lathe",
-                           "completion is there for bash, zsh and fish, not for '%.100s'", shell);
+                           "completion exists for bash, zsh and fish, not for '%.100s'", shell);
 }

@@ -93,7 +93,7 @@ static int finish(const ask *x, bool ok)
     diags *d = &x->c->diags;
     writer document;
     if (!ok && d->errors == 0) {
-        diag_error(d, DIAG_INTERNAL, src_loc_none(), "'lathe %s' failed, and no part of it says why",
+        diag_error(d, DIAG_INTERNAL, src_loc_none(), "'lathe %s' failed without an error message",
                    ask_verb_name(x->verb));
         diag_hint(d, "this is a fault of lathe or of an operator library; please report it with the command line and "
                      "the files that it names");

@@ -72,7 +72,8 @@ bool bench_check_profile(const ask *x)
         return true;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (ask_has(x, others[i]))
-            return ask_usage_error(x, "leave one of them out", "--profile tells of one package that runs here, and "
-                                   "--%s is given", ask_option_name(others[i]));
+            return ask_usage_error(x, "use only one of them",
+                                   "--profile is for one package that runs here, and --%s is given",
+                                   ask_option_name(others[i]));
     return true;
 }

@@ -29,7 +29,7 @@ static bool has_regions(ask *x, const char *file, const vta_model_report *r)
     diag_error(&x->c->diags, offered ? DIAG_UNSUPPORTED : DIAG_USAGE, src_loc_none(), "%s: no part of it runs on VTA",
                file);
     if (offered)
-        diag_hint(&x->c->diags, "it takes quantised layers with scales that are powers of two: lathe quantize %s "
+        diag_hint(&x->c->diags, "it takes quantized layers with scales that are powers of two: lathe quantize %s "
                                 "--for vta; lathe inspect with the same options says why the rest stayed", file);
     else
         diag_hint(&x->c->diags, "--offload vta gives it what it can take");

@@ -242,7 +242,7 @@ static holder *want(const ffi_row *row, const ffi_arg *a, bool executable)
     holder *h = holder_of(a->object);
     if (h && (executable ? h->executable != NULL : h->model != NULL))
         return h;
-    (void)ffi_raise(row, "TypeError", "argument 1 is no %s of this library", executable ? "executable" : "model");
+    (void)ffi_raise(row, "TypeError", "argument 1 is not %s of this library", executable ? "an executable" : "a model");
     return NULL;
 }
 
@@ -434,7 +434,7 @@ static const lathe_dltensor **tensors_in(const ffi_row *row, const TVMFFISeqCell
         (void)raise_memory();
     for (int64_t i = 0; in && i < seq->size; i++) {
         if (at[i].type_index != kTVMFFITensor) {
-            (void)ffi_raise(row, "TypeError", "input %lld is no tensor", (long long)i);
+            (void)ffi_raise(row, "TypeError", "input %lld is not a tensor", (long long)i);
             free(in);
             return NULL;
         }
@@ -487,7 +487,7 @@ static int run_retype(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
     const DLTensor *from = a[0].tensor;
     TVMFFIObjectHandle made = NULL;
     if (!from || !a[0].object)
-        return ffi_raise(row, "TypeError", "argument 1 is no tensor that can be kept");
+        return ffi_raise(row, "TypeError", "argument 1 is not a tensor that can be kept");
     if (a[1].i < 0 || a[1].i > UINT8_MAX || a[2].i != from->dtype.bits)
         return ffi_raise(row, "ValueError", "elements of %d bits cannot become type %lld of %lld bits",
                          from->dtype.bits, (long long)a[1].i, (long long)a[2].i);

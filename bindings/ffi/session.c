@@ -136,7 +136,7 @@ session *session_get(const ffi_row *row, int64_t handle)
 {
     session *s = find(handle);
     if (!s)
-        ffi_raise(row, "ValueError", "%lld is no command queue: call command_handle or device_create for one",
+        ffi_raise(row, "ValueError", "%lld is not a command queue: call command_handle or device_create for one",
                   (long long)handle);
     return s;
 }
@@ -254,7 +254,7 @@ session *session_of_buffer(const ffi_row *row, int64_t buffer)
         s->refs++;
     pthread_mutex_unlock(&table_lock);
     if (!s)
-        ffi_raise(row, "ValueError", "%lld is no buffer: it was freed, or never allocated", (long long)buffer);
+        ffi_raise(row, "ValueError", "%lld is not a buffer: it was freed, or never allocated", (long long)buffer);
     return s;
 }
 
@@ -350,7 +350,7 @@ static int read_options(const ffi_row *row, const ffi_arg *a, choice *out)
     json_t *root = json_loadb(a->bytes, a->size, JSON_REJECT_DUPLICATES, &je);
     if (!json_is_object(root)) {
         json_decref(root);
-        return ffi_raise(row, "ValueError", "options_json is no JSON object: line %d: %s", je.line, je.text);
+        return ffi_raise(row, "ValueError", "options_json is not a JSON object: line %d: %s", je.line, je.text);
     }
     const char *key;
     json_t *v;
@@ -442,7 +442,7 @@ int session_shutdown(const ffi_row *row, const ffi_arg *handle)
 {
     session *s = take(handle);
     if (!s && handle->given)
-        return ffi_raise(row, "ValueError", "%lld is no command queue", (long long)handle->i);
+        return ffi_raise(row, "ValueError", "%lld is not a command queue", (long long)handle->i);
     for (; s; s = handle->given ? NULL : take(handle)) {
         if (s->handle == current) {
             current = 0;
@@ -535,7 +535,7 @@ vta_buffer session_bind(const ffi_row *row, session *s, const ffi_arg *a, bool s
     if (!a->tensor) {
         if (a->i > 0 && vta_buffer_bytes(s->context, (vta_buffer)a->i) > 0)
             return (vta_buffer)a->i;
-        ffi_raise(row, "ValueError", "%lld is no buffer of this command queue", (long long)a->i);
+        ffi_raise(row, "ValueError", "%lld is not a buffer of this command queue", (long long)a->i);
         return 0;
     }
     return bind_tensor(row, s, a, store);

@@ -314,7 +314,8 @@ static int run_buffer_free(const ffi_row *row, const ffi_arg *a, TVMFFIAny *resu
 static char *host_side(const ffi_row *row, const char *name, const ffi_arg *a, int64_t offset, int64_t size)
 {
     if (!a->tensor) {
-        ffi_raise(row, "ValueError", "%s is an integer, but kind_mask says that it is no buffer: give a Tensor", name);
+        ffi_raise(row, "ValueError", "%s is an integer, but kind_mask says that it is not a buffer: give a "
+                                     "Tensor", name);
         return NULL;
     }
     if (check_tensor(row, name, a->tensor) != 0)
@@ -493,7 +494,7 @@ static int run_profiler_debug_mode(const ffi_row *row, const ffi_arg *a, TVMFFIA
     if (known)
         d->driver->skip_exec(d->self, (a[0].i & 1) != 0);
     session_leave(s);
-    return known ? 0 : ffi_raise(row, "RuntimeError", "the device is no simulator");
+    return known ? 0 : ffi_raise(row, "RuntimeError", "the device is not a simulator");
 }
 
 /* --- scratchpads --- */

@@ -173,10 +173,10 @@ static int32_t greet(lathe_rpc *r, const char *host, uint16_t port, const char *
     if (code == RPC_MISMATCH)
         return other_key(key, error);
     if (code != RPC_MAGIC || rpc_link_read_by(&r->link, head, sizeof head, deadline) != RPC_IO_DONE)
-        return rpc_fail(error, LATHE_E_REFUSED, "what answers at %s:%u is no RPC server", host, (unsigned)port);
+        return rpc_fail(error, LATHE_E_REFUSED, "the program at %s:%u is not an RPC server", host, (unsigned)port);
     (void)rpc_read_u32(&(rpc_reader){head, sizeof head, 0}, &n);
     if (n > RPC_KEY_MAX || rpc_link_read_by(&r->link, r->key, n, deadline) != RPC_IO_DONE)
-        return rpc_fail(error, LATHE_E_REFUSED, "what answers at %s:%u is no RPC server", host, (unsigned)port);
+        return rpc_fail(error, LATHE_E_REFUSED, "the program at %s:%u is not an RPC server", host, (unsigned)port);
     r->key[n] = '\0';
     return LATHE_OK;
 }

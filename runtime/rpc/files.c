@@ -215,7 +215,7 @@ int32_t rpc_files_read(const char *path, uint64_t most, uint8_t **out, size_t *o
         return failed(path, error);
     int32_t status;
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
-        status = rpc_fail(error, LATHE_E_FILE, "%s is no file", strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+        status = rpc_fail(error, LATHE_E_FILE, "%s is not a file", strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
     else if ((uint64_t)s.st_size > most)
         status = rpc_fail(error, LATHE_E_REFUSED, "a file of %lld bytes; a packet may have %llu", (long long)s.st_size,
                           (unsigned long long)most);

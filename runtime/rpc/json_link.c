@@ -24,7 +24,7 @@ int32_t rpc_tracker_greet(const rpc_link *l, int64_t deadline, lathe_error *erro
               rpc_link_read_by(l, magic, sizeof magic, deadline) == RPC_IO_DONE && rpc_read_u32(&r, &v);
     rpc_buffer_free(&b);
     return ok && v == RPC_TRACKER_MAGIC ? LATHE_OK
-                                        : rpc_fail(error, LATHE_E_REFUSED, "what answers there is no tracker");
+                                        : rpc_fail(error, LATHE_E_REFUSED, "the program there is not a tracker");
 }
 
 bool rpc_json_put(rpc_buffer *out, json_t *message)
@@ -69,5 +69,5 @@ int32_t rpc_json_receive(const rpc_link *l, int ms, json_t **out, lathe_error *e
     io = rpc_link_read_by(l, text, n, deadline);
     *out = io == RPC_IO_DONE ? json_loadb(text, n, JSON_DECODE_ANY, NULL) : NULL;
     free(text);
-    return *out ? LATHE_OK : rpc_fail(error, LATHE_E_FORMAT, "the tracker's message is no JSON");
+    return *out ? LATHE_OK : rpc_fail(error, LATHE_E_FORMAT, "the tracker's message is not JSON");
 }

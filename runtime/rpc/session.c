@@ -272,7 +272,7 @@ static int32_t call_held(session *s, const rpc_held *held, const rpc_items *a, r
     if (held->timer)
         return rpc_timer_run(state, held->timer, a->data, a->count, result, error);
     if (held->value.type != LATHE_FUNCTION)
-        return rpc_fail(error, LATHE_E_ARGUMENT, "the handle is no function");
+        return rpc_fail(error, LATHE_E_ARGUMENT, "the handle is not a function");
     rpc_args args;
     lathe_value value = {0};
     const lathe_value function = lathe_retain(&held->value); /* handles may move during the call */

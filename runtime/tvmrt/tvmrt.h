@@ -148,7 +148,7 @@ extern "C" {
     X(TVMRT_E_BUSY, -6, "engine is in use: wait for the runs in progress")                           \
     X(TVMRT_E_PORT, -7, "the operating system refused a mutex, condition, thread or barrier")        \
     X(TVMRT_E_UNSUPPORTED, -8, "this port has no threads")                                           \
-    X(TVMRT_E_STATE, -9, "instance is not initialised: call its init function first")                \
+    X(TVMRT_E_STATE, -9, "instance is not initialized: call its init function first")                \
     X(TVMRT_E_SHAPE, -10, "a run-time shape exceeds its declared bound or contradicts the model")    \
     X(TVMRT_E_CONSTANTS, -11, "the constants handed over are not this package's file")               \
     X(TVMRT_E_INDEX, -12, "an index, a length or the number of an axis in the data is out of range") \

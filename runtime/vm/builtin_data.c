@@ -157,7 +157,7 @@ int32_t vm_builtin_to_device(vm_machine *m, const lathe_value *args, int32_t n, 
                            id >= 0 && id <= INT32_MAX ? (int32_t)id : -1};
     vm_allocator *a = vm_machine_allocator(m, device);
     if (!a)
-        return vm_fail(error, LATHE_E_ARGUMENT, "the machine was not initialised for %s", vm_device_name(device).text);
+        return vm_fail(error, LATHE_E_ARGUMENT, "the machine was not initialized for %s", vm_device_name(device).text);
     return vm_tensor_copy(&m->module.rt->devices, t, a, result, error);
 }
 

@@ -83,7 +83,7 @@ static int32_t check_targets(const vm_machine *m, lathe_error *error)
     for (uint32_t i = 0; i < m->target_count; i++)
         add_name(given, sizeof given, vm_device_name(m->targets[i].device).text);
     return vm_fail(error, LATHE_E_ARGUMENT,
-                   "kernels of the module work in the memory of devices: the machine is initialised for (%s, cpu:0), "
+                   "kernels of the module work in the memory of devices: the machine is initialized for (%s, cpu:0), "
                    "and (%s) is given", takes, given);
 }
 
@@ -193,7 +193,7 @@ static int32_t give_loops(vm_machine *m, lathe_error *error)
 int32_t vm_initialise(vm_machine *m, const lathe_value *args, int32_t n, lathe_error *error)
 {
     if (m->targets)
-        return vm_fail(error, LATHE_E_ARGUMENT, "the machine is initialised already");
+        return vm_fail(error, LATHE_E_ARGUMENT, "the machine is initialized already");
     int32_t status = add_targets(m, args, n, error);
     if (status == LATHE_OK)
         status = check_targets(m, error);

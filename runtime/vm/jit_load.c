@@ -49,7 +49,7 @@ static int32_t check_machine(const jit_bytes *o, const char *program, const char
     uint32_t made_for = elf_machine(o);
     const char *other = machine_name(made_for);
     if (made_for == 0)
-        return vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' wrote something for '%s' that is no whole 64-bit "
+        return vm_fail(error, LATHE_E_COMPILER, "the compiler '%s' wrote something for '%s' that is not a whole 64-bit "
                         "shared object", program, name);
     if (made_for == jit_machine_elf())
         return LATHE_OK;

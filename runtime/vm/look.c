@@ -92,7 +92,7 @@ int32_t vm_look(const vm_executable *x, const char *function, vm_bytes *out, lat
         return vm_fail(error, LATHE_E_NAME, "the module has no function %s", function);
     struct look l = {.x = x, .pc = f->start, .reg = -1};
     if (f->params != 0 || !follow(&l))
-        return vm_fail(error, LATHE_E_FORMAT, "%s is no function that only gives a text", function);
+        return vm_fail(error, LATHE_E_FORMAT, "%s is not a function that only gives a text", function);
     *out = l.text->u.text;
     return LATHE_OK;
 }

@@ -62,7 +62,7 @@ static int32_t check_device(const lathe_runtime *rt, const json_t *device, size_
 static int32_t read_input(const lathe_runtime *rt, json_t *from, size_t i, struct input *out, lathe_error *error)
 {
     if (!json_is_object(from))
-        return bad(error, i, "it is no object");
+        return bad(error, i, "it is not an object");
     out->name = json_string_value(json_object_get(from, "name"));
     out->dtype = json_string_value(json_object_get(from, "dtype"));
     out->shape = json_object_get(from, "shape");

@@ -18,7 +18,7 @@ static int32_t initialised(const vm_machine *m, lathe_error *error)
 {
     if (m->targets)
         return LATHE_OK;
-    return vm_fail(error, LATHE_E_ARGUMENT, "the machine is not initialised: call vm_initialization first");
+    return vm_fail(error, LATHE_E_ARGUMENT, "the machine is not initialized: call vm_initialization first");
 }
 
 static bool find_function(const vm_machine *m, const char *name, uint32_t *out)
@@ -387,6 +387,6 @@ vm_machine *vm_machine_of(const lathe_value *v, lathe_error *error)
     if (m && m->kind == &machine_kind)
         return (vm_machine *)(void *)m;
     if (m)
-        (void)vm_fail(error, LATHE_E_ARGUMENT, "the module is no machine: call its function vm_load_executable");
+        (void)vm_fail(error, LATHE_E_ARGUMENT, "the module is not a machine: call its function vm_load_executable");
     return NULL;
 }

@@ -396,8 +396,8 @@ static int32_t read_types(vm_reader *r, struct kernel_info *k, uint32_t n, vm_by
         if (t.code == MODULE_DTYPE_UINT && t.bits == 32 && t.lanes == 1 && i + 2 >= n) {
             shares++;
         } else if (t.code != MODULE_DTYPE_HANDLE || shares > 0) {
-            return vm_fail(error, LATHE_E_UNSUPPORTED, "argument %u of kernel %.*s is no tensor; only tensors, and two "
-                           "of uint32 behind them, are supported", i, vm_text_shown(symbol),
+            return vm_fail(error, LATHE_E_UNSUPPORTED, "argument %u of kernel %.*s is not a tensor; only tensors, and "
+                           "two of uint32 behind them, are supported", i, vm_text_shown(symbol),
                            (const char *)symbol.data);
         }
     }

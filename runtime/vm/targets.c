@@ -8,7 +8,7 @@
 int32_t vm_machine_target(vm_machine *m, int64_t index, vm_target *out, lathe_error *error)
 {
     if (index < -1 || index >= m->target_count)
-        return vm_fail(error, LATHE_E_FORMAT, "device %" PRId64 " of %u that the machine was initialised for", index,
+        return vm_fail(error, LATHE_E_FORMAT, "device %" PRId64 " of %u that the machine was initialized for", index,
                        m->target_count);
     *out = m->targets[index < 0 ? m->target_count - 1 : (uint32_t)index];
     return LATHE_OK;

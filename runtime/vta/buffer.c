@@ -48,7 +48,7 @@ vta_buffer_slot *vta_buffer_find(vta_context *c, vta_buffer b, vta_error *e)
     else if (b >> 62 == 1)
         vta_fail(e, VTA_BAD_HANDLE, "buffer 0x%llx is of another device", (unsigned long long)b);
     else
-        vta_fail(e, VTA_BAD_HANDLE, "0x%llx is no buffer of this device; take one from buffer_alloc",
+        vta_fail(e, VTA_BAD_HANDLE, "0x%llx is not a buffer of this device; take one from buffer_alloc",
                  (unsigned long long)b);
     return NULL;
 }

@@ -211,7 +211,7 @@ static bool read_number(parser *p, const token *t, int64_t *out)
             strspn(digits, hex ? "0123456789abcdefABCDEFx" : "-0123456789") == t->n)
             return true;
     }
-    return fail(p, VTA_BAD_TEXT, t, "'%.*s' is no number", (int)(t->n > 40 ? 40 : t->n), t->s);
+    return fail(p, VTA_BAD_TEXT, t, "'%.*s' is not a number", (int)(t->n > 40 ? 40 : t->n), t->s);
 }
 
 /* Room for one more; arrays double. */
@@ -392,7 +392,7 @@ static bool unknown_word(parser *p, const token *t, const char *what, const char
 {
     if (t->n == 0 || memchr(t->s, '=', t->n))
         return fail(p, VTA_BAD_TEXT, t, "the %s is missing: %s", what, list);
-    return fail(p, VTA_BAD_TEXT, t, "'%.*s' is no %s: %s", (int)(t->n > 40 ? 40 : t->n), t->s, what, list);
+    return fail(p, VTA_BAD_TEXT, t, "'%.*s' is not a known %s: %s", (int)(t->n > 40 ? 40 : t->n), t->s, what, list);
 }
 
 static bool read_insn(parser *p, const token *word)
@@ -403,7 +403,7 @@ static bool read_insn(parser *p, const token *word)
     vta_insn insn;
     uint32_t seen = 0;
     if (f.opcode < 0)
-        return fail(p, VTA_BAD_TEXT, word, "'%.*s' is no instruction, and none of config, buffer, uop, word",
+        return fail(p, VTA_BAD_TEXT, word, "'%.*s' is not an instruction, and none of config, buffer, uop, word",
                     (int)(word->n > 40 ? 40 : word->n), word->s);
     uint32_t n = vta_insn_layout(&p->g, f.opcode, layout);
     if (f.opcode == VTA_LOAD || f.opcode == VTA_STORE) {

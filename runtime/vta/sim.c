@@ -193,7 +193,7 @@ vta_dram *vta_sim_dram(vta_sim *s)
 vta_status vta_sim_scratchpad(vta_sim *s, enum vta_mem m, uint32_t index, uint32_t count, void *out, vta_error *e)
 {
     if (m == VTA_MEM_ACC_8BIT || (uint32_t)m >= VTA_MEM_COUNT)
-        return vta_fail(e, VTA_BAD_ARGUMENT, "memory type %d is no scratchpad", (int)m);
+        return vta_fail(e, VTA_BAD_ARGUMENT, "memory type %d is not a scratchpad", (int)m);
     if (index > s->g.depth[m] || count > s->g.depth[m] - index)
         return vta_fail(e, VTA_BAD_ARGUMENT, "elements %u to %llu of a scratchpad of %u", index,
                         (unsigned long long)index + count, s->g.depth[m]);

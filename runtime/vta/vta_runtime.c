@@ -57,7 +57,7 @@ static vta_status read_config(vta_config *c, vta_error *e)
         return s;
     }
     vta_status s = vta_config_preset(name, c, e);
-    return s == VTA_OK ? s : vta_fail(e, s, "VTA_CONFIG=%.100s is no file that can be read, and no preset", name);
+    return s == VTA_OK ? s : vta_fail(e, s, "VTA_CONFIG=%.100s is not a file that can be read, and no preset", name);
 }
 
 static vta_status make_default(const vta_config *config, vta_error *e)

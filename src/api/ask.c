@@ -138,7 +138,7 @@ void ask_add(ask *x, ask_option o, const char *value)
     bool counts_once = !(options[o].verbs & OPTION_SEVERAL);
     if (counts_once && x->values[o].len > 0 && strcmp(vec_last(&x->values[o]), value) != 0)
         diag_warning(&x->c->diags, DIAG_USAGE, src_loc_none(),
-                     "--%s is given again: '%.100s' counts, '%.100s' does not", options[o].name, value,
+                     "--%s is given twice: '%.100s' is used, '%.100s' is ignored", options[o].name, value,
                      vec_last(&x->values[o]));
     vec_push(&x->c->mem, &x->values[o], value);
 }
@@ -163,7 +163,7 @@ bool ask_number(const ask *x, ask_option o, long least, long most, long otherwis
     *out = strtol(s, &end, 10);
     if (errno == 0 && end != s && *end == '\0' && *out >= least && *out <= most)
         return true;
-    return ask_usage_error(x, NULL, "--%s: '%.100s' is no number from %ld to %ld", options[o].name, s, least, most);
+    return ask_usage_error(x, NULL, "--%s: '%.100s' is not a number from %ld to %ld", options[o].name, s, least, most);
 }
 
 _Static_assert(PACKAGE_MAX_WORKERS == 127, "options.def says how many");
@@ -182,7 +182,7 @@ bool ask_real(const ask *x, ask_option o, double otherwise, double *out)
         return true;
     *out = strtod(s, &end);
     return (end != s && *end == '\0' && *out >= 0) ||
-           ask_usage_error(x, NULL, "--%s: '%.100s' is no number", options[o].name, s);
+           ask_usage_error(x, NULL, "--%s: '%.100s' is not a number", options[o].name, s);
 }
 
 const char *ask_model(const ask *x)

@@ -38,7 +38,7 @@ static bool read_binding(const ask *x, const char *text, const char *option, dim
     bool is_bound = equals[-1] == '<';
     *out = (dim_binding){.name = intern_n(x->c->names, text, (size_t)(equals - text) - is_bound), .is_bound = is_bound};
     if (is_bound && strcmp(option, "shape") == 0)
-        return ask_usage_error(x, hint, "--shape: '%.200s' is no shape; a bound is given by --dim 'NAME<=N'", text);
+        return ask_usage_error(x, hint, "--shape: '%.200s' is not a shape; a bound is given by --dim 'NAME<=N'", text);
     for (s = equals + 1; *s; s += *s == 'x' || *s == ',') {
         if (out->rank == TYPE_MAX_RANK || !read_dim(&s, &out->dims[out->rank++]) || (*s && *s != 'x' && *s != ','))
             return ask_usage_error(x, hint, "--%s: '%.200s' is not understood", option, text);
@@ -104,7 +104,7 @@ static bool read_widths(const ask *x, compile_options *out)
         char *end;
         unsigned long bytes = strtoul(s, &end, 10);
         if (end == s || (*end && *end != ',') || bytes > 64 || out->n_widths == COMPILE_MAX_WIDTHS)
-            return ask_usage_error(x, "as in --widths 64,32", "--widths: '%.100s' is no list of widths", text);
+            return ask_usage_error(x, "as in --widths 64,32", "--widths: '%.100s' is not a list of widths", text);
         out->widths[out->n_widths++] = (uint32_t)bytes;
         s = end;
     }
@@ -133,7 +133,8 @@ static bool read_ram(const ask *x, compile_options *out)
     const unsigned long long n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
     const uint64_t unit = n == 0 ? 0 : *end == 'K' || *end == 'k' ? 1024 : *end == 'M' || *end == 'm' ? 1024 * 1024 : 1;
     if (n == 0 || end[unit > 1] || n > UINT32_MAX / unit)
-        return ask_usage_error(x, "K is 1024 bytes, M 1024 * 1024", "--ram: '%.100s' is no size, as 4096, 128K or 8M",
+        return ask_usage_error(x, "K is 1024 bytes, M 1024 * 1024",
+                               "--ram: '%.100s' is not a size, as 4096, 128K or 8M",
                                text);
     out->ram = n * unit;
     return true;
@@ -244,7 +245,7 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
                                                b->port),
                                "--target: %s is an emulator's machine, for run and verify", b->name);
     if (ask_has(x, OPT_EMULATOR) || ask_has(x, OPT_INTERPRET))
-        return ask_usage_error(x, "leave one of them out", "--target %s has an emulator of its own", b->name);
+        return ask_usage_error(x, "use only one of them", "--target %s has an emulator of its own", b->name);
     if (strcmp(out->emit, "c") != 0)
         return ask_usage_error(x, "leave --emit out", "--target: %s is an emulator's machine, which runs packages, and "
                                "--emit %s makes none", b->name, out->emit);
@@ -301,7 +302,7 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
             names = arena_printf(&x->c->mem, "%s; in an emulator %s", names, board_names(x->c));
         const char *all = arena_printf(&x->c->mem, "%s, %s", names, parts);
         return ask_usage_error(
-            x, arena_printf(&x->c->mem, "%sit takes %s; for computations vta; --offload takes %s",
+            x, arena_printf(&x->c->mem, "%s--target takes %s; for computations vta; --offload takes %s",
                             nearest_in(target_name, all, &x->c->mem), names, parts),
             "--target: '%.100s' is unknown", target_name);
     }

@@ -110,8 +110,8 @@ static int32_t refuse(lathe_context *x, const char *hint)
     static const lathe_diagnostic none = {.size = sizeof none, .severity = LATHE_ERROR, .code = "environment",
                                           .text = "out of memory"};
     static const lathe_diagnostic used = {.size = sizeof used, .severity = LATHE_ERROR, .code = "usage",
-                                          .text = "memory was lacking in an earlier call on this object",
-                                          .hint = "free it, and make it again"};
+                                          .text = "an earlier call on this object ran out of memory",
+                                          .hint = "free the object, and create it again"};
     forget(x);
     x->list = (lathe_diagnostic *)(uintptr_t)(hint ? &used : &none); /* only read, and never grown: cap is n */
     x->n = x->cap = 1;
@@ -191,7 +191,7 @@ static bool work_within(lathe_context *x, home *h, border_work work, void *args)
     if (!ok && cancelled && h->c.diags.errors == 0 && !x->errors)
         (void)diag_error(&h->c.diags, DIAG_CANCELLED, src_loc_none(), "cancelled");
     if (!ok && h->c.diags.errors == 0 && !x->errors)
-        (void)diag_error(&h->c.diags, DIAG_INTERNAL, src_loc_none(), "a call failed, and no part of it says why");
+        (void)diag_error(&h->c.diags, DIAG_INTERNAL, src_loc_none(), "a call failed without an error message");
     take_diags(x, &h->c);
     return true;
 }
@@ -262,6 +262,6 @@ int32_t border_refuse_missing(lathe_context *x, const char *what)
 
 int32_t border_refuse_busy(lathe_context *x, const char *what)
 {
-    return border_call_briefly(x, say_wrong, &(wrong_use){"the %s is in use by the call that asks this function", what,
-                                                          "use it when that call has returned"});
+    return border_call_briefly(x, say_wrong, &(wrong_use){"the %s is in use by the call that is running now", what,
+                                                          "use it after that call has returned"});
 }

@@ -229,7 +229,8 @@ static bool load(lathe_context *x, home *h, void *args)
                                       .keep_sources = ask_get(&q, OPT_KEEP_SOURCES, NULL),
                                       .meta = ask_get(&q, OPT_META, NULL)};
     if (early != OPT_COUNT)
-        return ask_usage_error(&q, "give it to the compile", "'%s' steers a compile, and '%s' is compiled already",
+        return ask_usage_error(&q, "use it when you compile",
+                               "'%s' is an option for compiling, and '%s' is already compiled",
                                ask_option_name(early), a->path);
     if (file_is_dir(a->path)) {
         run_report *r = arena_new(&c->mem, run_report);

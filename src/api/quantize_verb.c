@@ -196,7 +196,7 @@ void quantize_verb_write_json(const quantize_run *r, writer *w)
     json_out j = json_out_begin(w, JSON_OUT_LINES);
     json_out_object(&j, NULL);
     json_out_uint(&j, "nodes", r->q.n_nodes);
-    json_out_uint(&j, "quantised", r->q.n_quantized);
+    json_out_uint(&j, "quantized", r->q.n_quantized);
     json_out_uint(&j, "batch_norms_folded", r->q.n_folded);
     json_out_int(&j, "calibrated_on", r->seen);
     json_out_int(&j, "samples", r->samples);
@@ -204,7 +204,7 @@ void quantize_verb_write_json(const quantize_run *r, writer *w)
         json_out_int(&j, "same_answer", r->same);
     if (r->has_labels) {
         json_out_int(&j, "right_float", r->right);
-        json_out_int(&j, "right_quantised", r->right_quantized);
+        json_out_int(&j, "right_quantized", r->right_quantized);
     }
     json_out_array(&j, "layers");
     for (uint32_t i = 0; i < r->q.n_layers; i++) {
@@ -290,7 +290,7 @@ static bool quantize(quantize_run *r, const char *path, const char *out)
         !samples_open(c, data ? data : from, &evaluation) || !format_read(c, "quantize", path, &bytes, &format) ||
         !compiler_may_write(c, out) || !check_model(r, path) || !open_quantizer(r, bytes, path, &o, &plain) ||
         !open_runner(r, "float", plain, &r->plain) || !calibrate(r, &calibration) ||
-        !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantised", shown, &r->quantized) ||
+        !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantized", shown, &r->quantized) ||
         !evaluate(r, &evaluation) || !compiler_write_file(c, out, quantized.data, quantized.len))
         return false;
     return true;

@@ -14,7 +14,7 @@ bool remote_address(const ask *x, const char *option, const char *text, const ch
     char *end = NULL;
     long port = colon ? strtol(colon + 1, &end, 10) : 0;
     if (!colon || colon == text || end == colon + 1 || *end || port < 1 || port > 65535)
-        return ask_usage_error(x, "as in 127.0.0.1:9090", "--%s: '%.100s' is no HOST:PORT", option, text);
+        return ask_usage_error(x, "as in 127.0.0.1:9090", "--%s: '%.100s' is not a HOST:PORT", option, text);
     const bool brackets = text[0] == '[' && colon[-1] == ']';
     *out_host = brackets ? arena_strndup(&x->c->mem, text + 1, (size_t)(colon - text) - 2)
                          : arena_strndup(&x->c->mem, text, (size_t)(colon - text));
@@ -31,7 +31,8 @@ bool remote_token(compiler *c, const char *path, const char **out)
     size_t n = strcspn(text, "\r\n");
     *out = arena_strndup(&c->mem, text, n);
     return (n > 0 && strcspn(*out, " \t") == n) ||
-           diag_error(&c->diags, DIAG_DATA, src_loc_none(), "%s: its first line is no token, which is one word", path);
+           diag_error(&c->diags, DIAG_DATA, src_loc_none(),
+                      "%s: its first line is not a token, which is one word", path);
 }
 
 /* At once, since what is waited for may never come. */
@@ -60,10 +61,10 @@ bool remote_options(const ask *x, run_remote_options *out)
     *out = (run_remote_options){.key = ask_get(x, OPT_KEY, NULL), .by_tracker = !remote, .waiting = waiting,
                                 .user = (ask *)(uintptr_t)x};
     if (remote && tracker)
-        return ask_usage_error(x, "leave one of them out", "--remote is a server, --tracker one who knows some");
+        return ask_usage_error(x, "use only one of them", "--remote is a server, --tracker one who knows some");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (ask_has(x, others[i].option))
-            return ask_usage_error(x, "leave one of them out", "--%s is for runs on this machine, --%s for another",
+            return ask_usage_error(x, "use only one of them", "--%s is for runs on this machine, --%s for another",
                                    others[i].name, remote ? "remote" : "tracker");
     if (strcmp(emit, "module") != 0)
         return ask_usage_error(x, "leave --emit out", "--emit %s: a remote device runs modules", emit);

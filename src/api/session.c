@@ -140,7 +140,7 @@ static bool check_module_options(const session *s)
         return ask_usage_error(s->x, "lathe compile --emit module -o FILE writes it",
                                "--keep is for packages, and a module is none");
     if (module && ask_has(s->x, OPT_EMULATOR))
-        return ask_usage_error(s->x, "leave one of them out",
+        return ask_usage_error(s->x, "use only one of them",
                                "--emulator runs packages, and a module runs in this program");
     if (module && !s->remote && target_cross_cc(s->options.target))
         return ask_usage_error(s->x, "lathe compile makes a module for it, and --remote runs it there",
@@ -236,7 +236,7 @@ static bool check_names(session *s)
             const char *question = nearest_question(&near, "", &s->x->c->mem);
             return ask_usage_error(
                 s->x, arena_printf(&s->x->c->mem, "%sas in --input NAME=FILE; inputs are %s", question, names),
-                "--input: '%.200s' names no input", given->data[k]);
+                "--input: '%.200s' is not an input", given->data[k]);
         }
         if (again)
             return ask_usage_error(s->x, "give each input once", "--input: '%.200s' is given a second time",
@@ -391,7 +391,7 @@ static bool count_samples(session *s)
     if (!ask_number(s->x, OPT_SEEDS, 1, 100000, 1, &seeds))
         return false;
     if (s->data && (ask_has(s->x, OPT_SEEDS) || ask_has(s->x, OPT_SEED)))
-        return ask_usage_error(s->x, "leave one of them out", "--%s is for random inputs, and --data gives them",
+        return ask_usage_error(s->x, "use only one of them", "--%s is for random inputs, and --data gives them",
                                ask_has(s->x, OPT_SEEDS) ? "seeds" : "seed");
     s->samples = (uint32_t)seeds;
     const char *first = s->data ? path_join(&s->x->c->mem, s->data, "test_data_set_0") : NULL;
@@ -413,7 +413,7 @@ static bool check_emulator(const session *s)
     if (command[strspn(command, " \t")] == '\0')
         return ask_usage_error(x, "as in --emulator qemu-aarch64", "--emulator: no command");
     if (ask_has(x, OPT_INTERPRET))
-        return ask_usage_error(x, "leave one of them out", "--interpret needs no --emulator: it runs here");
+        return ask_usage_error(x, "use only one of them", "--interpret needs no --emulator: it runs here");
     return ask_has(x, OPT_TARGET) || file_is_dir(s->path) ||
            ask_usage_error(x, "as in --target aarch64", "--emulator: say --target, which the package is for");
 }
@@ -447,7 +447,7 @@ static bool open_rows(session *s)
 {
     const char *path = s->data;
     if (ask_has(s->x, OPT_INPUT) || ask_has(s->x, OPT_SEEDS) || ask_has(s->x, OPT_SEED))
-        return ask_usage_error(s->x, "leave one of them out", "--data names samples for the model's one input: --%s "
+        return ask_usage_error(s->x, "use only one of them", "--data names samples for the model's one input: --%s "
                                "gives others", ask_has(s->x, OPT_INPUT)   ? "input"
                                                : ask_has(s->x, OPT_SEEDS) ? "seeds"
                                                                           : "seed");

@@ -48,7 +48,7 @@ static bool check_with(const session *s)
                 {OPT_KEEP, "keep", "no package is built"}};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (ask_has(s->x, none[i].option))
-            return ask_usage_error(s->x, "leave one of them out", "--target vta and --%s: %s", none[i].name,
+            return ask_usage_error(s->x, "use only one of them", "--target vta and --%s: %s", none[i].name,
                                    none[i].why);
     return s->x->verb != VERB_BENCH ||
            ask_usage_error(s->x, "lathe run FILE --target vta --cycle says how many cycles it takes",

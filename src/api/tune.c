@@ -29,11 +29,12 @@ static bool stop(tuning *t, compiler *c, measure_answer *out)
     const bool started = t->runs, late = errno == EAGAIN;
     const int status = started ? process_stop(&t->measuring) : 0;
     t->runs = false;
-    *out = (measure_answer){.failed = "the measuring side took too long"};
+    *out = (measure_answer){.failed = "the measuring program took too long"};
     if (!late)
-        out->failed = status == PROCESS_SIGNAL ? "a signal ended the measuring side, as --limit does"
-                                               : arena_printf(&c->mem, "the measuring side ended with status %d, "
-                                                                       "without an answer", status);
+        out->failed = status == PROCESS_SIGNAL ? "a signal ended the measuring program, as --limit does"
+                                               : arena_printf(&c->mem,
+                                                       "the measuring program ended with status %d, without an answer",
+                                                       status);
     if (late || !started || status != PROCESS_NOT_FOUND)
         return started;
     diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "--measure: there is no program '%.200s'",
@@ -194,7 +195,7 @@ static bool tune(tuning *t, compiler *c, te_records *records, const prog_kernel 
     if (a.failed || a.n <= at[0] || a.seconds[at[0]] <= 0) {
         t->failed++;
         w_fmt(&t->x->out, "%s: not measured: %s\n", k->name,
-              a.failed ? a.failed : "the rule's own schedule came back without a time");
+              a.failed ? a.failed : "the schedule of the rule was not measured");
         ask_flush(t->x);
         return true;
     }
@@ -257,7 +258,7 @@ bool tuning_is_over(tuning *t)
         return false;
     if (!t->over)
         diag_warning(&t->x->c->diags, DIAG_USAGE, src_loc_none(),
-                     "--budget is spent; the same command goes on from here");
+                     "--budget is used up; run the same command again to continue");
     return t->over = true;
 }
 
@@ -298,10 +299,10 @@ static bool count_found(tuning *t, compiler *c, const compile_result *r, const k
             tuning_add(t, &left, due);
     }
     if (t->records > 0)
-        w_fmt(&t->x->out, "going on with %s: %u record%s found, %u kernel%s left%s\n", t->file, t->records,
+        w_fmt(&t->x->out, "continuing %s: %u record%s found, %u kernel%s left%s\n", t->file, t->records,
               t->records == 1 ? "" : "s", left.len, left.len == 1 ? "" : "s",
               t->shards == 1 && forms_left(&r->records->forms)
-                  ? "; other forms are tried then, and kernels that they bring"
+                  ? "; after that, other forms are tried, with their kernels"
                   : "");
     ask_flush(t->x);
     return true;

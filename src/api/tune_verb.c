@@ -37,7 +37,7 @@ static bool read_remote(tuning *t)
     if (!remote_asked(t->x))
         return true;
     if (ask_has(t->x, OPT_MEASURE))
-        return ask_usage_error(t->x, "leave one of them out", "--measure and --remote both say who measures");
+        return ask_usage_error(t->x, "use only one of them", "--measure and --remote both say who measures");
     if (!ask_has(t->x, OPT_TARGET))
         return ask_usage_error(t->x, "as in --target x86-64-v3",
                                "--remote: say --target, the processor of the machine that measures");
@@ -53,13 +53,13 @@ static bool read_shard(tuning *t)
     t->shard = strtol(s, &end, 10) - 1;
     t->shards = *end == '/' ? strtol(end + 1, &last, 10) : 0;
     return (t->shards > 0 && *last == '\0' && t->shard >= 0 && t->shard < t->shards) ||
-           ask_usage_error(t->x, "as in --shard 2/8: the second of eight parts", "--shard: '%.100s' is no part", s);
+           ask_usage_error(t->x, "as in --shard 2/8: the second of eight parts", "--shard: '%.100s' is not a part", s);
 }
 
 static bool cut_off(tuning *t, size_t whole)
 {
     if (truncate(t->file, (off_t)whole) != 0)
-        return diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "'%s' cannot be cut: %s", t->file,
+        return diag_error(&t->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "'%s' cannot be made shorter: %s", t->file,
                           strerror(errno));
     return diag_warning(&t->x->c->diags, DIAG_FORMAT, src_loc_none(),
                         "the last record of '%s' was not written to its end, and is dropped", t->file),
@@ -83,8 +83,8 @@ static bool read_file(tuning *t)
     t->records = tune_log_count((span){bytes.data, whole});
     file_free(bytes);
     if (!ours)
-        return ask_usage_error(t->x, "name a file that is not there, or one of the tuner's",
-                               "'%.200s' holds no records of the tuner's, and is not replaced", t->file);
+        return ask_usage_error(t->x, "give a file that does not exist, or one that lathe tune has written",
+                               "'%.200s' has no records of lathe tune, and is not replaced", t->file);
     if (whole < len)
         return cut_off(t, whole);
     return ends || file_append(&t->x->c->diags, t->file, "\n", 1);

@@ -42,24 +42,24 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
                "%s '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected",
                what, got->name, (long long)r->wrong, (long long)got->count, (long long)r->first, r->got, r->want);
     if (j->s->result.half_up && reference_is(j->s->x, "onnxruntime"))
-        diag_hint(d, "the model rounds halves up, onnxruntime to even numbers: steps may differ by one; "
-                     "--against interpreter rounds as the model says");
+        diag_hint(d, "the model rounds halves up, and onnxruntime rounds them to even, so results may differ by one "
+                     "step; --against interpreter rounds as the model does");
     else if (reference_is(j->s->x, "onnxruntime") && reference_has_ties(j->s))
-        diag_hint(d, "onnxruntime computes in floats what becomes integers, and rounds on the way: near the middle of "
-                     "two steps its result may be the other one, and so on from layer to layer; --against interpreter "
-                     "compares with what the operators mean");
+        diag_hint(d, "onnxruntime computes these integers in floats: half-way between two steps it may choose the "
+                     "other one, and then later layers differ too; --against interpreter compares with the definitions "
+                     "of the operators");
     if (j->s->result.integers && j->s->options.requant != REQUANT_EXACT && reference_is(j->s->x, "onnxruntime"))
-        diag_hint(d, "--requant %s does not round as onnxruntime does (%s): steps may differ by one, and so on from "
-                     "layer to layer; --against interpreter rounds so, too",
+        diag_hint(d, "--requant %s does not round as onnxruntime does (%s), so results may differ by one step, and "
+                     "later layers too; --against interpreter rounds in the same way",
                   ask_get(j->s->x, OPT_REQUANT, ""),
                   j->s->options.requant == REQUANT_TFLITE ? "twice, as TensorFlow Lite Micro" : "once, in integers");
     if (j->s->result.dynamic && !j->has_oracle)
-        diag_hint(d, "the model computes scales as it runs: there the last bit of a float decides how numbers are "
-                     "rounded, and so on from layer to layer; --per-node says where values part");
+        diag_hint(d, "the model computes scales when it runs, so the last bit of a float can change how numbers are "
+                     "rounded, also in later layers; --per-node shows where the values begin to differ");
     const bool as_asked = j->s->result.half_up || j->s->options.requant != REQUANT_EXACT;
     if (j->other && !as_asked && j->own.max_abs >= r->max_abs)
-        diag_hint(d, "onnxruntime's own sessions are as far from each other: the model's numbers are no more certain "
-                     "than that; --against interpreter compares with what the operators mean");
+        diag_hint(d, "onnxruntime's own sessions differ from each other as much, so the model has no more exact "
+                     "result; --against interpreter compares with the definitions of the operators");
     return false;
 }
 
@@ -203,8 +203,8 @@ static bool judge_result(verify_judge *j, const prog_step *step, uint32_t at, ve
     session *s = j->s;
     const run_tensor *got = &s->model.outputs[at];
     const char *op = name_step(s->x->c, step);
-    const char *first = arena_printf(&s->x->c->mem, "operator %s is the first that is wrong, behind %u results that "
-                                                    "agree: result",
+    const char *first = arena_printf(&s->x->c->mem, "operator %s is the first wrong one, %u results before it agree: "
+                                                    "result",
                                      op, t->agree);
     bool other_shape;
     if (!has_value(j, at, &other_shape)) {
@@ -212,7 +212,8 @@ static bool judge_result(verify_judge *j, const prog_step *step, uint32_t at, ve
         return true;
     }
     if (other_shape)
-        return diag_error(&s->x->c->diags, DIAG_MISMATCH, src_loc_none(), "%s '%s': its shape, %s, is not the expected",
+        return diag_error(&s->x->c->diags, DIAG_MISMATCH, src_loc_none(),
+                          "%s '%s': its shape, %s, is not the expected one",
                           first, got->name, tensor_file_dims(&s->x->c->mem, got->rank, got->dims));
     const uint8_t *want = expected(j, at, reference_output(s, at), first);
     if (!want)

@@ -64,13 +64,13 @@ static bool check_neighbours(compiler *c, const char *dir, const char *model)
         return refuse(c, dir, "it is the current folder, or holds it");
     for (const char *input = model ? model : compiler_next_input(c, &at); input; input = compiler_next_input(c, &at))
         if (holds_input(c, place, input))
-            return refuse(c, dir, arena_printf(&c->mem, "the input '%s' lies in it", input));
+            return refuse(c, dir, arena_printf(&c->mem, "it holds the input '%s'", input));
     return c->diags.errors == before;
 }
 
 static void hint_at(compiler *c, const manifest_look *look)
 {
-    diag_hint(&c->diags, look->missing ? "an earlier version wrote it, or it is no package: remove it yourself when "
+    diag_hint(&c->diags, look->missing ? "an earlier version wrote it, or it is not a package: remove it yourself if "
                                          "nothing in it is yours, or choose another folder with -o"
                                        : "move these elsewhere ('make clean' there removes what was built), or choose "
                                          "another folder with -o");
@@ -90,8 +90,8 @@ static bool check_entries(compiler *c, const char *dir, const char *shown)
     if (look.in_the_way.len > MOST_NAMED)
         w_fmt(&w, " and %u more", look.in_the_way.len - MOST_NAMED);
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' is left alone: %s: %s", shown,
-               look.missing ? "it has no " MANIFEST_NAME ", the list of what in it is lathe's, and holds"
-                            : "it holds what is not of the package that lathe wrote",
+               look.missing ? "it has no " MANIFEST_NAME ", the list of the files that lathe wrote, and holds"
+                            : "it holds files that do not belong to the package that lathe wrote",
                w.data);
     hint_at(c, &look);
     return false;
@@ -111,7 +111,7 @@ static const char *resolve(compiler *c, const char *path, bool *out_exists)
         return real_path(c, dir);
     if (!*out_exists && named)
         return dir;
-    refuse(c, path, *out_exists ? "it exists, and is no folder" : "no folder can be made with this name");
+    refuse(c, path, *out_exists ? "it exists, and is not a folder" : "no folder can be made with this name");
     return NULL;
 }
 
@@ -178,19 +178,19 @@ static bool replace(compiler *c, const char *tmp, const char *dir, const char *s
     if (!swap(tmp, dir, aside)) {
         (void)cannot(c, dir);
         if (file_is_dir(aside))
-            diag_hint(&c->diags, "what it was before is in '%s'", aside);
+            diag_hint(&c->diags, "its previous contents are in '%s'", aside);
         return false;
     }
     if (!check_entries(c, tmp, shown)) {
         if (!swap(tmp, dir, aside)) {
             temps_forget(&c->temps, tmp);
-            diag_hint(&c->diags, "it is in '%s' now: %s", tmp, strerror(errno));
+            diag_hint(&c->diags, "the new package is in '%s': %s", tmp, strerror(errno));
         }
         return false;
     }
     if (!temps_remove(&c->temps, tmp))
         diag_warning(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
-                     "the package that '%s' was before is left in '%s': %s", shown, tmp, strerror(errno));
+                     "the previous package of '%s' is left in '%s': %s", shown, tmp, strerror(errno));
     return true;
 }
 

@@ -108,7 +108,7 @@ static bool run_tool(compiler *c, const run_model *m, process_words *a, const ch
     if (!compiler_progress(c, arena_printf(&c->mem, "%s with %s", what, a->data[0]), 0, 0))
         return false;
     const char *install = arena_printf(&c->mem, "install it: apt-get install %s", b->compiler_packages);
-    const char *log = arena_printf(&c->mem, "it needs the packages %s; and the model may be too large for the board",
+    const char *log = arena_printf(&c->mem, "it needs the packages %s; or the model may be too large for the board",
                                    b->compiler_packages);
     return process_run(c, &(process_task){.argv = a->data,
                                           .dir = m->scratch,
@@ -254,7 +254,7 @@ static bool add_plugin(compiler *c, run_model *m, int64_t workers)
     if (!b->plugin)
         return true;
     if (workers > 1) {
-        m->uncounted = "workers side by side; --workers 1 counts";
+        m->uncounted = "several workers run at once; use --workers 1 to count";
         return true;
     }
     const char *emulator = arena_printf(&c->mem, "%s -plugin ./%s.so", b->emulator, b->plugin);
@@ -342,7 +342,7 @@ bool board_measured(compiler *c, const run_model *m, board_measure *out)
         return false;
     if (s.len != want)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
-                          "the program in the emulator left %zu bytes of measurements, where %zu belong", s.len, want);
+                          "the program in the emulator left %zu bytes of measurements instead of %zu", s.len, want);
     int64_t *numbers = arena_array(&c->mem, int64_t, 2u + n);
     memcpy(numbers, s.data, want);
     out->instructions = numbers[0];

@@ -143,7 +143,8 @@ bool computation_read_records(compiler *c, const char *file, te_records *out)
     for (size_t at = 0; at < s.len;) {
         computation x = computation_take(c, file, s, &at);
         if (x.target && !target_lookup(c, x.target)) {
-            diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' has a schedule for '%s', which is no target", file,
+            diag_error(&c->diags, DIAG_FORMAT, src_loc_none(),
+                       "'%s' has a schedule for '%s', which is not a target", file,
                        x.target);
             diag_hint(&c->diags, "targets are: %s", target_names(c));
             return false;

@@ -219,9 +219,9 @@ static bool refuse_text(compiler *c, const char *verb, const char *path, span s)
     if (n == 0 && at < s.len)
         n = 1;
     if (n == 0)
-        diag_error(&c->diags, DIAG_FORMAT, at_file(path), "there is nothing in it but space and remarks");
+        diag_error(&c->diags, DIAG_FORMAT, at_file(path), "the file has only white space and comments");
     else
-        diag_error(&c->diags, DIAG_FORMAT, loc, "a text that begins with '%.*s' is none that lathe knows",
+        diag_error(&c->diags, DIAG_FORMAT, loc, "unknown text format: the file starts with '%.*s'",
                    (int)(n < 40 ? n : 40), word);
     diag_hint(&c->diags, "%s%s", nearest_question(&near, "", &c->mem), what_it_takes(c, verb));
     return false;
@@ -238,7 +238,7 @@ static bool refuse(compiler *c, const char *verb, const char *path, span s, file
     if (s.len > 0 && is_text(s))
         return refuse_text(c, verb, path, s);
     diag_error(&c->diags, DIAG_FORMAT, at_file(path),
-               s.len > 0 ? "this is no file of a kind that lathe knows" : "the file is empty");
+               s.len > 0 ? "this is not a file of a kind that lathe knows" : "the file is empty");
     diag_hint(&c->diags, "%s", what_it_takes(c, verb));
     return false;
 }

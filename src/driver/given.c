@@ -21,7 +21,7 @@ static void warn_of_other_targets(compiler *c, const te_records *all, const targ
 {
     const char *other = all->list.data[all->list.len - 1]->target;
     diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
-                 "none of the %u schedules that were given is for %s: they are for %s", all->list.len, here->name,
+                 "none of the %u given schedules is for %s: they are for %s", all->list.len, here->name,
                  other);
     diag_hint(&c->diags, "--target %s compiles for that", other);
 }
@@ -121,10 +121,10 @@ static void warn_of_misfits(compiler *c, const te_records *all, bool measured, u
         return;
     if (given == 1)
         diag_warning(&c->diags, DIAG_USAGE, first->g->loc,
-                     "no kernel of the model computes this, and its schedule is used nowhere");
+                     "no kernel of the model computes this, so its schedule is not used");
     else
         diag_warning(&c->diags, DIAG_USAGE, first->g->loc,
-                     "%u of %u schedules fit no kernel of the model, and are used nowhere: this is the first", misfits,
+                     "%u of %u schedules fit no kernel of the model and are not used: this is the first one", misfits,
                      given);
     hint_at_nearest(c, m, first);
 }

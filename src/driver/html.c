@@ -88,7 +88,7 @@ static void put_place(compiler *c, writer *w, const html_page *p, const char *na
     } else if (strcmp(what, "scripts") == 0) {
         if (find_file("dagre.js")) /* of a package of the system: cmake/embed.cmake */
             w_str(w, "<!-- dagre, Copyright (c) 2012-2014 Chris Pettitt, with parts of lodash and graphlib: "
-                     "MIT licence -->\n");
+                     "MIT license -->\n");
         put_script(w, "dagre.js");
         put_script(w, "src/driver/page/layout.js");
         put_script(w, "src/driver/page/graph.js");
@@ -155,7 +155,7 @@ bool html_read_document(compiler *c, const char *path, const char **out)
     *out = ok ? text : NULL;
     if (ok)
         return true;
-    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is no page of a build", path);
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is not a page of a build", path);
     diag_hint(&c->diags, "lathe inspect MODEL --html FILE writes one, FILE being page.html or page.json");
     return false;
 }

@@ -138,8 +138,8 @@ static void write_verdict(document *d)
     placement_json(&d->j, u->places);
     write_work(&d->j, &work);
     json_out_text(&d->j, "bounds_assume", STACK_ASSUMES);
-    json_out_uint(&d->j, "quantised", d->r->quantised);
-    json_out_uint(&d->j, "quantised_in_float", d->r->n_quantised);
+    json_out_uint(&d->j, "quantized", d->r->quantised);
+    json_out_uint(&d->j, "quantized_in_float", d->r->n_quantised);
     json_out_array(&d->j, "slow");
 #define X(member, key, help) write_slow(d, has_##member, key, help);
     TIR_LEFT(X)

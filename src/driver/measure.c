@@ -91,7 +91,7 @@ bool measure_send_networks(const process *p, const artifact *a, const artifact *
 
 static bool broken(compiler *c, const char *line)
 {
-    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "the measuring side answered '%.100s'", line);
+    diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "the measuring program answered '%.100s'", line);
     diag_hint(&c->diags, "it has to be 'lathe measure' of this version");
     return false;
 }

@@ -27,8 +27,8 @@ static bool is_inside(const char *path)
 
 static bool refuse(compiler *c, const char *why)
 {
-    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "what comes in is no package: %s", why);
-    diag_hint(&c->diags, "'lathe tune' speaks to this command");
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "standard input does not hold a package: %s", why);
+    diag_hint(&c->diags, "'lathe tune' calls this command");
     return false;
 }
 

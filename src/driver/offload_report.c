@@ -13,7 +13,7 @@ static const char *why_declined(const compiler *c, const char *name, const prog_
     if (k->declined)
         return k->declined;
     const bool able = t && (t->lower || t->codegen);
-    return able ? "it makes nothing of these nodes" : "it has neither loops nor a code generator";
+    return able ? "it cannot compile these nodes" : "it has neither loops nor a code generator";
 }
 
 void offload_note_runners(compiler *c, offload_log *log, const prog_module *m)

@@ -81,7 +81,7 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
     front = format_frontend(format);
     if (!front && o->n_dims + o->n_shapes + o->n_binds > 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is graph text, which says all itself: --shape, --dim and --bind are for models", path);
+                          "'%s' is graph text: --shape, --dim and --bind are only for models", path);
     if (!front)
         return graph_parse(c, path, (const char *)bytes.data, bytes.len, out) && graph_infer(c, *out) &&
                graph_verify(c, *out);
@@ -120,7 +120,7 @@ static bool no_such_extent(compiler *c, const graph_module *m, const char *name)
         }
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--bound: no result has the extent '%s'", name);
     if (w.len)
-        diag_hint(&c->diags, "%sextents that the data decides are: %s", nearest_in(name, w.data, &c->mem), w.data);
+        diag_hint(&c->diags, "%sextents that depend on the data are: %s", nearest_in(name, w.data, &c->mem), w.data);
     return false;
 }
 
@@ -171,7 +171,7 @@ static bool check_no_input(compiler *c, const graph_module *m, const char *name)
             continue;
         diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                    "--bound: '%s' is an extent of input '%s', which a run states", name, input);
-        diag_hint(&c->diags, "its bound is given by --dim '%s<=N', or in a graph's text by: where %s <= N", name, name);
+        diag_hint(&c->diags, "give its bound with --dim '%s<=N', or in graph text with: where %s <= N", name, name);
         return false;
     }
     return true;
@@ -238,7 +238,7 @@ static bool generate(compiler *c, const compile_options *o, compile_result *r)
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
         if (strcmp(backends[i].name, o->emit) == 0)
             return backends[i].run(c, r->units, r->n_units, &r->artifact);
-    return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "nothing is called '%s' that could be emitted", o->emit);
+    return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--emit: '%s' is unknown", o->emit);
 }
 
 /* --memory: a choice of its own for each compile, for the description is shared. */
@@ -371,8 +371,7 @@ static bool load_computation(compiler *c, const char *path, const compile_option
     computation from;
     if (o->n_dims + o->n_shapes + o->n_binds + o->n_bounds > 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is a computation, which says all itself: --shape, --dim, --bind and --bound are for "
-                          "ONNX", path);
+                          "'%s' is a computation: --shape, --dim, --bind and --bound are only for models", path);
     if (o->n_schedules > 0)
         return computation_refuses_schedules(c, path);
     if (o->schedule && o->opt_level == 0)
@@ -568,7 +567,7 @@ static void warn_of_options(compiler *c, const char *path, const compile_options
 {
     if (o->integers && r->graph && !r->quantised)
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
-                     "nothing in '%s' is quantised: --integers, --requant and --quantized-io change nothing", path);
+                     "nothing in '%s' is quantized: --integers, --requant and --quantized-io change nothing", path);
     if (c->vta && r->graph && !has_region(r->graph, "vta"))
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
                      "nothing of '%s' is for the accelerator: --vta-config changes nothing", path);

@@ -256,7 +256,7 @@ bool profile_read(compiler *c, const char *file, profile_page *out)
     json_decref(o);
     if (ok)
         return true;
-    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is no profile", file);
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is not a profile", file);
     diag_hint(&c->diags, "lathe bench MODEL --profile --json > FILE writes one, and for an emulator that counts "
                          "instructions lathe verify MODEL --target qemu-m4 --against interpreter --json > FILE");
     return false;

@@ -117,7 +117,7 @@ static bool describe_input(compiler *c, const struct run_module *m, int32_t i, r
                       .is_shape = kind == LATHE_SHAPE};
     if (rank < 0 || rank > (int32_t)TYPE_MAX_RANK || (!t->is_shape && !run_module_from_dlpack(dt, &t->dt)))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "argument %d of main ('%s') is no tensor of a known type, and no shape: call the module "
+                          "argument %d of main ('%s') is neither a tensor of a known type nor a shape: call the module "
                           "from a program", i, name);
     t->count = !t->is_shape;
     dim *open = arena_array(&c->mem, dim, t->rank + 1u);
@@ -179,7 +179,7 @@ static bool take_output(compiler *c, run_model *m, uint32_t i, const lathe_value
     run_tensor *out = &m->outputs[i];
     if (!t || t->ndim > (int32_t)TYPE_MAX_RANK || !run_module_from_dlpack(t->dtype, &out->dt))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "result %u of main is no tensor of a known type: call the module from a program", i);
+                          "result %u of main is not a tensor of a known type: call the module from a program", i);
     out->rank = (uint32_t)t->ndim;
     run_set_dims(out, t->shape);
     out->data = (uint8_t *)t->data + t->byte_offset;

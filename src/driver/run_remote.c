@@ -30,7 +30,7 @@ static bool failed(compiler *c, const lathe_error *e)
     diag_code code = e->code == LATHE_E_FORMAT ? DIAG_FORMAT : e->code == LATHE_E_KERNEL ? DIAG_DATA : DIAG_ENVIRONMENT;
     (void)diag_error(&c->diags, code, src_loc_none(), "remote device: %s", e->message);
     if (e->code == LATHE_E_REFUSED)
-        diag_hint(&c->diags, "HOST:PORT, --key and --token-file are to be those of the server or the tracker");
+        diag_hint(&c->diags, "HOST:PORT, --key and --token-file have to be those of the server or the tracker");
     return false;
 }
 
@@ -123,7 +123,7 @@ static bool describe(compiler *c, run_remote *r, const char *path, run_model *ou
     int32_t status = lathe_rpc_module_get(r->rpc, r->vm, "lathe_report", &function, &e);
     if (status == LATHE_E_NAME)
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "'%s' does not say what it takes: a module of another compiler is called from a program",
+                          "'%s' does not say which inputs it takes: call a module of another compiler from a program",
                           path);
     if (status != LATHE_OK || lathe_rpc_call(r->rpc, function, NULL, 0, &text, &e) != LATHE_OK)
         return failed(c, &e);
@@ -186,7 +186,7 @@ static bool take_output(compiler *c, run_remote *r, run_tensor *out, uint32_t i,
     lathe_error e = {0};
     if (v->type != LATHE_TENSOR || !fits(&v->tensor) || !run_module_from_dlpack(v->tensor.dtype, &out->dt))
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "result %u of main is no tensor of a known type: call the module from a program", i);
+                          "result %u of main is not a tensor of a known type: call the module from a program", i);
     out->rank = (uint32_t)v->tensor.ndim;
     run_set_dims(out, v->tensor.shape);
     uint8_t *room = realloc(r->out[i], out->bytes ? out->bytes : 1);

@@ -73,9 +73,9 @@ bool stage_take(compiler *c, const char *passes, stage_fn *out, const char **out
         const size_t len = strcspn(at, ",");
         *out = find_stage(at, len);
         if (*out && at[len]) {
-            (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "no pass on graphs comes behind %.*s", (int)len,
+            (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "no pass on graphs can follow %.*s", (int)len,
                              at);
-            diag_hint(&c->diags, "its text is read by another lathe opt");
+            diag_hint(&c->diags, "give its output to another lathe opt");
             return false;
         }
         if (*out)

@@ -35,7 +35,7 @@ static bool refuse(compiler *c, const compile_options *o, const target *t)
                           o->ram > 0 ? "--ram" : "--minimize ram");
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s: rows are not streamed on the target %s",
                o->ram > 0 ? "--ram" : "--minimize ram", t->name);
-    diag_hint(&c->diags, "that is for processors without vectors and with pointers of 32 bits, as cortex-m4");
+    diag_hint(&c->diags, "this is for processors without vectors and with 32-bit pointers, such as cortex-m4");
     return false;
 }
 

@@ -79,7 +79,7 @@ static void print_heap(writer *w, const compile_result *r)
             who = arena_printf(w->a, "%s%s%s", who, *who ? ", " : "", s->target->name);
     }
     if (*who)
-        w_line(w, "heap       none of the package's own; apart: what the library or simulator behind %s takes",
+        w_line(w, "heap       none in the package itself; the library or simulator for %s may use some",
                who);
 }
 
@@ -134,7 +134,7 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
         for (uint32_t i = 0; i < r->n_remarks; i++)
             if (strcmp(r->remarks[i].pass, "use-integers") == 0)
                 kinds = listed(w->a, kinds, r->remarks[i].op);
-        w_fmt(w, "quantised operators that compute in float: %u", r->n_quantised);
+        w_fmt(w, "quantized operators that compute in float: %u", r->n_quantised);
         if (*kinds)
             w_fmt(w, " (%.200s)", kinds);
         gap = "; ";
@@ -142,7 +142,7 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
     const char *why_plain = "";
     const uint32_t n_plain = notes_that_begin(w->a, r, QNN_NOTE_PLAIN, &why_plain);
     if (n_plain > 0) {
-        w_fmt(w, "%ssums of quantised numbers in plain loops: %u (%s)", gap, n_plain, why_plain);
+        w_fmt(w, "%ssums of quantized numbers in plain loops: %u (%s)", gap, n_plain, why_plain);
         gap = "; ";
     }
     for (int i = IDLE_NONE + 1; i <= IDLE_SCRATCH; i++) {
@@ -165,11 +165,11 @@ static void print_records(writer *w, const compile_result *r)
     uint32_t used = te_records_used(r->records);
     const char *chains = r->bounds && r->bounds->chains > 0 ? "kernels in chains have their own, and " : "";
     if (r->records->list.len > 0)
-        w_line(w, "schedules  %u of %u that were given; %sthe rules chose those of the other kernels", used,
+        w_line(w, "schedules  %u of %u given ones are used; %sthe rules chose those of the other kernels", used,
                r->records->list.len, chains);
     uint32_t forms = graph_choices_used(&r->records->forms);
     if (r->records->forms.list.len > 0)
-        w_line(w, "forms      %u of %u that were given", forms, r->records->forms.list.len);
+        w_line(w, "forms      %u of %u given ones are used", forms, r->records->forms.list.len);
 }
 
 /* The next command, with a compiler for a machine that is not this one. */
@@ -217,11 +217,12 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     const facts x = gather(w->a, r);
     print_operators(w, r, &x, arena_printf(w->a, ", layers %u", r->plan.n_layers));
     w_line(w,
-           "RAM        %llu bytes: workspace %llu, tables %llu; apart: kernel stack %llu, your tensors %llu, tvmrt",
+           "RAM        %llu bytes: workspace %llu, tables %llu; plus kernel stack %llu, your tensors %llu, "
+           "tvmrt",
            (unsigned long long)(r->plan.workspace_bytes + x.table_bytes), (unsigned long long)r->plan.workspace_bytes,
            (unsigned long long)x.table_bytes, (unsigned long long)x.stack_bytes, (unsigned long long)x.caller_bytes);
     print_heap(w, r);
-    w_line(w, "flash      %llu bytes of constants, and the code, whose size the C build will tell",
+    w_line(w, "flash      %llu bytes of constants; the C build shows the size of the code",
            (unsigned long long)r->plan.constant_bytes);
     print_memories(w, r->unit.places);
     summary_print_bounds(w, r->bounds);
@@ -307,7 +308,7 @@ void summary_print_json(writer *w, const compile_result *r, const char *place)
     json_out_uint(&j, "calls", x.calls);
     json_out_uint(&j, "kernels", x.kernels);
     json_out_uint(&j, "macs", x.macs);
-    json_out_uint(&j, "quantised_in_float", r->n_quantised);
+    json_out_uint(&j, "quantized_in_float", r->n_quantised);
     json_out_uint(&j, "on_one_worker", x.n_alone);
     json_out_uint(&j, "on_fewer_workers", x.n_idle[IDLE_EXTENT] + x.n_idle[IDLE_SCRATCH]);
     json_out_uint(&j, "loops_left", x.n_left);

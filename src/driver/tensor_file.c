@@ -98,7 +98,7 @@ static bool parse_npy(compiler *c, const char *path, span s, content *out)
     const char *text = arena_strndup(&c->mem, (const char *)s.data + head, len);
     const char *order = after(text, "'fortran_order':");
     if (!parse_descr(text, &out->dt) || !parse_shape(text, out))
-        return fail(c, path, "the .npy header is of a kind that is not read");
+        return fail(c, path, "this kind of .npy header is not supported");
     if (order && strstr(order, "True") && strstr(order, "True") < strchr(order, ',') && out->rank > 1)
         return fail(c, path, "the array is in Fortran order; save np.ascontiguousarray(x)");
     out->data = s.data + head + len;
@@ -124,7 +124,7 @@ static bool parse_npz(compiler *c, const char *path, span s, content *out)
     uint32_t method = le(s.data + 8, 2), names = le(s.data + 26, 2), extra = le(s.data + 28, 2);
     size_t start = 30u + names + extra, size = le(s.data + 22, 4);
     if (method != 0)
-        return fail(c, path, "compressed .npz is not read; use np.savez, not np.savez_compressed");
+        return fail(c, path, "compressed .npz files are not supported; use np.savez, not np.savez_compressed");
     if (start > s.len)
         return fail(c, path, "the .npz file is cut off");
     if (size == 0xffffffffu || size > s.len - start)

@@ -59,8 +59,8 @@ static te_record_text at_line(compiler *c, const char *file, uint32_t line, cons
 static bool broken(compiler *c, const char *file, uint32_t line, const char *why)
 {
     const src_loc at = {.file = file, .line = line, .col = 1, .node_index = -1};
-    diag_error(&c->diags, DIAG_FORMAT, at, "this is no record of the tuner's: %s", why);
-    diag_hint(&c->diags, "'lathe tune' writes one a line, and begins each file of them with one");
+    diag_error(&c->diags, DIAG_FORMAT, at, "this is not a record of lathe tune: %s", why);
+    diag_hint(&c->diags, "'lathe tune' writes one record on each line, from the first line on");
     return false;
 }
 
@@ -68,8 +68,8 @@ static bool broken(compiler *c, const char *file, uint32_t line, const char *why
 static bool cut_off(compiler *c, const char *file, uint32_t line)
 {
     const src_loc at = {.file = file, .line = line, .col = 1, .node_index = -1};
-    diag_error(&c->diags, DIAG_FORMAT, at, "this is no record of the tuner's: the file ends within it");
-    diag_hint(&c->diags, "'lathe tune -o %s' drops it, and goes on behind the others", file);
+    diag_error(&c->diags, DIAG_FORMAT, at, "this is not a record of lathe tune: the file ends within it");
+    diag_hint(&c->diags, "'lathe tune -o %s' drops it, and continues after the others", file);
     return false;
 }
 
@@ -103,7 +103,7 @@ static bool read_record(compiler *c, const char *file, uint32_t line, const json
     if (!runs)
         return broken(c, file, line, "a field is missing");
     if (!target_lookup(c, runs))
-        return broken(c, file, line, arena_printf(&c->mem, "'%.100s' is no target", runs));
+        return broken(c, file, line, arena_printf(&c->mem, "'%.100s' is not a target", runs));
     runs = arena_strdup(&c->mem, runs);
     return json_string_value(json_object_get(o, "node")) ? read_form(c, file, line, o, runs, out)
                                                          : read_schedule(c, file, line, o, runs, out);

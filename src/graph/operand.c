@@ -55,7 +55,7 @@ static bool read_types(reader *r, operand_def *d)
     if (accept(r, "~")) {
         const char *name = word(r);
         d->cls = OPERAND_LIKE;
-        return (name && find_def(r, name, &d->like)) || bad(r, "no operand of that name stands before");
+        return (name && find_def(r, name, &d->like)) || bad(r, "no earlier operand has that name");
     }
     const char *name = word(r);
     if (!name)
@@ -81,7 +81,7 @@ static bool read_shape(reader *r, operand_def *d)
     bool first = d->shape == OPERAND_RANK;
     while (!accept(r, "]")) {
         if ((!first && !accept(r, ",")) || !accept(r, "_"))
-            return bad(r, "a shape is [_,_] or [..,_] or (1), not so");
+            return bad(r, "a shape is written [_,_] or [..,_] or (1)");
         first = false;
         d->rank++;
     }
@@ -93,16 +93,16 @@ static bool read_operand(reader *r)
     operand_def d = {.name = word(r)};
     uint32_t same;
     if (!d.name)
-        return bad(r, "the name of an operand is wanted");
+        return bad(r, "expected the name of an operand");
     if (find_def(r, d.name, &same))
         return bad(r, "there is an operand of that name");
     d.repeated = *r->at == '*' || *r->at == '+';
     d.optional = *r->at == '?' || *r->at == '*';
     r->at += d.repeated || d.optional;
     if (r->defs.len && !d.optional && vec_last(&r->defs).optional)
-        return bad(r, "an operand that is required stands behind one that is not");
+        return bad(r, "a required operand comes after an optional one");
     if (r->defs.len && vec_last(&r->defs).repeated)
-        return bad(r, "an operand stands behind one that is repeated");
+        return bad(r, "an operand comes after a repeated one");
     if (accept(r, ":") && !(read_types(r, &d) && read_shape(r, &d)))
         return false;
     vec_push(&r->c->mem, &r->defs, d);

@@ -42,11 +42,11 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
 #define GRAPH_PASSES(X)                                                                                 \
     X(INFER, "infer-types", graph_pass_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
     X(SINK, "sink-dequantize", graph_pass_sink, FACT_TYPES, 0, 0, 1,                                    \
-      "what moves dequantised constants moves their numbers, which are dequantised behind it")          \
+      "what moves dequantized constants moves their numbers, which are dequantized behind it")          \
     X(USE_INTEGERS, "use-integers", graph_pass_use_integers, FACT_TYPES, 0, 0, 1,                       \
-      "arithmetic between dequantised values becomes integer arithmetic")                               \
-    X(ENDS, "quantised-ends", graph_pass_quantised_ends, FACT_TYPES, 0, 0, 1,                           \
-      "inputs and results are handed over as quantised numbers, where it is asked for")                 \
+      "arithmetic between dequantized values becomes integer arithmetic")                               \
+    X(ENDS, "quantized-ends", graph_pass_quantised_ends, FACT_TYPES, 0, 0, 1,                           \
+      "inputs and results are handed over as quantized numbers, where it is asked for")                 \
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                   \
       "identities, transpose pairs, reshape chains, batch norm and pad into convolution")               \
     X(VTA_PACK, "vta-pack", graph_pass_vta_pack, FACT_TYPES, 0, 0, 0,                                   \
@@ -79,7 +79,7 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
     X(FILL_ROWS, "fill-rows", graph_pass_fill_rows, FACT_TYPES, 0, 0, 3,                                \
       "softmax works on rows of whole vectors")                                                        \
     X(SIGNED_BYTES, "signed-bytes", graph_pass_signed_bytes, FACT_TYPES, 0, 0, 3,                        \
-      "quantised numbers of u8 become i8 where products of those cost less")                            \
+      "quantized numbers of u8 become i8 where products of those cost less")                            \
     X(ZERO_POINTS, "fold-zero-points", graph_pass_zero_points, FACT_TYPES, 0, 0, 3,                      \
       "zero points of integer convolutions and products go into weights and biases")                    \
     X(RNN, "rnn-products", graph_pass_rnn, FACT_TYPES, 0, 0, 3,                                         \

@@ -156,7 +156,7 @@ static bool parse_op(parser *p, const graph_op **out)
         return lexer_error(l, "expected an operator or 'return'");
     if (((*out)->flags & OPF_CALL) || (*out)->infer == infer_constant)
         return lexer_error(l, (*out)->flags & OPF_CALL ? "'%s' calls functions, and no pattern holds those"
-                                                       : "'%s' is no node of a pattern: an input is 'constant'",
+                                                       : "'%s' is not a node of a pattern: an input is 'constant'",
                            (*out)->name);
     lexer_next(l);
     return true;
@@ -239,7 +239,7 @@ static bool find_kind(parser *p, const pattern_node *n, attr_kind *out)
         *out = def->kind;
     }
     if (*out == ATTR_FUNC || *out == ATTR_TENSOR)
-        return lexer_error(l, "attribute '%s' is a %s, which patterns do not ask for", l->tok.text,
+        return lexer_error(l, "attribute '%s' is a %s, which patterns cannot test", l->tok.text,
                            graph_attr_kind_name(*out));
     return true;
 }
@@ -547,7 +547,7 @@ static bool parse_pattern_name(parser *p, graph_pattern *out)
     out->target = intern_n(p->c->names, l->tok.text, (size_t)(dot - l->tok.text));
     out->loc = l->tok.loc;
     if (p->target && strcmp(p->target, out->target) != 0)
-        return lexer_error(l, "'%s' is no pattern of the target %s", out->name, p->target);
+        return lexer_error(l, "'%s' is not a pattern of the target %s", out->name, p->target);
     const struct target *row = target_lookup(p->c, out->target);
     p->checks = row && row->offload ? row->offload->checks : NULL;
     lexer_next(l);

@@ -21,12 +21,12 @@ static const char *check_power_of_two(compiler *c, uint32_t n, graph_value *cons
         const tensor_data *t = graph_constant(v[i]);
         int64_t count = t && t->kind == TENSOR_SPLAT ? 1 : t ? t->count : 0;
         if (v[i] && (!t || !dtype_usable(t->dt)))
-            return arena_printf(&c->mem, "%%%.100s is no constant", v[i]->name);
+            return arena_printf(&c->mem, "%%%.100s is not a constant", v[i]->name);
         for (int64_t k = 0; k < count; k++) {
             int exponent;
             double x = tensor_get_f64(t, k);
             if (!(x > 0) || isinf(x) || frexp(x, &exponent) != 0.5)
-                return arena_printf(&c->mem, "%%%.100s holds %g, which is no power of two", v[i]->name, x);
+                return arena_printf(&c->mem, "%%%.100s holds %g, which is not a power of two", v[i]->name, x);
         }
     }
     return NULL;

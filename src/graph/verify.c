@@ -62,7 +62,7 @@ static bool check_attr(checker *k, const graph_node *n, uint32_t i)
     if (attr_equal(a, &n->op->defaults[at]))
         return fault(k, n->loc, "%s: attribute '%s' is stored although it has its default value", n->op->name, a->name);
     if (a->kind == ATTR_FUNC && !in_module(k, a->u.func))
-        return fault(k, n->loc, "%s: '%s' is no function of this module", n->op->name, a->name);
+        return fault(k, n->loc, "%s: '%s' is not a function of this module", n->op->name, a->name);
     if (a->kind == ATTR_TENSOR && !a->u.tensor)
         return fault(k, n->loc, "%s: '%s' has no value", n->op->name, a->name);
     return true;
@@ -285,8 +285,8 @@ static bool check_own_promises(checker *k, const graph_node *n)
     bool ok = true;
     const bool limits = graph_promises_limit(n, &most) && n->inputs[0];
     if (limits && (n->inputs[0]->def || !graph_is_primitive(k->f)) && !graph_is_limited(n->inputs[0], most))
-        ok = fault(k, n->loc, "%s: proved = 1 is said of %%%s, which is no minimum with one constant of at most %lld; "
-                   "leave it out", n->op->name, n->inputs[0]->name, (long long)most);
+        ok = fault(k, n->loc, "%s: proved = 1 is said of %%%s, which is not a minimum with one constant of at most "
+                   "%lld; leave it out", n->op->name, n->inputs[0]->name, (long long)most);
     else if (limits && !n->inputs[0]->def && k->f->mark != IS_CALLED)
         ok = fault(k, n->loc, "%s: proved = 1 is said of parameter %%%s, for which no call answers; leave it out",
                    n->op->name, n->inputs[0]->name);
@@ -296,7 +296,8 @@ static bool check_own_promises(checker *k, const graph_node *n)
         if (!v || is_known(v))
             continue;
         if (v->def || !graph_is_primitive(k->f))
-            ok = fault(k, n->loc, "%s: %s = 1 is said of %%%s, which is no constant; leave it out", n->op->name, what,
+            ok = fault(k, n->loc, "%s: %s = 1 is said of %%%s, which is not a constant; leave it "
+                                  "out", n->op->name, what,
                        v->name);
         else if (k->f->mark != IS_CALLED)
             ok = fault(k, n->loc, "%s: %s = 1 is said of parameter %%%s, for which no call answers; leave it out",

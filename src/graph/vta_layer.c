@@ -88,12 +88,12 @@ static bool exponent(reader *r, const graph_node *n, uint32_t i, int64_t *out)
     const tensor_data *t = graph_constant(operand(n, i));
     int e = 0;
     if (!t || t->count < 1)
-        return no(r, "a scale is no constant");
+        return no(r, "a scale is not a constant");
     if (t->count > 1 && t->kind != TENSOR_SPLAT)
         return no(r, "its channels have scales of their own");
     double s = tensor_get_f64(t, 0);
     if (!(s > 0) || frexp(s, &e) != 0.5)
-        return no(r, "a scale is no power of two");
+        return no(r, "a scale is not a power of two");
     *out = e - 1;
     return true;
 }
@@ -107,7 +107,7 @@ static bool zero_point(reader *r, const graph_node *n, uint32_t i)
     for (int64_t k = 0; t && k < (t->kind == TENSOR_DENSE ? t->count : 1); k++)
         if (tensor_get_i64(t, k) != 0)
             return no(r, "a zero point is not 0");
-    return t || no(r, "a zero point is no constant");
+    return t || no(r, "a zero point is not a constant");
 }
 
 static bool zero_points(reader *r, const graph_node *n, uint32_t from, uint32_t to)
@@ -147,7 +147,7 @@ static bool limit(reader *r, const graph_value *v, int64_t *out)
 {
     const tensor_data *t = graph_constant(v);
     if (v && (!t || t->count != 1))
-        return no(r, "a limit is no constant");
+        return no(r, "a limit is not a constant");
     if (t)
         *out = tensor_get_i64(t, 0);
     return true;
@@ -188,7 +188,7 @@ static bool read_requantize(reader *r, graph_value **v)
     const graph_node *n = (*v)->def;
     int64_t from, to, low, high;
     if (!is_op(n, "qnn.requantize"))
-        return no(r, "its sums are not requantised");
+        return no(r, "its sums are not requantized");
     if (!half_up(r, n) || !exponent(r, n, 1, &from) || !exponent(r, n, 2, &to) || !zero_point(r, n, 3))
         return false;
     r->out->shift = cut(to - from);
@@ -305,7 +305,7 @@ static bool read_dense(reader *r, graph_node *n)
     l->transposed = graph_attr_int(n, "transpose_b") != 0;
     if (graph_attr_int(n, "transpose_a") || l->data[0]->type.shape.rank != 2 || l->weights->type.shape.rank != 2 ||
         strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0)
-        return no(r, "it is no product of a matrix and weights");
+        return no(r, "it is not a product of a matrix and weights");
     return zero_points(r, n, 2, 3);
 }
 
@@ -506,7 +506,7 @@ static bool read_upsample(reader *r, graph_node *n)
         return no(r, "it does not repeat the nearest pixel");
     if (!vta_layer_image(l->data[0], in) || !vta_layer_image(n->outputs[0], out) || in[0] != out[0] ||
         in[1] != out[1] || in[2] < 1 || in[3] < 1 || out[2] % in[2] || out[3] % in[3])
-        return no(r, "its scale is no whole number");
+        return no(r, "its scale is not a whole number");
     l->scale[0] = out[2] / in[2];
     l->scale[1] = out[3] / in[3];
     return true;
@@ -538,7 +538,7 @@ static bool read_concat(reader *r, graph_node *n)
             graph_attr_int(n, "axis") != 1)
             return no(r, "it is not along the channels of images");
         if (!vta_layer_image(n->inputs[i], image) || image[1] % g.block_out != 0 || image[1] < 1)
-            return no(r, "its operands are no whole blocks of channels");
+            return no(r, "its operands are not whole blocks of channels");
         if (image[0] > (int64_t)g.batch)
             return no(r, "its images are more than the rows of a tile");
     }

@@ -277,7 +277,8 @@ static bool make_program(stream *x, const uint32_t *chosen, uint32_t n, uint64_t
         const piece *p = &x->pieces.data[chosen[n - 1 - i]];
         const uint64_t again = spare_copies(x, p, limit);
         if (!prog_plan_chain(x->c, &x->links, p->first, p->last, again, &chains[i], &why))
-            return diag_error(&x->c->diags, DIAG_INTERNAL, src_loc_none(), "a chain is none any more: %s", why);
+            return diag_error(&x->c->diags, DIAG_INTERNAL, src_loc_none(),
+                              "a chain of kernels is not valid any more: %s", why);
         b->links += p->last - p->first + 1;
         b->copied_again += chains[i].copied_again;
     }
@@ -449,14 +450,14 @@ static bool is_over(stream *x, uint64_t ram, const stream_bounds *b)
 {
     const unsigned long long alone = x->ram_alone, cut = x->ram_alone - b->overlapped + b->streamed;
     diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-               "--ram %llu: the least that was reached is %llu bytes of workspace and tables",
+               "--ram %llu: the smallest size that was reached is %llu bytes of workspace and tables",
                (unsigned long long)x->p->ram, (unsigned long long)ram);
     if (cut > x->p->ram)
-        diag_hint(&x->c->diags, "kernel by kernel they take %llu, in the least cut into chains %llu: a smaller model, "
-                                "or as much RAM as was reached", alone, cut < ram ? cut : (unsigned long long)ram);
+        diag_hint(&x->c->diags, "without chains they take %llu bytes, with the best chains %llu: use a smaller model, "
+                                "or give as much RAM as was reached", alone, cut < ram ? cut : (unsigned long long)ram);
     else
-        diag_hint(&x->c->diags, "kernel by kernel they take %llu, in the least cut into chains %llu, if a plan can "
-                                "have it: a greater --plan-effort tries more", alone, cut);
+        diag_hint(&x->c->diags, "without chains they take %llu bytes, with the best chains %llu if a plan is found: a "
+                                "larger --plan-effort searches longer", alone, cut);
     return false;
 }
 

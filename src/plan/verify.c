@@ -335,7 +335,7 @@ static bool may_lie(compiler *c, const plan *pl, const verify_tree *t, const ver
 {
     return on_purpose(pl, t, x, other) || on_purpose(pl, t, other, x) || behind_reads(pl, t, x, other) ||
            behind_reads(pl, t, other, x) ||
-           fail(c, "what is needed at the same time overlaps", x->name, other->name);
+           fail(c, "values that are needed at the same time overlap", x->name, other->name);
 }
 
 static bool check_piece(compiler *c, const plan *pl, const verify_tree *t, alive *live, const verify_piece *x)

@@ -97,7 +97,7 @@ static bool add_operands(lowering *l, const graph_node *n, const prog_kernel *k,
         uint32_t cell = prog_find_extent(l->to, k->plain->symbols[i]);
         if (cell == PROG_NONE)
             return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc,
-                              "operator %s needs the extent %s, which no input and no operator before it tells",
+                              "operator %s needs the extent %s, which no input and no earlier operator gives",
                               k->kind, k->plain->symbols[i]);
         s->args[s->n_in++] = cell;
     }

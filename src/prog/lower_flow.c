@@ -300,7 +300,8 @@ static bool add_row(lowering *l, const graph_node *n, graph_value *row, uint32_t
         if (cell != PROG_NONE && cell < known)
             continue;
         diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc,
-                   "rows of '%s' have the extent %s, which only a round tells; all rows must have one shape", row->name,
+                   "rows of '%s' have the extent %s, which depends on the round; all rows must have one "
+                   "shape", row->name,
                    k->plain->symbols[i]);
         diag_hint(&l->c->diags, "declare that extent of the body's result '%s' as a number, or pad the rows",
                   row->name);
@@ -458,7 +459,7 @@ static bool begin_extents(lowering *l, loop *p, uint32_t i)
             continue;
         if (cell != PROG_NONE)
             return diag_error(&l->c->diags, DIAG_UNSUPPORTED, p->n->loc,
-                              "@%s carries the extent %s, which something else tells already", p->body->name,
+                              "@%s carries the extent %s, which something else already gives", p->body->name,
                               e.symbol);
         e.cell = lower_extent(l, e.symbol, SPACE_WORKSPACE, 0);
         vec_push(&l->c->mem, &p->extents, e);

@@ -67,12 +67,13 @@ static void hint_bounds(lowering *l, const type *t, bool model)
         return;
     const char *is = n > 1 ? "they are" : "it is", *can = n > 1 ? "each of them" : "it";
     if (!unbounded)
-        diag_hint(&l->c->diags, "the bounds of %s come to more than can be counted: give lower ones", names.data);
+        diag_hint(&l->c->diags, "the bounds of %s are too large together: give smaller ones", names.data);
     else if (model && !is_stated(l, open[0]))
-        diag_hint(&l->c->diags, "if %s always the same, say --dim %s=N; else %s, the most that %s can be", is,
+        diag_hint(&l->c->diags, "if %s always the same, give --dim %s=N; else give %s, the largest size that %s can "
+                                "have", is,
                   dim_symbol_name(open[0]), options.data, can);
     else if (model)
-        diag_hint(&l->c->diags, "say %s, the most that %s can be", options.data, can);
+        diag_hint(&l->c->diags, "give %s, the largest size that %s can have", options.data, can);
     else
         diag_hint(&l->c->diags, "write a number for %s in the text, or a bound: where %s <= N", names.data,
                   dim_symbol_name(open[0]));
@@ -83,7 +84,7 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
     diags *d = &l->c->diags;
     if (v->type.kind != TYPE_TENSOR)
         return diag_error(d, DIAG_UNSUPPORTED, loc,
-                          "value '%s' is no tensor; sequences and optionals are not built yet", v->name);
+                          "value '%s' is not a tensor; sequences and optionals are not built yet", v->name);
     if (!dtype_usable(v->type.dt))
         return diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name,
                           dtype_name(v->type.dt));
@@ -291,7 +292,7 @@ bool lower_region(lowering *l, const graph_node *n, prog_kernel *k)
     k->host = k->target;
     k->target = target_lookup(c, who);
     if (!k->target) {
-        diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "the function @%s is for '%s', which is no target",
+        diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "the function @%s is for '%s', which is not a target",
                    k->func->name, who);
         diag_hint(&c->diags, "known are %s; others are given by --load-codegen", target_region_names(c));
         return false;

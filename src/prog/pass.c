@@ -22,7 +22,7 @@ static bool run_one(compiler *c, prog_module *m, const pass_row *row, bool print
     if (!row->run(c, m))
         return false;
     if (!prog_verify(c, m)) {
-        diag_hint(&c->diags, "the pass %s left it like this", row->name);
+        diag_hint(&c->diags, "this is what the pass %s made", row->name);
         return false;
     }
     if (print) {

@@ -100,7 +100,7 @@ static bool check_shape(compiler *c, const prog_shape *s)
     if (!tir_verify(c, f))
         return false;
     return (f->n_inputs > 0 && f->params[0]->dt == DT_I32 && f->params[0]->rank == 1 && prog_shape_numbers(s) > 0) ||
-           diag_error(&c->diags, DIAG_VERIFY, f->loc, "the first operand of the shape @%s is no array of int32",
+           diag_error(&c->diags, DIAG_VERIFY, f->loc, "the first operand of the shape @%s is not an array of int32",
                       s->name);
 }
 

@@ -307,7 +307,7 @@ static bool check_model(quantizer *q)
         const char *op = onnx_edit_name(&q->e, q->e.graph->node.data[i]->op_type);
         if (is_quantised(op))
             return diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
-                              "the model is quantised already: it has a %.60s", op);
+                              "the model is quantized already: it has a %.60s", op);
     }
     q->one_scale = q->o.shifts || opset < 13;
     if (opset >= 10 && (q->o.shifts || opset >= 13))
@@ -316,11 +316,11 @@ static bool check_model(quantizer *q)
         return true; /* said already */
     if (opset >= 10)
         (void)diag_note(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
-                        "the model is of operator set %lld, and scales for each channel need 13: each layer's weights "
-                        "get one scale", (long long)opset);
+                        "the model has operator set %lld, and scales for each channel need 13: the weights of each "
+                        "layer get one scale", (long long)opset);
     else
         (void)diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
-                         "the model is of operator set %lld; QuantizeLinear needs 10", (long long)opset);
+                         "the model has operator set %lld; QuantizeLinear needs 10", (long long)opset);
     diag_hint(&q->c->diags, "onnx.version_converter makes it newer");
     return opset >= 10;
 }
@@ -356,9 +356,10 @@ bool quantize_open(compiler *c, span bytes, const char *path, const quantize_opt
     if (out->values.len > 0)
         return true;
     if (o->n_others > 0)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path), "nothing in the model can be quantised: '%s' is "
-                          "%s, and models of f32 are", o->others[0].name, dtype_name(o->others[0].dt));
-    return diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path), "nothing in the model can be quantised");
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path),
+                          "nothing in the model can be quantized: '%s' is %s, and only f32 is quantized",
+                          o->others[0].name, dtype_name(o->others[0].dt));
+    return diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path), "nothing in the model can be quantized");
 }
 
 bool quantize_calibration(quantizer *q, span *out, uint32_t *out_own)

@@ -246,10 +246,12 @@ static bool all_seen(const quantizer *q)
         if (v->group != i)
             continue;
         if (v->seen.not_finite)
-            return diag_error(&q->c->diags, DIAG_DATA, src_loc_none(), "value '%s' is infinite or no number in %llu "
-                              "elements", v->name, (unsigned long long)v->seen.not_finite);
+            return diag_error(&q->c->diags, DIAG_DATA, src_loc_none(),
+                              "value '%s' has %llu elements that are infinite or NaN",
+                              v->name, (unsigned long long)v->seen.not_finite);
         if (v->seen.seen == 0)
-            return diag_error(&q->c->diags, DIAG_DATA, src_loc_none(), "value '%s' was never seen: no data", v->name);
+            return diag_error(&q->c->diags, DIAG_DATA, src_loc_none(),
+                              "value '%s' was never computed: there is no data for it", v->name);
     }
     return true;
 }

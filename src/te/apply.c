@@ -109,7 +109,8 @@ bool te_apply_fuse(te_lowering *lw, const te_prim *p, te_stage *st)
         return false;
     uint32_t at = te_leaf_position(st, a);
     if (te_leaf_position(st, b) != at + 1)
-        return te_prim_error(lw, p, a->name, "the second axis must stand right inside the first: reorder them before");
+        return te_prim_error(lw, p, a->name, "the second axis must be directly inside the first one: reorder them "
+                                             "first");
     if (a->kind != b->kind)
         return te_prim_error(lw, p, a->name, "a data axis and a reduction axis cannot be fused");
     if (!has_room(lw, p, st, a->name) || !fresh_names(lw, p, st, a->name, 1, &args->fused))
@@ -257,7 +258,7 @@ bool te_apply_storage_align(te_lowering *lw, const te_prim *p, te_stage *st)
 {
     const te_storage_align_args *a = &p->u.storage_align;
     if (st->is_param || st->op.kind != TE_COMPUTE)
-        return te_prim_error(lw, p, a->axis, "only buffers of computations that are no parameters can be padded");
+        return te_prim_error(lw, p, a->axis, "only buffers of computations that are not parameters can be padded");
     if (a->factor < 1 || a->factor > TE_MOST_ALIGN || a->offset < 0 || a->offset >= a->factor)
         return te_prim_error(
             lw, p, a->axis,
@@ -279,7 +280,7 @@ bool te_apply_storage_tile(te_lowering *lw, const te_prim *p, te_stage *st)
     const te_storage_tile_args *a = &p->u.storage_tile;
     te_storage_tiles t = {UINT32_MAX, UINT32_MAX, a->y_factor, a->x_factor};
     if (st->is_param || st->op.kind != TE_COMPUTE)
-        return te_prim_error(lw, p, a->y, "only buffers of computations that are no parameters can have tiles");
+        return te_prim_error(lw, p, a->y, "only buffers of computations that are not parameters can have tiles");
     if (a->y_factor < 1 || a->y_factor > 256 || a->x_factor < 1 || a->x_factor > 256)
         return te_prim_error(lw, p, a->y, "a tile has 1 to 256 elements along each axis");
     for (uint32_t i = 0; i < st->op.n_axes; i++) {
@@ -474,7 +475,8 @@ static void check_reader(reader_ctx *x, te_stage *p)
         return;
     if (x->reader->op.kind == TE_EXTERN)
         x->ok = te_sched_error(x->lw, DIAG_VERIFY, p->loc,
-                               "compute_at %s: its reader %s is no tensor expression: compute it at the root", p->name,
+                               "compute_at %s: its reader %s is not a tensor expression: compute it at the "
+                               "root", p->name,
                                x->reader->name);
     else if (!runs_inside(x->reader, p->at, p->at_iter))
         x->ok = te_sched_error(x->lw, DIAG_VERIFY, p->loc,

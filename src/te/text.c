@@ -253,7 +253,7 @@ static bool read_symbol(te_reader *r)
     const char *name = NULL;
     int64_t max = -1;
     if (r->g->nodes.len > 0)
-        return lexer_error(&r->p.l, "symbols stand in front of all operations");
+        return lexer_error(&r->p.l, "symbols come before all operations");
     if (!ident(r, &name) || (lexer_accept(&r->p.l, "<=") && !lexer_int(&r->p.l, &max)))
         return false;
     if (is_symbol(r, name))
@@ -371,7 +371,7 @@ static bool read_list(te_reader *r, uint32_t n, const dtype *dts, tir_expr_ref *
         if (!out[i])
             return false;
         if (out[i]->type.dt != dts[i])
-            return parse_error_at(&r->p, at, "this has type %s, and %s is wanted: write cast(%s, ...)",
+            return parse_error_at(&r->p, at, "this has type %s, and %s is needed: write cast(%s, ...)",
                                   dtype_full_name(out[i]->type.dt), dtype_full_name(dts[i]), dtype_full_name(dts[i]));
     }
     return n == 1 || lexer_expect(&r->p.l, ")");
@@ -430,7 +430,8 @@ static void scan_flat_store(void *ctx, tir_stmt *t)
 
 static bool refuse_flat(te_reader *r, src_loc at, const flat_scan *s)
 {
-    return !s->flat || parse_error_at(&r->p, at, "'%s' has %u dimensions and is read or written by another number",
+    return !s->flat || parse_error_at(&r->p, at, "'%s' has %u dimensions, and is read or written with another number "
+                                                 "of indices",
                                       s->flat->name, s->flat->rank);
 }
 
@@ -654,7 +655,7 @@ bool te_parse(compiler *c, const char *file, const char *text, size_t len, te_gr
             ok = read_extern(&r);
         else if (r.p.l.tok.kind == TOK_PUNCT && r.g->nodes.len > 0)
             return lexer_error(&r.p.l,
-                               "expected the end of the operation before '%s': operators stand in parentheses, (a + b)",
+                               "expected the end of the operation before '%s': put operators in parentheses, (a + b)",
                                r.p.l.tok.text);
         else
             return lexer_error(&r.p.l, "expected placeholder, compute, extern, check or return");

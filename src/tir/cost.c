@@ -28,7 +28,7 @@ static int64_t plus(counter *k, int64_t a, int64_t b)
     int64_t sum;
     if (a < 0 || b < 0)
         return UNKNOWN;
-    return i64_add(a, b, &sum) ? sum : give_up(k, "they are more than 63 bits hold");
+    return i64_add(a, b, &sum) ? sum : give_up(k, "their number does not fit into 63 bits");
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -87,14 +87,14 @@ static int64_t of_loop(counter *k, tir_stmt *s)
     tir_range r = tir_range_of(k->bounds, s->extent);
     int64_t all;
     if (!r.known_max)
-        return give_up(k, "a run decides how often a loop is gone through");
+        return give_up(k, "only a run knows how often a loop runs");
     if (r.max <= 0)
         return 0;
     tir_bounds_push(k->bounds, s->var, s->min, s->extent);
     int64_t one = plus(k, k->prices->stmt(k->prices->ctx, s), of_inner(k, s->body));
     tir_bounds_pop(k->bounds);
     if (one < 0 || !i64_mul(one, r.max, &all))
-        return give_up(k, "they are more than 63 bits hold");
+        return give_up(k, "their number does not fit into 63 bits");
     return plus(k, all, plus(k, of_expr(k, s->min), of_expr(k, s->extent)));
 }
 

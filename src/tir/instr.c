@@ -107,7 +107,7 @@ static bool read_form(compiler *c, tir_instr_form *f)
     const tir_intrin *row = f->row;
     store_scan n = {0, 0};
     if (!tir_intrin_is_instr(row) || !row->nest)
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic %s is no instruction", row->name);
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic %s is not an instruction", row->name);
     for (uint32_t i = 0; i < row->n_symbols; i++)
         f->symbols[i] = tir_new_var(c, row->symbols[i].name, TIR_I64);
     tir_func *nest = read_nest(c, f, row->does ? row->does : row->nest);
@@ -176,7 +176,7 @@ static const char *fault_of_operand(compiler *c, const tir_instr_form *f, tir_ex
     if (lanes <= (int64_t)TIR_MAX_LANES && have->type.dt == needed.dt && have->type.lanes == needed.lanes)
         return i == 0 || lanes == 1 || is_run(have)
                    ? NULL
-                   : arena_printf(&c->mem, "operand %s of %s is no run of elements in memory", want->name,
+                   : arena_printf(&c->mem, "operand %s of %s is not a run of elements in memory", want->name,
                                   f->row->name);
     return arena_printf(&c->mem, "operand %s of %s is %s here, not %s", want->name, f->row->name,
                         type_text(c, have->type),
@@ -211,7 +211,7 @@ const char *tir_instr_fault(compiler *c, tir_expr_ref e)
 {
     const tir_instr_form *f = tir_instr_form_of(c, e->u.row);
     if (!f)
-        return "its row is no instruction";
+        return "its row is not an instruction";
     const uint32_t want = tir_instr_args(f->row);
     const char *why = e->n_args != want ? arena_printf(&c->mem, "%s takes %u arguments", f->row->name, want)
                       : !(e->op == TIR_ADD ? f->update : e->op == TIR_OP_NONE ? f->whole : NULL)

@@ -281,7 +281,7 @@ static bool find(finder *k)
     l->from = arena_array(&k->c->mem, int64_t, k->f->n_params * (size_t)l->n);
     l->to = arena_array(&k->c->mem, int64_t, k->f->n_params * (size_t)l->n);
     if (!look_at_lines(k, &lo, &hi))
-        return fail(k, "nobody knows which lines it reads");
+        return fail(k, "it is not known which lines it reads");
     for (uint32_t p = 0; p < k->f->n_params; p++) {
         l->axis[p] = LINES_NO_AXIS;
         if (k->flows[p] && (!find_axis(k, p, lo, hi) || !in_order(k, p)))

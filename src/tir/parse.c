@@ -81,7 +81,7 @@ static bool alignment(parser *p, tir_buffer *b)
         return false;
     v = p->l.tok.i;
     if (p->l.tok.kind != TOK_INT || v < 1 || v > 4096 || (v & (v - 1)) != 0)
-        return lexer_error(&p->l, "align wants a power of two up to 4096");
+        return lexer_error(&p->l, "align needs a power of two up to 4096");
     b->align = (uint32_t)v;
     lexer_next(&p->l);
     return true;
@@ -349,7 +349,7 @@ static tir_stmt *assert_stmt(parser *p)
         !parse_signed(p, &code) || !lexer_expect(&p->l, ","))
         return NULL;
     if (code < INT32_MIN || code > INT32_MAX || p->l.tok.kind != TOK_STRING) {
-        (void)lexer_error(&p->l, "assert wants a 32-bit status and a message");
+        (void)lexer_error(&p->l, "assert needs a 32-bit status and a message");
         return NULL;
     }
     s->code = (int32_t)code;
@@ -468,7 +468,7 @@ static bool attribute(parser *p, tir_func *f, const char *key)
     if (!parse_signed(p, &v))
         return false;
     if (count && (v < 0 || v > UINT32_MAX))
-        return lexer_error(&p->l, "%s: this is no number of loops", key);
+        return lexer_error(&p->l, "%s: this is not a number of loops", key);
     if (count)
         *count = (uint32_t)v;
     else if (key[0] == 'm')

@@ -138,7 +138,7 @@ static tir_expr_ref number_of(parser *p, dtype dt)
     int64_t i = negative ? eval_sub(0, p->l.tok.i) : p->l.tok.i;
     double f = negative ? -p->l.tok.f : p->l.tok.f;
     if (!dtype_usable(dt) || (!is_int && !dtype_is_float(dt)))
-        return fail(p, "this number cannot have the type that is asked for here");
+        return fail(p, "this number cannot have the type that is needed here");
     if (!dtype_is_float(dt) && eval_wrap(dt, i) != i)
         return fail(p, "this number does not fit its type");
     lexer_next(&p->l);
@@ -388,7 +388,7 @@ static tir_expr_ref cast(parser *p)
     if (!a || !lexer_expect(&p->l, ")"))
         return NULL;
     if (t.lanes > 1 || !dtype_usable(t.dt) || !dtype_usable(a->type.dt))
-        return fail(p, "cast wants an element type, and a number");
+        return fail(p, "cast needs an element type, and a number");
     return tir_node_expr(p->c, TIR_CAST, TIR_OP_NONE, (tir_type){t.dt, a->type.lanes}, 1, &a);
 }
 
@@ -403,7 +403,7 @@ static tir_expr_ref select_expr(parser *p, dtype want)
     bool lanes_ok =
         a[1]->type.lanes == a[2]->type.lanes && (a[0]->type.lanes == 1 || a[0]->type.lanes == a[1]->type.lanes);
     if (a[0]->type.dt != DT_BOOL || a[1]->type.dt != a[2]->type.dt || !lanes_ok)
-        return (void)parse_error_at(p, at, "select wants a bool and two values of one type, not %s, %s and %s",
+        return (void)parse_error_at(p, at, "select needs a bool and two values of one type, not %s, %s and %s",
                                     type_text(p, a[0]->type), type_text(p, a[1]->type), type_text(p, a[2]->type)),
                NULL;
     return tir_node_expr(p->c, TIR_SELECT, TIR_OP_NONE, a[1]->type, 3, a);

@@ -99,7 +99,7 @@ static bool run_one(compiler *c, tir_module *m, const char *name, size_t len)
         if (!(row ? row->run(c, f) : numbered[k].run(c, f, number)))
             return false;
         if (!tir_verify(c, f)) {
-            diag_hint(&c->diags, "the loop pass %.*s left it like this", (int)len, name);
+            diag_hint(&c->diags, "this is what the loop pass %.*s made", (int)len, name);
             return false;
         }
     }

@@ -13,7 +13,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_ANNOTATE_ALU, "AnnotateALUCoProcScope", tir_pass_annotate_alu_coproc_scope, "an alu nest is a kernel")        \
     X(T_LIFT_UOP, "LiftAttrScope(coproc_uop_scope)", tir_pass_lift_uop_scope, "kernels take in loops around them")    \
     X(T_LIFT_ALLOC, "LiftAllocToScopeBegin", tir_pass_lift_alloc_to_scope_begin, "allocations open their loop")       \
-    X(T_LIFT_COPROC, "LiftAttrScope(coproc_scope)", tir_pass_lift_coproc_scope, "neighbours in one queue are a task") \
+    X(T_LIFT_COPROC, "LiftAttrScope(coproc_scope)", tir_pass_lift_coproc_scope, "neighbors in one queue are a task")  \
     X(T_SYNC, "InjectCoProcSync", tir_pass_inject_coproc_sync,                                                        \
       "tokens between queues, waits and barriers of the host")                                                        \
     X(T_EARLY_REWRITE, "EarlyRewrite", tir_pass_early_rewrite, "in place, then one checked allocation a scratchpad")  \
@@ -30,7 +30,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_TENSORIZE, "tensorize", tir_pass_tensorize, "marked regions become intrinsics")                              \
     X(T_FLATTEN, "flatten", tir_pass_flatten, "multi-dimensional accesses become one index")                         \
     X(T_VECTORIZE, "vectorize", tir_pass_vectorize, "vectorized loops become ramps and broadcasts")                  \
-    X(T_ROUND, "round-in-lanes", tir_pass_round, "the end of a quantisation as arithmetic that vectors have")        \
+    X(T_ROUND, "round-in-lanes", tir_pass_round, "the end of a quantization as arithmetic that vectors have")        \
     X(T_MATH, "expand-math", tir_pass_math, "exp, erf, tanh of float32 become arithmetic, the same for any lanes")   \
     X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
     X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards move out")                                            \

@@ -404,7 +404,7 @@ bool tensor_from_numbers(compiler *c, const type *t, const char *name, const cha
     uint8_t *bytes = arena_alloc(&c->mem, size * (commas + 1), 8);
     for (const char *at = text; *at; n++)
         if (!read_number(t->dt, &at, bytes + (size_t)n * size))
-            return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s': '%.100s' is no list of %s", name, text,
+            return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s': '%.100s' is not a list of %s", name, text,
                               dtype_name(t->dt));
     if (n != count && n != 1)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' has %lld elements; %lld numbers are given", name,

@@ -40,7 +40,7 @@ bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out
     unsigned v[9] = {0};
     int end = 0;
     vta_geometry g;
-    const char *why = "is no target and no name of a configuration", *broken = NULL, *rest = text;
+    const char *why = "is neither a target nor the name of a configuration", *broken = NULL, *rest = text;
     vta_config *made = arena_new(&c->mem, vta_config);
     *out = NULL;
     *made = vta_config_default();
@@ -67,8 +67,8 @@ bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out
         if (broken)
             return false;
         diag_hint(&c->diags,
-                  "%stargets are:" VTA_TARGETS(TARGET_WORD) "; a configuration is 1x16_i8w8a32_15_15_18_17; _ joins "
-                                                            "the two",
+                  "%stargets are:" VTA_TARGETS(TARGET_WORD)
+                          "; a configuration is 1x16_i8w8a32_15_15_18_17; _ joins the two",
                   nearest_in(text, VTA_TARGETS(TARGET_WORD), &c->mem));
         return false;
     }

@@ -37,8 +37,8 @@ expect_error 2 'unknown' compile "$model" --emit pascal -o out
 expect_error 2 'unknown' compile "$model" --port cpm -o out
 expect_error 2 'cannot be a module name' compile "$model" --module-name 'a b' -o out
 expect_error 2 'cannot be a module name' compile "$model" --module-name 9lives -o out
-expect_error 2 'no number' compile "$model" --workers many -o out
-expect_error 2 'no number' compile "$model" -O9 -o out
+expect_error 2 'is not a number' compile "$model" --workers many -o out
+expect_error 2 'is not a number' compile "$model" -O9 -o out
 expect_error 2 'not understood' compile "$model" --shape image=1xtwo -o out
 expect_error 2 'no name and value' compile "$model" --shape 1x1 -o out
 expect_error 2 'nothing to compare' verify "$model"
@@ -61,7 +61,7 @@ expect_error 3 'cannot|read-only|permission|not permitted' compile "$model" -o /
 # --- the inputs of a run
 printf 'abc' > short.bin
 expect_error 1 'short.bin.*3 bytes' run "$model" --input image=short.bin
-expect_error 2 'names no input' run "$model" --input picture=short.bin
+expect_error 2 'is not an input' run "$model" --input picture=short.bin
 expect_error 1 'no folder' run "$model" --data nowhere
 mkdir data
 expect 0 'probabilities' run "$model" --output-dir shapes

@@ -41,7 +41,7 @@ refused() { # STATUS PATTERN NAME FIELDS [BODY]
     check "nothing is written" [ ! -e never ]
 }
 refused 2 'is for API 9' api '.api = 9'
-refused 2 "no name for a code generator" name '.name = "../x"'
+refused 2 "is not a name for a code generator" name '.name = "../x"'
 refused 2 'there is a target' generic '.name = "generic"'
 refused 1 'fails at @petal_0 and does not say why' silent '.user = 0' 'return false;'
 refused 1 'no luck' error '.user = 0' 'return lathe_gen_error(g, n, "no luck");'
@@ -69,7 +69,7 @@ printf 'int lathe_nothing;\n' > no.c && cc -shared -fPIC no.c -o no.so
 expect_error 2 'is not a library of code generators' compile net.txt --load-codegen ./no.so -o never
 expect_error 3 'cannot be loaded' compile net.txt --load-codegen ./net.txt -o never
 expect_error 1 'cannot be read|no such file|No such file' compile net.txt --load-codegen ./missing.so -o never
-expect_error 1 "is for 'petal', which is no target" compile net.txt -o never
+expect_error 1 "is for 'petal', which is not a target" compile net.txt -o never
 # a file of its own that a package has already
 generator ops '.user = 0' && sed -i 's/"petal"/"ops"/' ops.c && cc -w -shared -fPIC -I"$top/include" ops.c -o ops.so
 sed 's/compiler = "petal"/compiler = "ops"/' net.txt > ops.txt

@@ -23,13 +23,13 @@ E
 expect_error 1 "symbolic dimensions: seq .* --dim seq=" compile model.onnx -o p
 expect_error 2 "--dim: 'seq<=x' is not understood" compile model.onnx --dim 'seq<=x' -o p
 expect_error 2 "no dimension 'sec'" compile model.onnx --dim 'sec<=8' -o p
-expect_error 2 "no shape; a bound is given by --dim" compile model.onnx --shape 'ids<=1x8' -o p
+expect_error 2 "not a shape; a bound is given by --dim" compile model.onnx --shape 'ids<=1x8' -o p
 expect_error 2 "no result has the extent 'nothing'" compile model.onnx --dim 'seq<=8' --bound nothing=3 -o p
 expect_error 2 "no input 'mas'" compile model.onnx --dim seq=4 --bind mas=1 -o p
 expect_error 2 "'mask' has 4 elements; 3 numbers" compile model.onnx --dim seq=4 --bind mask=1,1,0 -o p
-expect_error 1 'axis 0 must be known.* the input that says it with --bind' compile squeeze.onnx -o p
+expect_error 1 'axis 0 must be known.* the input that states it with --bind' compile squeeze.onnx -o p
 expect 0 'y: f32\[2, 3\]' run squeeze.onnx --bind n=2
-expect_error 2 "'1.5' is no list of i64" compile model.onnx --dim seq=4 --bind mask=1.5 -o p
+expect_error 2 "'1.5' is not a list of i64" compile model.onnx --dim seq=4 --bind mask=1.5 -o p
 expect_error 2 "no name and value" compile model.onnx --bind mask -o p
 
 # --- one package, several runs

@@ -26,7 +26,7 @@ done
 [ ! -e out ] && good || bad "a failed compile left 'out' behind"
 given=$(sed -n 's/.*: give \(.*\) \[type\]$/\1/p' "$work/stderr")
 expect 0 '' compile "$models/symbols.onnx" $given -o given
-hint=$("$lathe" compile "$models/declared_extent.onnx" -o out 2>&1 | sed -n 's/.*say \(--dim [^ ;]*=\)N.*/\13/p')
+hint=$("$lathe" compile "$models/declared_extent.onnx" -o out 2>&1 | sed -n 's/.*give \(--dim [^ ;]*=\)N.*/\13/p')
 expect 0 '' compile "$models/declared_extent.onnx" $hint -o declared
 first 1 'symbolic dimensions: n ' compile "$models/non_zero.onnx" -o out
 expect 0 '' compile "$models/non_zero.onnx" --dim 'n<=3' -o chosen
@@ -51,7 +51,7 @@ done
 printf "\223NUMPY\001\000v\000%-117s\n" "$head" | cat - ids.bin > samples.npy
 first 1 "this is a TensorFlow Lite model, which 'lathe quantize' does not take" quantize model.tflite -o q.onnx \
     --data samples.npy
-grep -q 'converter quantises it' "$work/stderr" && good || bad "quantize of a .tflite: $(cat "$work/stderr")"
+grep -q 'converter quantizes it' "$work/stderr" && good || bad "quantize of a .tflite: $(cat "$work/stderr")"
 named model.ort 'a model in onnxruntime' '\x1c\0\0\0ORTM\0\0\0\0'
 named model.pt 'a PyTorch file' 'PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0archive/data.pkl'
 named old.pth 'a pickle of Python' '\x80\2\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.'
@@ -68,7 +68,7 @@ named net.mlmodel 'a Core ML model' '\10\4\x12\0'
 mkdir saved && cp saved_model.pb saved
 first 1 'a TensorFlow saved model' compile saved -o out
 printf 'This is a note.\n' > note.onnx
-first 1 'note.onnx:1:1: a text that begins with .This. is none' compile note.onnx -o out
+first 1 'note.onnx:1:1: unknown text format: the file starts with .This.' compile note.onnx -o out
 for size in 0 1 17 300 3000 30000; do
     head -c $size "$top/demo/digits.onnx" > cut.onnx
     first 1 'cut.onnx' compile cut.onnx -o out

@@ -47,7 +47,7 @@ check "emulators are listed" test "$(tr ',' '\n' <<< "$boards" | wc -l)" -ge 8
 for board in $(tr -d ',' <<< "$boards"); do
     check "help and cli.md name $board" sh -c "'$lathe' targets | grep -q $board && grep -q '^| .$board. ' '$top/docs/reference/cli.md'"
 done
-expect 2 'it takes x86' compile "$digits" --target qemu-n4 -o "$work/none"
+expect 2 '--target takes x86' compile "$digits" --target qemu-n4 -o "$work/none"
 check "compile has no emulators" sh -c "! grep -q emulator '$work/stderr'"
 expect 0 'the folder or file to write' tune --help
 for verb in $("$lathe" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do

@@ -77,8 +77,8 @@ expect 0 'fast 144 of 192' compile two.txt -o two --target cortex-m4 --integers 
 
 printf 'r ram 1K - 1\nf rom 64K - 1\n' > small.txt
 expect_error 1 "workspace of $workspace bytes does not fit into .*, $((workspace - 1024)) are missing: r has 1024 of 1024 left" compile "$model" -o no --target generic --memory small.txt
-check 'a float model may be quantised' grep -q 'hint: a smaller model, quantised values, or a larger RAM' stderr
-expect_error 1 'hint: --minimize ram, or --ram BYTES, runs kernels row by row; or .*quantised values' compile "$model" -o no \
+check 'a float model may be quantized' grep -q 'hint: a smaller model, quantized values, or a larger RAM' stderr
+expect_error 1 'hint: --minimize ram, or --ram BYTES, runs kernels row by row; or .*quantized values' compile "$model" -o no \
     --target cortex-m --memory small.txt
 printf 'r ram 64 - 1\nf rom 64K - 1\n' > two.mem
 expect_error 1 'hint: --minimize ram, .*; or a smaller model, or a larger RAM' compile two.txt -o no --target cortex-m4 --memory two.mem
@@ -96,16 +96,16 @@ printf 'r ram 8K - 1\n' > small.txt
 expect_error 1 'there is no rom' compile "$model" -o no --target generic --memory small.txt
 wrong() { printf '%b' "$1" > wrong.txt; expect_error 1 "$2" compile "$model" -o no --memory wrong.txt; }
 wrong '' 'no memory is described'
-wrong 'r*/y ram 8K - 1\n' 'no name of a memory'
+wrong 'r*/y ram 8K - 1\n' 'not a name of a memory'
 wrong '# a\n\nr ram 8K -\n' 'wrong.txt:3: five words'
 wrong 'r ram 8K - 1 2\n' 'five words'
 wrong 'r tcm 8K - 1\n' 'ram or rom'
-wrong 'r ram 8KB - 1\n' 'no size'
+wrong 'r ram 8KB - 1\n' 'not a size'
 wrong 'r ram 8k - 1\n' 'there is no rom'
-wrong 'r ram -1 - 1\n' 'no size'
-wrong 'r ram 99999999999999999999 - 1\n' 'no size'
-wrong 'r ram 8K a"b 1\n' 'no name of a section'
-wrong 'r ram 8K - fast\n' 'no number'
+wrong 'r ram -1 - 1\n' 'not a size'
+wrong 'r ram 99999999999999999999 - 1\n' 'not a size'
+wrong 'r ram 8K a"b 1\n' 'not a name of a section'
+wrong 'r ram 8K - fast\n' 'is not a number'
 wrong 'r ram 8K .mine 1\nf rom 64K .mine 4\n' "wrong.txt:2: the section .mine is the one of 'r', which is ram"
 for section in .bss .bss.fast .sbss .noinit; do
     wrong "r ram 8K - 1\nf rom 64K $section 1\n" "wrong.txt:2: the section $section holds no numbers"

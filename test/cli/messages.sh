@@ -25,7 +25,7 @@ hint 2 'did you mean --version\?' --verson
 hint 2 'lathe compile model.onnx -o out' model.onnx
 hint 2 'see: lathe --help' zzzzzzzz
 expect 2 'first steps'
-[ ! -s stdout ] && good || bad "the overview that nobody asked for is no output"
+[ ! -s stdout ] && good || bad "the overview that nobody asked for is not an output"
 expect 0 'lathe inspect model.onnx' --help
 
 # --- options
@@ -56,7 +56,7 @@ expect 0 '' compile --emit graph -oc.txt -- -model.onnx
 expect 0 '' compile --emit graph --output --d.txt ./-model.onnx
 check "all ways to give a value" cmp a.txt b.txt
 check "names that begin with -" test -s c.txt -a -s ./--d.txt
-expect 0 "^warning: --emit is given again: 'graph' counts, 'tir' does not" compile model.onnx --emit tir --emit graph
+expect 0 "^warning: --emit is given twice: 'graph' is used, 'tir' is ignored" compile model.onnx --emit tir --emit graph
 expect 0 '^func @main' compile model.onnx --emit graph --emit graph
 [ ! -s stderr ] && good || bad "the same value again is worth no word"
 
@@ -67,10 +67,10 @@ hint 2 'did you mean x86-64-v3\?' compile model.onnx -o out --target x86-64v3
 hint 2 'did you mean native\?' run model.onnx --target natve
 hint 2 'did you mean image\?' run model.onnx --input imgae=x.npy
 hint 2 'it takes onnxruntime' verify model.onnx --against ort
-expect 2 'is no number from 0 to 127' run model.onnx --workers 128
-expect 2 'is no number from 1 to 10000' bench model.onnx --repeat 0
-expect 2 'is no number from 0 to 3' compile model.onnx -o out -O4
-expect 2 "'1e-3x' is no number" verify model.onnx --rtol 1e-3x --against onnxruntime
+expect 2 'is not a number from 0 to 127' run model.onnx --workers 128
+expect 2 'is not a number from 1 to 10000' bench model.onnx --repeat 0
+expect 2 'is not a number from 0 to 3' compile model.onnx -o out -O4
+expect 2 "'1e-3x' is not a number" verify model.onnx --rtol 1e-3x --against onnxruntime
 
 # --- names inside of texts
 "$lathe" compile model.onnx --emit graph -o graph.txt

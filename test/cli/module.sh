@@ -92,7 +92,7 @@ import vm_asm as asm
 text = f'func main(x)\n vm.builtin.check_tensor_info(%0, {sys.argv[1]}, :float32, "x")\n ret %0\n'
 open("ranks.so", "wb").write(asm.elf(asm.module(text, None, {})))
 PY
-    expect 1 "argument 0 of main .'x'. is no tensor of" run ranks.so
+    expect 1 "argument 0 of main .'x'. is neither a tensor of" run ranks.so
 done
 PYTHONPATH=$top/test/py python3 - << 'PY' || bad "no module from the assembler"
 import vm_asm as asm
@@ -138,10 +138,10 @@ endless = asm.module("func main(x)\n ret %0\nfunc lathe_report()\n l:\n goto l\n
 open("endless.so", "wb").write(asm.elf(endless))
 PY
 check "the library is built" cc -shared -fPIC -w end.c -o end.so
-expect 1 'says nothing of its operators' inspect end.so
+expect 1 'has no report of its operators' inspect end.so
 expect 2 'the module holds machine code, and the options forbid' run end.so --no-jit
 for verb in inspect run; do
-    expect 1 'lathe_report is no function that only gives a text' $verb endless.so
+    expect 1 'lathe_report is not a function that only gives a text' $verb endless.so
 done
 # One byte of the ELF header, and one of the name of the symbol, which then is another one of the same prefix.
 for at in 16 32 40; do
@@ -200,8 +200,8 @@ expect 1 'axis 0 of input .y. is computed' compile computed.txt --emit module -o
 expect 2 'host' compile "$digits" --emit module --host vax -o no.so
 expect 2 '--host is for modules' compile "$digits" --host aarch64 -o no
 check 'nothing was written' test ! -e no
-expect 0 'nothing in .* is quantised' compile "$digits" --emit module --integers --vta-config pynq -o plain.so
-check 'that is said once, whatever widths there are' test "$(grep -c 'is quantised' stderr)" = 1
+expect 0 'nothing in .* is quantized' compile "$digits" --emit module --integers --vta-config pynq -o plain.so
+check 'that is said once, whatever widths there are' test "$(grep -c 'is quantized' stderr)" = 1
 check 'so is that of the accelerator' test "$(grep -c 'vta-config changes nothing' stderr)" = 1
 expect 2 'compiled already: --target' run m.so --target generic
 expect 2 'trace is for modules' run "$digits" --trace

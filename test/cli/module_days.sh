@@ -76,7 +76,7 @@ compiler 3 "ended without an error on 'm.so' but wrote nothing" <<< $'#!/bin/sh\
 compiler 3 "failed on 'm.so': m.c:1: error: no such thing" <<< $'#!/bin/sh\necho "m.c:1: error: no such thing"\nexit 1'
 compiler 3 "it said nothing" <<< $'#!/bin/sh\nexit 7'
 compiler 3 'was killed by signal 9' <<< $'#!/bin/sh\n[ "$1" = -v ] || kill -9 $$'
-compiler 3 'is no whole 64-bit shared object' << 'END'
+compiler 3 'is not a whole 64-bit shared object' << 'END'
 #!/bin/sh
 while [ $# -gt 1 ]; do [ "$1" = -o ] && echo something > "$2"; shift; done
 END

@@ -39,7 +39,7 @@ said=$(tr -s ' ' < stdout)
 says() { if grep -Fq -- "$1" <<< "$said"; then good; else bad "inspect does not say '$1': $said"; fi; }
 says 'acme_0 on acme: acme.scale; 1 nodes, work 8'
 says 'acme multiply scaled'
-says '; acme declines it: it makes nothing of these nodes'
+says '; acme declines it: it cannot compile these nodes'
 says 'sin (wave): no pattern of acme or brand takes it'
 says 'multiply (long): acme.scale: 100 elements are more than 64'
 says 'exp (growth): brand.exp_relu: %e is used outside of the pattern, too'
@@ -156,7 +156,7 @@ expect 0 'acme.square: %x is f32\[8\]; f32\[n, 3, n, \*\] is asked for' inspect 
 expect_error 2 "'acme' is unknown" compile net.txt --offload acme -o none
 expect_error 2 'did you mean vta\? it takes .*xnnpack' compile net.txt --offload vat -o none
 expect_error 2 'did you mean brand\? it takes .*acme' compile net.txt $both,brnad -o none
-expect_error 2 "did you mean vta\? it takes .*native; .* vta" compile net.txt --target vat -o none
+expect_error 2 "did you mean vta\? --target takes .*native; .* vta" compile net.txt --target vat -o none
 expect_error 2 'takes no part of a model' compile net.txt --offload generic -o none
 expect_error 2 'given twice' compile net.txt --load-ops ./targets.so --offload acme,acme -o none
 expect_error 2 'names no target' compile net.txt --offload '' -o none

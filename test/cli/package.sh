@@ -40,7 +40,7 @@ check "another compiler" remade CC="$cc -O1"
 check "another number of workers" remade WORKERS=1
 check "inputs that have a pattern are named" sh -c './six/runner 2>&1 > said | grep -q "^runner: x has a fixed pattern; x=FILE"'
 check "inputs that have numbers are not" sh -c '[ -z "$(./six/runner x=ten.bin 2>&1 > said)" ]'
-check "what is no input" sh -c './six/runner y=ten.bin 2>&1 | grep -q "y=ten.bin. is no NAME=FILE with the name of an input"'
+check "what is not an input" sh -c './six/runner y=ten.bin 2>&1 | grep -q "y=ten.bin. is not a NAME=FILE with the name of an input"'
 make -s -C six run CC="$cc" ARGS="x=$work/ten.bin" > said 2>&1
 check "make run tells the input that is given, and the output" test "$(tr '\n' '|' < said)" = 'x: float32 [1], 10 to 10: 10|y: float32 [1], 23 to 23: 23|'
 printf '%s\n' '#include "default_names.h"' 'extern int printf(const char *, ...);' \

@@ -49,7 +49,7 @@ expect 0 '^onnxruntime-exact +median .* \(1 rounds\), with session.x64quantpreci
     --against onnxruntime-exact --repeat 1 --workers 1 $inputs
 expect 0 '"who": "onnxruntime-exact".*"options": "session.x64quantprecision=1"' bench product.onnx --integers \
     --against onnxruntime-exact --repeat 1 --workers 1 $inputs --json
-expect 0 'note: the model quantises nothing: onnxruntime-exact is the same' bench "$top/demo/digits.onnx" \
+expect 0 'note: the model quantizes nothing: onnxruntime-exact is the same' bench "$top/demo/digits.onnx" \
     --against onnxruntime-exact --repeat 1 --workers 1
 expect 2 'is unknown' verify product.onnx --against onnxruntime-exact $inputs
 expect 1 'WRONG$' verify product.onnx --requant fast --against onnxruntime $inputs --interpret
@@ -79,7 +79,7 @@ expect 0 ' max abs 0, .* ok$' verify dynamic.onnx --against onnxruntime --rtol 0
 for seed in 2 3 5 7; do # the last bit of the scale, by chance
     expect 0 ' max abs 0, .* ok$' verify dynamic.onnx --against onnxruntime --rtol 0 --atol 0 --seed $seed --interpret
 done
-expect 1 'hint: the model computes scales as it runs' verify dynamic.onnx --data wrong --interpret
+expect 1 'hint: the model computes scales when it runs' verify dynamic.onnx --data wrong --interpret
 
 # Integers of the form that quantize_static writes as QOperator, i8 x i8: onnxruntime's session with exact sums has no kernel
 # for what its optimiser makes of that, and the next one that loads is compared with. Where none does, its error is told,
@@ -207,7 +207,7 @@ expect 0 ' max abs 0, .* ok$' verify nibbles.onnx --integers $here --atol 0
 expect 0 '^y: [1-9][0-9]* of 3136 elements one step away' verify nibbles.onnx $here
 expect 0 '^y: [1-9][0-9]* of 3136 elements one step away' verify words.onnx --integers $here
 expect 0 '"ties": [1-9]' verify words.onnx --integers $here --json
-expect 1 'hint: onnxruntime computes in floats what becomes integers' verify deep.onnx --integers $here
+expect 1 'hint: onnxruntime computes these integers in floats' verify deep.onnx --integers $here
 for kind in nibbles words; do
     expect 0 '' compile ${kind}_bent.onnx --integers -o bent_$kind --target generic
     expect 1 '^y: .*WRONG$' verify bent_$kind --model $kind.onnx $with_seed
@@ -283,9 +283,9 @@ save("int4", T.INT4, 0, 16), save("eight", T.UINT4, 8, 16), save("seven", T.UINT
 save("mixed", T.UINT4, [3, 9] * 8, 16), save("far", T.UINT8, 200, 16)
 PY
 # Sums that stay plain loops on a microcontroller are counted, and told of with the reason.
-expect 0 '^slow +sums of quantised numbers in plain loops: 1 .weights less their zero points' compile far.onnx -o far \
+expect 0 '^slow +sums of quantized numbers in plain loops: 1 .weights minus their zero points' compile far.onnx -o far \
     --target cortex-m4 --port baremetal
-check 'plain loops are remarked' grep -q '"its sums are plain loops: weights less their zero points' far/report.json
+check 'plain loops are remarked' grep -q '"its sums are plain loops: weights minus their zero points' far/report.json
 for target in cortex-m4 cortex-m55; do
     for model in int4 eight; do
         expect 0 '^package' compile $model.onnx -o bits_$model --target $target --port baremetal
@@ -298,7 +298,7 @@ bytes() { # MODEL TARGET REASON
     check "$1, $2: the report has it" grep -q "its weights of 4 bits become bytes: .*$3" bits_$1/report.json
 }
 for target in cortex-m0plus cortex-m4 cortex-m55; do
-    bytes seven $target 'less their zero point'
+    bytes seven $target 'minus their zero point'
     bytes odd $target 'odd number of output channels'
 done
 bytes mixed x86-64-v3 'zero points, which differ'

@@ -120,11 +120,11 @@ o = ort.SessionOptions(); o.add_session_config_entry("session.x64quantprecision"
 s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
 x, labels = np.load("test.npy"), np.load("labels.npy")
 right = sum(int(s.run(None, {"image": x[i:i + 1]})[0].argmax() == labels[i]) for i in range(len(x)))
-assert abs(right - report["right_quantised"]) <= slack, (right, report["right_quantised"])
-assert report["samples"] == len(x) and report["quantised"] == report["nodes"] == 13
+assert abs(right - report["right_quantized"]) <= slack, (right, report["right_quantized"])
+assert report["samples"] == len(x) and report["quantized"] == report["nodes"] == 13
 assert all(0 <= v["error"] < 0.2 for v in report["values"]), report["values"]
 limit = float(sys.argv[4])
-assert report["right_quantised"] >= limit * report["right_float"], (report["right_quantised"], report["right_float"])
+assert report["right_quantized"] >= limit * report["right_float"], (report["right_quantized"], report["right_float"])
 PY
 
 # --- both schemes, all methods: the accuracy that is told is that of the file
@@ -145,7 +145,7 @@ expect 0 '^(value|weights of) ' quantize "$model" --data train.npy -o text.onnx
 expect 0 'all_equal|ok$' verify cpu.onnx --integers --against onnxruntime --seed 3
 
 # --- all of it in integers, half up without being asked
-expect 1 'hint: the model rounds halves up, onnxruntime to even' verify vta.onnx --against onnxruntime --rtol 0 --atol 0
+expect 1 'hint: the model rounds halves up, and onnxruntime' verify vta.onnx --against onnxruntime --rtol 0 --atol 0
 expect 0 '' compile vta.onnx -q -o package --report report.json
 check "nothing of a model for VTA stays in float" sh -c '! grep -q use-integers report.json'
 check "shifts alone" sh -c '! grep -E "rint|[^_a-z](float|double)[^_a-z]" package/src/*lib*.c | grep -i requantize'
@@ -175,17 +175,17 @@ m = onnx.load("skipped.onnx")
 convs = [n for n in m.graph.node if n.op_type == "Conv"]
 assert convs[0].input[1].startswith("w_folded") and "quantized" not in convs[0].input[1], convs[0].input
 assert convs[1].input[1] == "v", convs[1].input'
-expect 0 '^quantised: .* 1 samples seen' quantize "$model" --calibrate sets -o sets.onnx
-expect 0 '^quantised: .* 5 samples seen' quantize "$model" --calibrate files -o files.onnx
-expect 0 '^quantised: .* 1 samples seen' quantize "$model" --calibrate sets/test_data_set_0 -o sets.onnx
+expect 0 '^quantized: .* 1 samples seen' quantize "$model" --calibrate sets -o sets.onnx
+expect 0 '^quantized: .* 5 samples seen' quantize "$model" --calibrate files -o files.onnx
+expect 0 '^quantized: .* 1 samples seen' quantize "$model" --calibrate sets/test_data_set_0 -o sets.onnx
 
-expect 0 '^quantised: 2 of 2 nodes' quantize two.onnx --calibrate pairs --dim N=1 -o two_q.onnx
+expect 0 '^quantized: 2 of 2 nodes' quantize two.onnx --calibrate pairs --dim N=1 -o two_q.onnx
 check "an open extent stays open" "$python" -c '
 import onnx; assert onnx.load("two_q.onnx").graph.input[1].type.tensor_type.shape.dim[0].dim_param == "N"'
 
 # --- an older operator set: one scale for the weights of a layer
-expect 0 'note: old.onnx: the model is of operator set 12, .* one scale' quantize old.onnx --data x.npy -o old_cpu.onnx
-expect 0 '^quantised' quantize old.onnx --data x.npy --for vta -o old_vta.onnx
+expect 0 'note: old.onnx: the model has operator set 12, .* one scale' quantize old.onnx --data x.npy -o old_cpu.onnx
+expect 0 '^quantized' quantize old.onnx --data x.npy --for vta -o old_vta.onnx
 check "nothing to say of scales that VTA does not have" sh -c '! grep -q "operator set" stderr'
 for scheme in cpu vta; do
     check "operator set 12, $scheme" "$python" -c '
@@ -212,7 +212,7 @@ assert numbers.shape == (6,) and np.allclose(numbers * scale.astype(float), [1, 
 ort.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"]).run(None, {"x": np.load("rows.npy")[:1]})
 PY
 for how in cpu vta; do
-    expect 0 '^quantised: 3 of 3 nodes' quantize gemm.onnx --data rows.npy --for $how -o gemm_q.onnx
+    expect 0 '^quantized: 3 of 3 nodes' quantize gemm.onnx --data rows.npy --for $how -o gemm_q.onnx
     check "biases of [1, N], of channels of zeros, and large ones, $how" "$python" bias.py gemm_q.onnx
 done
 cat > tiny.py << 'PY'
@@ -225,18 +225,18 @@ least = np.finfo(np.float32).tiny
 assert len(scales) >= 6 and all((s >= least).all() and np.isfinite(s).all() for s in scales), scales
 PY
 for how in cpu vta; do
-    expect 0 '^quantised: 3 of 3 nodes' quantize tiny.onnx --data tiny.npy --for $how -o tiny_q.onnx
+    expect 0 '^quantized: 3 of 3 nodes' quantize tiny.onnx --data tiny.npy --for $how -o tiny_q.onnx
     check "scales of the least numbers are normal ones, products of them, too, $how" "$python" tiny.py tiny_q.onnx
 done
-expect 0 '^quantised: 2 of 3 nodes' quantize number.onnx --data rows.npy -o out_number.onnx # its weights are none
+expect 0 '^quantized: 2 of 3 nodes' quantize number.onnx --data rows.npy -o out_number.onnx # its weights are none
 
 # --- sums of other types stay, bodies keep what they read, the file is whole
-expect 0 '^quantised: 3 of 8 nodes' quantize ints.onnx --calibrate ints -o ints_q.onnx
+expect 0 '^quantized: 3 of 8 nodes' quantize ints.onnx --calibrate ints -o ints_q.onnx
 check "integers are not quantised" "$python" -c '
 import onnx
 m = onnx.load("ints_q.onnx"); onnx.checker.check_model(m, full_check=True)
 assert next(list(n.input) for n in m.graph.node if n.output[0] == "k") == ["j", "i"], m.graph.node'
-expect_error 1 "nothing in the model can be quantised: 'x' is f64, and models of f32 are" \
+expect_error 1 "nothing in the model can be quantized: 'x' is f64, and only f32 is quantized" \
     quantize double.onnx --data rows.npy -o out.onnx
 expect 0 '0 batch norms folded' quantize body.onnx --data x.npy -o sub_body.onnx
 mkdir elsewhere && mv sub_body.onnx elsewhere/
@@ -253,7 +253,7 @@ expect 0 "^other extents: 'z' in [1-9][0-9]* of 8 calls, which its error leaves 
     quantize chosen.onnx --data rows.npy -o chosen_q.onnx
 expect 0 '"other_extents": [1-9]' quantize chosen.onnx --data rows.npy -o chosen_q.onnx --json
 expect 0 '^the same answer for 0 of 4' quantize flips.onnx --calibrate ones.npy --data tens.npy -o flips_q.onnx
-expect 0 '^quantised' quantize chosen.onnx --data rows.npy -o chosen_q.onnx
+expect 0 '^quantized' quantize chosen.onnx --data rows.npy -o chosen_q.onnx
 check "no answer where there are no classes" sh -c '! grep -q "same answer" stdout'
 
 # --- what it does not take
@@ -268,11 +268,11 @@ expect_error 2 'above 50' quantize "$model" --data train.npy --percentile 5 -o o
 expect_error 1 'there is no file' quantize "$model" --data nothing.npy -o out.onnx
 expect_error 1 'neither .npy files nor folders' quantize "$model" --data empty -o out.onnx
 expect_error 1 "has the shape \[3, 1, 8, 9\]; input 'image' is \[1, 1, 8, 8\]" quantize "$model" --data wrong.npy -o out.onnx
-expect_error 1 'infinite or no number' quantize "$model" --data nan.npy -o out.onnx
+expect_error 1 'that are infinite or NaN' quantize "$model" --data nan.npy -o out.onnx
 expect_error 1 'fewer than samples' quantize "$model" --data test.npy --labels few.npy -o out.onnx
 expect_error 1 'labels are integers' quantize "$model" --data test.npy --labels real.npy -o out.onnx
-expect_error 1 'quantised already: it has a QuantizeLinear' quantize cpu.onnx --data train.npy -o out.onnx
-expect_error 1 'quantised already: it has a QLinearMatMul' quantize qlinear.onnx --data rows.npy -o out.onnx
+expect_error 1 'quantized already: it has a QuantizeLinear' quantize cpu.onnx --data train.npy -o out.onnx
+expect_error 1 'quantized already: it has a QLinearMatMul' quantize qlinear.onnx --data rows.npy -o out.onnx
 expect_error 1 'operator set 9; QuantizeLinear needs 10' quantize ancient.onnx --calibrate pairs --dim N=1 -o out.onnx
 expect_error 2 'percentile is for --method percentile' quantize "$model" --data train.npy --percentile 99 -o out.onnx
 expect_error 2 "there is no folder 'no/where'" quantize "$model" --data train.npy -o no/where/out.onnx

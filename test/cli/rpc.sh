@@ -74,11 +74,11 @@ same "$lathe" run "$work/model.onnx" --tracker "127.0.0.1:$tracker" --key board
 expect 3 'another key or token; no key was given' run "$work/model.onnx" --remote "127.0.0.1:$server"
 expect 3 "another key than 'desk'" run "$work/model.onnx" --remote "127.0.0.1:$server" --key desk
 expect 3 'hint: .*--key and --token-file' run "$work/model.onnx" --remote "127.0.0.1:$server" --key desk
-expect 3 'is no tracker' run "$work/model.onnx" --tracker "127.0.0.1:$server" --key board
+expect 3 'is not a tracker' run "$work/model.onnx" --tracker "127.0.0.1:$server" --key board
 expect 3 'closed the connection' run "$work/model.onnx" --remote "127.0.0.1:$tracker" --key board
 expect 3 'Connection refused' run "$work/model.onnx" --remote 127.0.0.1:1
-expect 2 'is no HOST:PORT' run "$work/model.onnx" --remote 9090
-expect 2 'is no HOST:PORT' run "$work/model.onnx" --remote 127.0.0.1:70000
+expect 2 'is not a HOST:PORT' run "$work/model.onnx" --remote 9090
+expect 2 'is not a HOST:PORT' run "$work/model.onnx" --remote 127.0.0.1:70000
 expect 2 'is for runs on this machine' bench "$work/model.onnx" --remote 127.0.0.1:1 --against onnxruntime
 expect 2 'a remote device runs modules' run "$work/model.onnx" --remote 127.0.0.1:1 --emit c
 expect 2 'is a package' run "$work" --remote 127.0.0.1:1
@@ -91,11 +91,11 @@ expect 2 'for a remote device' run "$work/model.onnx" --key board
 expect 2 'takes no argument' rpc-server here
 expect 2 'one word' rpc-server --port 0 --key 'two words'
 expect 2 'by their key' rpc-server --port 0 --tracker "127.0.0.1:$tracker"
-expect 2 'no number from 0 to 65535' rpc-server --port 70000
+expect 2 'is not a number from 0 to 65535' rpc-server --port 70000
 expect 2 'sessions of' rpc-server --port 0 --cores 1024
 expect 3 'in use' rpc-server --port "$server"
 : > "$work/empty"
-expect 1 'no token' rpc-server --port 0 --token-file "$work/empty"
+expect 1 'is not a token' rpc-server --port 0 --token-file "$work/empty"
 
 # A server that nobody offers is waited for aloud.
 "$lathe" run "$work/model.onnx" --tracker "127.0.0.1:$tracker" --key nosuch > "$work/out" 2> "$work/waits" &

@@ -56,9 +56,9 @@ expect_error 2 'a model is expected' schedule
 expect 0 '' schedule "$top/demo/digits.onnx" -o all.txt --target x86-64-v3
 digits() { expect 0 "$1" compile "$top/demo/digits.onnx" --target x86-64-v3 -o "$2" "${@:3}"; }
 digits '' rules
-digits '^schedules  9 of 9 that were given' same --schedules all.txt
+digits '^schedules  9 of 9 given ones' same --schedules all.txt
 check 'the schedules of the rules give the same package' diff -r rules/src same/src
-digits '^schedules  1 of 1 that were given' same --schedules one.txt
+digits '^schedules  1 of 1 given ones' same --schedules one.txt
 check 'and so does one of them' diff -r rules/src same/src
 digits '"schedules": 1, "schedules_used": 1' same --schedules one.txt --json
 sed 's/^split nn_relu.i3 4 /split nn_relu.i3 2 /' one.txt > two.txt
@@ -78,11 +78,11 @@ func @main(%picture: i8[1, 3, 12, 12]) {
 TEXT
 expect 0 '' compile patches.txt --target cortex-m55 --emit schedule
 cp stdout printed.txt
-expect 0 '^schedules  2 of 2 that were given' compile patches.txt --target cortex-m55 --port baremetal -o patches \
+expect 0 '^schedules  2 of 2 given ones' compile patches.txt --target cortex-m55 --port baremetal -o patches \
     --schedules printed.txt
 # names of the model's values play no part (below); those of the computation are what schedules speak of
 sed 's/\<conv\>/conv_x/g' one.txt > changed.txt
-expect_error 1 "what is called 'conv_x' here is 'conv'" compile "$top/demo/digits.onnx" --target x86-64-v3 -o same \
+expect_error 1 "'conv_x' here has the name 'conv'" compile "$top/demo/digits.onnx" --target x86-64-v3 -o same \
     --schedules changed.txt
 # a schedule for another target, or another layer, is not taken, and that is told
 sed 's/for x86-64-v3/for aarch64/' one.txt > changed.txt
@@ -94,7 +94,7 @@ digits '^schedules  0 of 1' same --schedules changed.txt
 # every verb tells of schedules that no kernel wants, and which kernel is near
 for verb in 'compile -q -o same' run 'verify --against interpreter' 'bench --repeat 1' inspect schedule; do
     expect 0 '' $verb "$top/demo/digits.onnx" --target x86-64-v3 --schedules changed.txt
-    grep -q '^warning: changed.txt:2:1: no kernel of the model computes this, and its schedule is used nowhere' stderr &&
+    grep -q '^warning: changed.txt:2:1: no kernel of the model computes this, so its schedule is not used' stderr &&
         good || bad "$verb: $(cat stderr)"
 done
 grep -q "the nearest is fused_nn_conv2d_add_nn_relu, which has '.*kh: 3.*' where this has '.*kh: 1.*'" stderr && good ||
@@ -114,7 +114,7 @@ expect 0 '' run "$top/demo/digits.onnx" --schedules native.txt
 grep -q '^warning' stderr && bad "run takes another target than schedule: $(cat stderr)" || good
 expect 0 '^schedules  9 of 9' compile "$top/demo/digits.onnx" --target native -o same --schedules native.txt
 sed 's/x86-64-v3/z80/' one.txt > changed.txt
-expect_error 1 "'z80', which is no target" compile "$top/demo/digits.onnx" -o same \
+expect_error 1 "'z80', which is not a target" compile "$top/demo/digits.onnx" -o same \
     --schedules changed.txt
 line=$(grep -n '^unroll' one.txt | sed -n '1s/:.*//p')
 sed "${line}s/unroll /unroll nosuch/" one.txt > broken.txt
@@ -124,7 +124,7 @@ for file in empty.txt "$top/demo/digits.onnx"; do # what a file holds is at faul
     expect_error 1 'holds no computation with a schedule' compile "$top/demo/digits.onnx" -o same --schedules "$file"
 done
 echo '{"target": "z80", "node": "n", "form": "f", "threads": 1}' > form.txt
-expect_error 1 "form.txt:1:1: .*'z80' is no target" compile "$top/demo/digits.onnx" -o same --schedules form.txt
+expect_error 1 "form.txt:1:1: .*'z80' is not a target" compile "$top/demo/digits.onnx" -o same --schedules form.txt
 six_operators > model.txt
 # times by operator: which schedule each one got, and where the time of each worker went
 digits '' profiled
@@ -154,8 +154,8 @@ assert page["timeline"]["unit"] == "ms" and page["timeline"]["workers"] == 2
 assert [k["measured"]["ms"] for k in page["kernels"]] == [o["ms"] for o in profile["operators"]]
 assert [k["schedule"]["from"] for k in page["kernels"] if k.get("schedule", {"from": "rule"})["from"] != "rule"] == ["one.txt:10"]
 PY
-expect_error 2 'of other operators' inspect model.txt --html page.html --profile profile.json
-expect_error 1 'is no profile' inspect "${same_options[@]}" --html page.html --profile one.txt
+expect_error 2 'has other operators' inspect model.txt --html page.html --profile profile.json
+expect_error 1 'is not a profile' inspect "${same_options[@]}" --html page.html --profile one.txt
 expect_error 2 'goes with --html' inspect "${same_options[@]}" --profile profile.json
 expect_error 2 'for packages' bench "$top/demo/digits.onnx" --emit module --profile
 expect_error 2 'against' bench "$top/demo/digits.onnx" --against onnxruntime --profile

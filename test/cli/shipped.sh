@@ -66,7 +66,7 @@ cat > lathe.sh << SH
 echo "\$1" >> calls
 case \$1 in
 tune) exec "$lathe" "\$@" --measure "python3 $top/test/cli/measuring.py 1" ;;
-bench) case \$2 in */slow.onnx) echo '{"ratio": 1.001}' ;; *) echo '{"ratio": 1.25}' ;; esac ;;
+bench) case \$2 in */slow.onnx) echo '{"result": {"ratio": 1.001}}' ;; *) echo '{"result": {"ratio": 1.25}}' ;; esac ;;
 *) exec "$lathe" "\$@" ;;
 esac
 SH

@@ -44,23 +44,23 @@ expect 0 '^chains' compile m.graph --target cortex-m --ram $((alone - 1)) -o p
 [ "$(ram)" -lt "$alone" ] && good || bad "--ram $((alone - 1)): $(cat stdout)"
 expect 0 '^chains' compile m.graph --target cortex-m --ram "$least" -o p
 [ "$(ram)" -le "$least" ] && good || bad "--ram $least: $(cat stdout)"
-expect_error 1 'least that was reached is [0-9]+ bytes' compile m.graph --target cortex-m --ram 100 -o q
+expect_error 1 'smallest size that was reached is [0-9]+ bytes' compile m.graph --target cortex-m --ram 100 -o q
 [ ! -e q ] && good || bad "a package all the same"
 check "no effort is advised where no cut can do" grep -Eq \
-    "hint: kernel by kernel they take $alone, in the least cut into chains [0-9]+: a smaller model, or as much RAM" stderr
+    "hint: without chains they take $alone bytes, with the best chains [0-9]+: use a smaller model" stderr
 # the cut counts with the tables, as the budget and what was reached do
-reached=$(sed -n 's/.*least that was reached is \([0-9]*\) bytes.*/\1/p' stderr)
-cut=$(sed -n 's/.*least cut into chains \([0-9]*\):.*/\1/p' stderr)
-expect_error 1 "in the least cut into chains $cut: a smaller model" \
+reached=$(sed -n 's/.*smallest size that was reached is \([0-9]*\) bytes.*/\1/p' stderr)
+cut=$(sed -n 's/.*with the best chains \([0-9]*\):.*/\1/p' stderr)
+expect_error 1 "with the best chains $cut: use a smaller model" \
     compile m.graph --target cortex-m --ram $((cut - 1)) -o q
 if [ "$cut" -lt "$reached" ]; then
-    expect_error 1 "in the least cut into chains $cut, if a plan can have it: a greater --plan-effort" \
+    expect_error 1 "with the best chains $cut if a plan is found: a larger --plan-effort" \
         compile m.graph --target cortex-m --ram "$cut" -o q
 fi
 # both: as little as can be, and an error where that is above the budget
 expect 0 '^chains +[1-9]' compile m.graph --target cortex-m --minimize ram --ram 1M -o p
 [ "$(ram)" = "$least" ] && good || bad "--minimize ram with a budget: $(cat stdout)"
-expect_error 1 "least that was reached is $least bytes" \
+expect_error 1 "smallest size that was reached is $least bytes" \
     compile m.graph --target cortex-m --minimize ram --ram $((least - 1)) -o q
 [ ! -e q ] && good || bad "a package all the same"
 # what is written before rows are streamed takes neither
@@ -97,15 +97,15 @@ for budget in "$least" $((alone - 1)); do
     [ "$(ram)" -le "$budget" ] && good || bad "--ram $budget: $(cat stdout)"
 done
 if [ "${LATHE_TIER:-}" != check ]; then # a third of this script's time
-    expect_error 1 "least that was reached is $least bytes" \
+    expect_error 1 "smallest size that was reached is $least bytes" \
         compile deep.graph --target cortex-m4 --ram $((least - 1)) -o q
 fi
-# Elsewhere, and what is no number.
+# Elsewhere, and what is not a number.
 expect_error 2 'rows are not streamed on the target x86-64-v3' compile m.graph --target x86-64-v3 --ram 64K -o q
 expect_error 2 'rows are not streamed' compile m.graph --target cortex-m --minimize ram -O0 -o q
 expect 0 'streaming' compile m.graph --target cortex-m --ram 64k -o p
 for text in 0 -1 12X 12KB 12kb 0x8000 6.1K k K '' 99999999999; do
-    expect_error 2 "is no size, as 4096, 128K or 8M" compile m.graph --target cortex-m "--ram=$text" -o q
+    expect_error 2 "is not a size, as 4096, 128K or 8M" compile m.graph --target cortex-m "--ram=$text" -o q
 done
 expect_error 2 'minimize' compile m.graph --target cortex-m --minimize size -o q
 # What has branches, and what has no rows, is left alone.

@@ -46,7 +46,7 @@ func @main(%x: i8[4]) {
   return %y
 }
 TEXT
-expect 0 '^slow .*quantised operators that compute in float: 1 \(nn.relu\)$' compile quantised.txt -o quantised --target x86-64-v2
+expect 0 '^slow .*quantized operators that compute in float: 1 \(nn.relu\)$' compile quantised.txt -o quantised --target x86-64-v2
 cat > nibbles.txt << TEXT
 func @main(%x: i8[1, 2, 16], %a: f32[1, 2, 1]) {
   %w = constant u8[8, 32] hex "$(printf '05%.0s' $(seq 256))"
@@ -61,7 +61,7 @@ func @main(%x: i8[1, 2, 16], %a: f32[1, 2, 1]) {
 }
 TEXT
 for cpu in m4 m55; do
-    expect 0 '^slow +sums of quantised numbers in plain loops: 1 .weights of 4 bits in blocks' compile nibbles.txt -o nibbles --target cortex-$cpu --port baremetal
+    expect 0 '^slow +sums of quantized numbers in plain loops: 1 .weights of 4 bits in blocks' compile nibbles.txt -o nibbles --target cortex-$cpu --port baremetal
 done
 expect 0 '^slow +nothing' compile nibbles.txt -o nibbles --target cortex-m3 --port baremetal
 printf 'func @main(%%x: f32[200000]) {\n  %%a = constant i64[] dense [0]\n  %%y = cumsum(%%x, %%a) : f32[200000]\n  return %%y\n}\n' > alone.txt
@@ -98,8 +98,8 @@ expect 0 '^slow *nothing' compile alone.txt -o alone --workers 1
 
 # --- the heap: the package has none, and who may have one is named
 check "no word of a heap without such parts" sh -c '! grep -q ^heap stdout'
-expect 0 "^heap  *none of the package's own; .* behind xnnpack " compile "$top/demo/residual.onnx" --offload xnnpack -o parts
-expect 0 "^heap  *none of the package's own; .* behind vta " compile "$top/demo/residual_vta.onnx" --offload vta -o parts
+expect 0 "^heap  *none in the package itself; .* for xnnpack " compile "$top/demo/residual.onnx" --offload xnnpack -o parts
+expect 0 "^heap  *none in the package itself; .* for vta " compile "$top/demo/residual_vta.onnx" --offload vta -o parts
 
 # --- progress: on a terminal only, and gone at the end
 export LATHE_PROGRESS_AFTER=0 TERM=xterm

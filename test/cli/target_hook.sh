@@ -55,7 +55,7 @@ for verb in "compile -o out3" "compile --emit tir" inspect run "verify --against
     # shellcheck disable=SC2086
     "$LATHE" $verb net.txt --load-ops ./silent.so --target demo > said.txt 2> err.txt || status=$?
     [ $status = 3 ] && [ ! -s said.txt ] && [ ! -e out3 ]
-    grep -q 'no part of it says why.*internal' err.txt && grep -q 'hint: .*please report' err.txt
+    grep -q 'failed without an error message.*internal' err.txt && grep -q 'hint: .*please report' err.txt
 done
 
 if "$LATHE" compile net.txt --target demo -o out2 2> err.txt; then exit 1; fi

@@ -15,7 +15,7 @@ func @main(%x: f32[8, 32], %w: f32[32, 48], %v: f32[48, 48]) {
 }
 TEXT
 expect_error 2 'no file for the records' tune model.txt
-expect_error 2 'is no part' tune model.txt -o t.log --shard 3/2
+expect_error 2 'is not a part' tune model.txt -o t.log --shard 3/2
 expect_error 2 'no command' tune model.txt -o t.log --measure ' '
 
 # all of it, then nothing is left to do, and the file is as it was
@@ -32,12 +32,12 @@ PY
 grep -q 'going on' stdout && bad "it goes on with nothing: $(cat stdout)" || good
 cp t.log before.log
 expect 0 'tuned 0 kernels, 2 were in the file already' tune model.txt -o t.log
-grep -q '^going on with t.log: 2 records found, 0 kernels left$' stdout && good || bad "it says: $(cat stdout)"
+grep -q '^continuing t.log: 2 records found, 0 kernels left$' stdout && good || bad "it says: $(cat stdout)"
 check 'nothing changed' cmp t.log before.log
 
 head -1 before.log > half.log
 expect 0 'tuned 1 kernels, 1 were in the file already' tune model.txt -o half.log --candidates 2
-[ "$(head -1 stdout)" = 'going on with half.log: 1 record found, 1 kernel left' ] && good || bad "it says: $(cat stdout)"
+[ "$(head -1 stdout)" = 'continuing half.log: 1 record found, 1 kernel left' ] && good || bad "it says: $(cat stdout)"
 [ "$(wc -l < half.log)" = 2 ] && [ "$(head -1 half.log)" = "$(head -1 before.log)" ] && good || bad "$(cat half.log)"
 
 # records are schedules: for this compile, as text, and merged by concatenation, of which the faster one counts
@@ -98,7 +98,7 @@ printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo hello\n' > raves.sh
 chmod +x ./*.sh
 expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --measure ./dies.sh
 grep -q '^ *hint: --measure: .*dies.sh. has to speak as' stderr && good || bad "no hint: $(cat stderr)"
-grep -q 'not measured: the measuring side ended with status 3' stdout && good || bad "it says: $(cat stdout)"
+grep -q 'not measured: the measuring program ended with status 3' stdout && good || bad "it says: $(cat stdout)"
 expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --measure ./refuses.sh
 grep -q 'not measured: no room' stdout && good || bad "it says: $(cat stdout)"
 expect_error 3 "answered 'hello'" tune model.txt -o no.log --measure ./raves.sh
@@ -113,7 +113,7 @@ grep -q ': 2000 ms by rule, 2000 ms tuned, 1 candidate, 3 WRONG$' stdout && good
 printf '#!/bin/sh\nsleep 600 &\necho $! > sleeper\nwait\n' > hangs.sh
 chmod +x hangs.sh
 expect_error 3 'none of 1 kernels could be measured' tune one.txt -o no.log --measure "$work/hangs.sh" --limit 1
-grep -q 'not measured: the measuring side took too long' stdout && good || bad "it says: $(cat stdout)"
+grep -q 'not measured: the measuring program took too long' stdout && good || bad "it says: $(cat stdout)"
 state=$(grep '^State:' "/proc/$(cat sleeper)/status" 2> log)
 case $state in '' | *Z* | *X*) good ;; *) bad "what hung goes on: $state" ;; esac
 [ ! -e no.log ] && good || bad "no.log holds $(cat no.log)"
@@ -142,9 +142,9 @@ PY
 cp c.log before.log
 expect 0 'tuned 0 kernels' tune conv.txt -o c.log
 check 'forms are not measured again' cmp c.log before.log
-grep -q '^going on with c.log: [0-9]* records found, 0 kernels left$' stdout && good || bad "it says: $(cat stdout)"
+grep -q '^continuing c.log: [0-9]* records found, 0 kernels left$' stdout && good || bad "it says: $(cat stdout)"
 grep -v '"node"' before.log > kernels.log
-expect 0 '^going on with kernels.log: [0-9]+ records found, [0-9]+ kernels? left; other forms are tried then' \
+expect 0 '^continuing kernels.log: [0-9]+ records found, [0-9]+ kernels? left; after that, other forms are tried' \
     tune conv.txt -o kernels.log --candidates 2 --budget 1
 expect 0 'forms +1 of 1' compile conv.txt --target native -o planes --schedules planes.log
 expect 0 'forms +1 of 1' compile conv.txt --target native -o blocks --schedules blocks.log
@@ -210,7 +210,7 @@ expect_error 1 'broken.log:1:1: .*a field is missing' compile conv.txt -o q --sc
 
 # files that are not the tuner's stay
 echo 'my notes' > notes.txt
-expect_error 2 'holds no records of the tuner' tune model.txt -o notes.txt
+expect_error 2 'has no records of lathe tune' tune model.txt -o notes.txt
 [ "$(cat notes.txt)" = 'my notes' ] && good || bad 'notes.txt was replaced'
 sed 's/"seconds": [^,]*,//' t.log > broken.log
 expect_error 1 'broken.log:1:1: .*a field is missing' compile model.txt -o q --schedules broken.log
@@ -219,13 +219,13 @@ expect_error 1 'broken.log:3:1: .*no record' compile model.txt -o q --schedules 
 
 # the measuring side takes packages, and nothing else
 measure() { printf "$1" | timeout "$limit" "$lathe" measure > stdout 2> stderr; }
-measure '' && good || bad 'no package is no error'
+measure '' && good || bad 'no package is not an error'
 measure 'hello\n' && bad 'it took hello' || good
 measure 'package 9\nfile 3 ../x\nabc\nend\n' && bad 'it took a path that leads out' || good
 grep -q 'is broken' stdout && good || bad "it says: $(cat stdout)"
 measure 'package 9\nfile 3 /tmp/x\nabc\nend\n' && bad 'it took a path from the root' || good
 measure 'package 9\nfile 99 a\nabc' && bad 'it took a file that ends' || good
-measure 'networks 9\nend\n' && bad 'one package is no pair' || good
+measure 'networks 9\nend\n' && bad 'one package is not a pair' || good
 measure 'package 9\nend\n' && good || bad 'an empty package is an answer'
 grep -q '"failed"' stdout && good || bad "it says: $(cat stdout)"
 finish

@@ -78,7 +78,7 @@ net() { # LIBRARY OPTIONS...
 }
 
 # loops that a target makes wrongly: the definition tells, and so does onnxruntime
-relu='operator fused_nn_relu \(node second\) is the first that is wrong, behind 1 results that agree: result .kept.: .* of 16'
+relu='operator fused_nn_relu \(node second\) is the first wrong one, 1 results before it agree: result .kept.: .* of 16'
 # shellcheck disable=SC2046
 {
     expect 1 "output 'y': .* outside of the tolerance" $(net wrong_loops --against interpreter)
@@ -89,7 +89,7 @@ relu='operator fused_nn_relu \(node second\) is the first that is wrong, behind 
 }
 
 # an operator that is defined wrongly: its loops do what it says, so only onnxruntime tells
-sample='operator fused_com_microsoft_SampleOp \(node third\) is the first that is wrong, .*: result .same.'
+sample='operator fused_com_microsoft_SampleOp \(node third\) is the first wrong one, .*: result .same.'
 # shellcheck disable=SC2046
 {
     expect 0 'agree at -O3' $(net wrong_meaning --against interpreter --per-node)
@@ -155,7 +155,7 @@ left='; not compared: [0-9]+ are made and carried by branches and loops, 1 are e
     expect 0 "^[45] results of operators agree at -O3$left\$" $(open right --against interpreter --per-node)
     expect 0 '"compared": \{"agree": 5, "not_the_models": 0, "inside_blocks": 4, "extents": 1\}' \
         $(open right --against onnxruntime --per-node --json)
-    expect 1 "operator fused_com_microsoft_SampleOp \(node third\) is the first that is wrong, behind 2 .*: result 'same': .* of 12" \
+    expect 1 "operator fused_com_microsoft_SampleOp \(node third\) is the first wrong one, 2 .*: result 'same': .* of 12" \
         $(open wrong_meaning --against onnxruntime --per-node)
 }
 
@@ -186,12 +186,12 @@ expect 0 'random numbers from seeds 9 to 12 go into x' verify quantise.onnx --se
 expect 1 '1 of 3 samples are wrong; test_data_set_1, output .y.: 1 of 500 elements .* element 7 is' \
     verify quantise.onnx --data sets --atol 0 --rtol 0
 expect 0 'max abs 0' verify quantise.onnx --data sets/test_data_set_2
-expect 2 'leave one of them out' verify quantise.onnx --data sets --seeds 2 --against c
+expect 2 'use only one of them' verify quantise.onnx --data sets --seeds 2 --against c
 "$python" -c 'import numpy as n; n.save("rows.npy", n.linspace(-60, 60, 1500, dtype="f4"))' # three times the first axis
 expect 0 '^y: 3 samples, max abs 0, .*: ok$' verify quantise.onnx --data rows.npy --against onnxruntime
 expect 0 '"samples": 3, .*"worst": "sample 0"' verify quantise.onnx --data rows.npy --against interpreter --json
 expect 2 'has inputs alone, and nothing to compare with' verify quantise.onnx --data rows.npy
-expect 2 'leave one of them out' verify quantise.onnx --data rows.npy --seeds 2 --against c
+expect 2 'use only one of them' verify quantise.onnx --data rows.npy --seeds 2 --against c
 expect 2 '.--per-node runs one sample' verify quantise.onnx --data rows.npy --per-node --against interpreter
 expect 1 'verify takes files of samples' run quantise.onnx --data rows.npy
 expect 2 '.--per-node runs one sample' verify quantise.onnx --seeds 2 --per-node --against interpreter

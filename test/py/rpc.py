@@ -260,7 +260,7 @@ def test_machine_code(options, folder):
             f["add_one"](a, b)
             check((b.numpy() == np.arange(16) + 1).all(), f"{name} gives {b.numpy()}")
         linked = remote.download_linked_module("f.tar")
-        check(bytes(linked[:4]) == b"\x7fELF", "a linked module is no shared object")
+        check(bytes(linked[:4]) == b"\x7fELF", "a linked module is not a shared object")
 
     serving(options, body)
 
@@ -1291,8 +1291,8 @@ def test_strangers(options, folder):
 
         threading.Thread(target=answer, daemon=True).start()
         where = f"127.0.0.1:{listening.getsockname()[1]}"
-        run_lathe(options, folder, "run", path, "--remote", where, fails="is no RPC server")
-        run_lathe(options, folder, "run", path, "--tracker", where, "--key", "board", fails="is no tracker")
+        run_lathe(options, folder, "run", path, "--remote", where, fails="is not an RPC server")
+        run_lathe(options, folder, "run", path, "--tracker", where, "--key", "board", fails="is not a tracker")
 
 
 def test_cores(options, folder):

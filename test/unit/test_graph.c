@@ -334,7 +334,7 @@ static void test_verify_callee(void **state)
     graph_module *m =
         parse(c, "func @f(%x: f32[2]) { %a = call(%x) {callee = @g} return %a } func @g(%y: f32[2]) { return %y }");
     graph_module_remove(m, m->funcs.data[1]);
-    expect_fault(c, m, "'callee' is no function of this module");
+    expect_fault(c, m, "'callee' is not a function of this module");
 }
 
 /* Deeper than passes recurse, written so that no single look sees the depth. */

@@ -310,7 +310,7 @@ static void test_raw_data_is_not_copied(void **state)
     assert_true(tensor_get_f64(d, 1) == 2.0);
     t.data[t.len - 9] = 7; /* the length of raw_data */
     assert_false(onnx_read_tensor(&c, (span){t.data, t.len - 1}, "k.pb", &name, &d));
-    assert_non_null(strstr(diags_print(&c.diags, &c.mem), "raw_data has not the length"));
+    assert_non_null(strstr(diags_print(&c.diags, &c.mem), "raw_data does not have the length"));
     compiler_free(&c);
 }
 
@@ -379,7 +379,7 @@ static void test_bad_graphs(void **state)
     put_value(&g, 12, "y", 1, two);
     refuse_model(&g, "nothing makes the model's output 'y'");
     put_node(&g, "Add", "x", "z", "y");
-    refuse_model(&g, "node 0 (Add): input 'z' is no input");
+    refuse_model(&g, "node 0 (Add): input 'z' is not an input");
     put_node(&g, "Neg", "y", NULL, "z");
     refuse_model(&g, "a cycle");
     g = add_graph();
@@ -501,7 +501,7 @@ static void test_external_data(void **state)
         {"alias", "4", NULL, NULL},
         {"w.bin", "8", "8", "beyond the end"},
         {"w.bin", "18446744073709551615", "8", "beyond the end"},
-        {"w.bin", "4", "4", "has not the length"},
+        {"w.bin", "4", "4", "does not have the length"},
         {"w.bin", "-4", "8", "not a number"},
         {"w.bin", "4x", "8", "not a number"},
         {NULL, NULL, NULL, "names no file"},

@@ -152,11 +152,11 @@ static const struct {
     {"@tir.call_extern(\"f\", &A[1, 2, 3])", "2 dimensions, not 3"},
     {"@tir.call_extern(\"f\", &B[ramp(0, 1, 4)])", "that of one element"},
     {"B[0] = (&B + &B)", "cannot join handle and handle"},
-    {"B[0] = cast(int8, &B)", "cast wants"},
+    {"B[0] = cast(int8, &B)", "cast needs"},
     {"B[0] = sqrt((int8*)B[0])", "'sqrt' is not for int8"},
     {"B[0] = (int8(1) + ", "expected"},
     {"B[0] = 1 }", "expected 'primfn'"},
-    {"B[0] = select(1, 2, 3)", "select wants a bool"},
+    {"B[0] = select(1, 2, 3)", "select needs a bool"},
     /* found by the verifier */
     {"B[256] = 1", "an index of 'B' (dimension 0 of extent 256) lies outside: 256 [verify]"},
     {"A[-1, 0] = 1.0", "lies outside: -1 [verify]"},

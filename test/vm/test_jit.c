@@ -185,9 +185,9 @@ static void test_writes_garbage(void **state)
 {
     place *p = place_of(state);
     place_compiler(p, "garbage", VERSION OUT "echo some garbage > $out\n");
-    expect_error(p, LATHE_E_COMPILER, "wrote something for 'two' that is no whole 64-bit shared object");
+    expect_error(p, LATHE_E_COMPILER, "wrote something for 'two' that is not a whole 64-bit shared object");
     place_compiler(p, "half", VERSION "a=\"$*\"\n" OUT "cc $a; head -c 1000 $out > $out.half; mv $out.half $out\n");
-    expect_error(p, LATHE_E_COMPILER, "is no whole 64-bit shared object");
+    expect_error(p, LATHE_E_COMPILER, "is not a whole 64-bit shared object");
     place_compiler(p, "lacking", VERSION "echo 'void no_such(void); void two(void) { no_such(); }' > $W/other.c\n" OUT
                                          "cc -shared -fPIC -o $out $W/other.c\n");
     expect_error(p, LATHE_E_COMPILER, "the compiled kernels of 'two' cannot be loaded: ");

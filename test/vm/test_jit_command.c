@@ -220,7 +220,7 @@ static void test_target(void **state)
     p->options.compiler = "s390x-linux-gnu-gcc";
     assert_int_equal(jit_compile(&p->options, "text", width_text, strlen(width_text), &l, &e), LATHE_E_COMPILER);
     place_said(p, " -fPIC -shared -Wl,-Bsymbolic -fno-math-errno -ffp-contract=fast -DLATHE_VECTOR_BYTES=0 ");
-    if (!strstr(e.message, "is no whole 64-bit")) /* big endian */
+    if (!strstr(e.message, "is not a whole 64-bit")) /* big endian */
         fail_msg("%s", e.message);
 #endif
 }

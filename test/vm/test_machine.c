@@ -424,7 +424,7 @@ static void test_metadata(void **state)
         {LATHE_E_FORMAT, "[", "line 1, column 1: "},
         {LATHE_E_FORMAT, "{}", "\"inputs\" is a list"},
         {LATHE_E_SHAPE, "{\"inputs\": []}", "it has 0 inputs, the module 2"},
-        {LATHE_E_FORMAT, "{\"inputs\": [1, 2]}", "input 0: it is no object"},
+        {LATHE_E_FORMAT, "{\"inputs\": [1, 2]}", "input 0: it is not an object"},
         {LATHE_E_FORMAT, "{\"inputs\": [{\"name\": \"x\", \"shape\": [4]}, 2]}", "\"name\" and \"dtype\""},
         {LATHE_E_FORMAT, "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"a\"}, 2]}", "input 0: \"shape\" is a list"},
         {LATHE_E_FORMAT, "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"a\", \"shape\": [-4]}, 2]}", "a dimension is a"},

@@ -70,11 +70,11 @@ static void errors_say_where(void **state)
         vta_status status;
         const char *message;
     } cases[] = {
-        {"finish\n  frob", VTA_BAD_TEXT, "t:2:3: 'frob' is no instruction, and none of config, buffer, uop, word"},
+        {"finish\n  frob", VTA_BAD_TEXT, "t:2:3: 'frob' is not an instruction, and none of config, buffer, uop, word"},
         {"load", VTA_BAD_TEXT, "t:1:5: the memory is missing: uop, wgt, inp, acc, out or acc8"},
         {"load x_size=1", VTA_BAD_TEXT, "t:1:6: the memory is missing: uop, wgt, inp, acc, out or acc8"},
-        {"load imp x_size=1", VTA_BAD_TEXT, "t:1:6: 'imp' is no memory: uop, wgt, inp, acc, out or acc8"},
-        {"alu sub", VTA_BAD_TEXT, "t:1:5: 'sub' is no operation: min, max, add, shr or mul"},
+        {"load imp x_size=1", VTA_BAD_TEXT, "t:1:6: 'imp' is not a known memory: uop, wgt, inp, acc, out or acc8"},
+        {"alu sub", VTA_BAD_TEXT, "t:1:5: 'sub' is not a known operation: min, max, add, shr or mul"},
         {"load inp sram_base=65536", VTA_BAD_FIELD, "t:1:20: sram_base is 65536, 0 to 65535 fit"},
         {"alu add imm=-32769", VTA_BAD_FIELD, "t:1:13: imm is -32769, -32768 to 32767 fit"},
         {"gemm iter_out=16384", VTA_BAD_FIELD, "t:1:15: iter_out is 16384, 0 to 16383 fit"},
@@ -85,8 +85,9 @@ static void errors_say_where(void **state)
         {"gemm uop_end=1 uop_end=1", VTA_BAD_TEXT, "t:1:16: uop_end is given twice"},
         {"gemm uop_end", VTA_BAD_TEXT, "t:1:6: uop_end needs a value: uop_end=N"},
         {"gemm uop_end=", VTA_BAD_TEXT, "t:1:14: a number is missing"},
-        {"gemm uop_end=1x", VTA_BAD_TEXT, "t:1:14: '1x' is no number"},
-        {"gemm uop_end=99999999999999999999999999", VTA_BAD_TEXT, "t:1:14: '99999999999999999999999999' is no number"},
+        {"gemm uop_end=1x", VTA_BAD_TEXT, "t:1:14: '1x' is not a number"},
+        {"gemm uop_end=99999999999999999999999999", VTA_BAD_TEXT,
+                "t:1:14: '99999999999999999999999999' is not a number"},
         {"load inp dram_base=x", VTA_BAD_TEXT, "t:1:20: there is no buffer 'x'"},
         {"buffer x 4\nload inp dram_base=x+-1", VTA_BAD_FIELD, "t:2:22: an offset is 0 to 4294967295 elements"},
         {"buffer 3x 4", VTA_BAD_TEXT, "t:1:8: a buffer needs a name of letters, digits, '_' and '.', at most 31"},

@@ -413,8 +413,8 @@ static void knows_its_buffers(void **state)
     vta_buffer mine = buffer(&a, 64), foreign = buffer(&b, 64);
     assert_int_not_equal(mine, foreign);
     refused(&a, vta_buffer_free(a.c, foreign), VTA_BAD_HANDLE, "is of another device");
-    refused(&a, vta_buffer_free(a.c, 0), VTA_BAD_HANDLE, "is no buffer");
-    refused(&a, vta_buffer_free(a.c, (vta_buffer)(uintptr_t)bytes), VTA_BAD_HANDLE, "is no buffer");
+    refused(&a, vta_buffer_free(a.c, 0), VTA_BAD_HANDLE, "is not a buffer");
+    refused(&a, vta_buffer_free(a.c, (vta_buffer)(uintptr_t)bytes), VTA_BAD_HANDLE, "is not a buffer");
     refused(&a, vta_load(a.c, foreign, &(vta_transfer){.memory = VTA_MEM_INP}), VTA_BAD_HANDLE, "another device");
     assert_null(vta_buffer_cpu_ptr(a.c, foreign));
     assert_int_equal(vta_buffer_bytes(a.c, foreign), 0);

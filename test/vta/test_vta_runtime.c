@@ -103,7 +103,7 @@ static void reads_its_configuration(void **state)
     told t = {0, {VTA_OK, ""}};
     vta_set_error_handler(keep, &t);
     assert_null(VTATLSCommandHandle()); /* the file is gone */
-    expect_told(&t, 1, t.last.status, "is no file that can be read, and no preset");
+    expect_told(&t, 1, t.last.status, "is not a file that can be read, and no preset");
     assert_null(VTABufferAlloc(16));
     VTABufferFree(NULL);
     VTASynchronize(VTATLSCommandHandle(), 1);
@@ -163,7 +163,7 @@ static void tells_its_handler_once(void **state)
     assert_string_equal(e.text, t.last.text);
     assert_int_equal(vta_last_error(cmd, &e), VTA_OK);
     VTALoadBuffer2D(cmd, &t, 0, 1, 1, 1, 0, 0, 0, 0, 0, 2);
-    expect_told(&t, 2, VTA_BAD_HANDLE, "is no buffer of this device");
+    expect_told(&t, 2, VTA_BAD_HANDLE, "is not a buffer of this device");
     vta_last_error(NULL, &e);
     VTAUopPush(0, 0, 0, 0, 0, 0, 0, 0);
     expect_told(&t, 3, VTA_BAD_STATE, "this thread records no kernel");
@@ -228,7 +228,7 @@ static void passes_foreign_pointers(void **state)
     expect_told(&t, 1, VTA_BAD_HANDLE, "was freed");
     vta_last_error(NULL, NULL);
     VTAWriteBarrier(cmd, &x, 32, 0, 1);
-    expect_told(&t, 2, VTA_BAD_HANDLE, "is no buffer");
+    expect_told(&t, 2, VTA_BAD_HANDLE, "is not a buffer");
     vta_last_error(NULL, NULL);
     vta_set_error_handler(NULL, NULL);
     VTARuntimeShutdown();

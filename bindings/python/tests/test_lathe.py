@@ -174,7 +174,7 @@ def test_errors():
         lathe.compile(DIGITS, targt="generic")
     with pytest.raises(lathe.UsageError, match="program alone"):
         lathe.compile(DIGITS, report="report.json")
-    with pytest.warns(lathe.LatheWarning, match="nothing in .* is quantised"):
+    with pytest.warns(lathe.LatheWarning, match="nothing in .* is quantized"):
         lathe.compile(DIGITS, "generic", integers=True)
 
 
@@ -190,7 +190,7 @@ def test_verbs(tmp_path):
     assert gain["failed"] == 0
     np.save(tmp_path / "data.npy", np.random.default_rng(0).random((4, 1, 8, 8), dtype=np.float32))
     cost = lathe.quantize(DIGITS, tmp_path / "q.onnx", data=tmp_path / "data.npy")
-    assert cost["quantised"] > 0 and (tmp_path / "q.onnx").exists()
+    assert cost["quantized"] > 0 and (tmp_path / "q.onnx").exists()
 
 
 def test_profile_schedule_and_summary(tmp_path):

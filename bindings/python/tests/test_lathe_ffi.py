@@ -198,7 +198,7 @@ ERRORS = {
         tvm_ffi.convert([1]), "main")),
     "workers": (TypeError, "at most 1024", lambda vm: lathe_ffi.set_workers(100000)),
     "late options": (RuntimeError, "call this before", lambda vm: lathe_ffi.configure(1)),
-    "initialised twice": (TypeError, "initialised already", lambda vm: vm["vm_initialization"](1, 0, 2)),
+    "initialised twice": (TypeError, "initialized already", lambda vm: vm["vm_initialization"](1, 0, 2)),
 }
 
 

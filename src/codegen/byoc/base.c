@@ -112,7 +112,7 @@ bool lathe_gen_c_func(lathe_gen *g, const lathe_func *f)
 {
     prog_region *r = region_of(g, f);
     if (!r)
-        return lathe_gen_error(g, NULL, "the generator %s writes @%s, which is no function of its own", g->own->name,
+        return lathe_gen_error(g, NULL, "the generator %s writes @%s, which is not a function of its own", g->own->name,
                                f->name);
     if (g->region != r) /* a `module` of the generator's own calls this */
         gen_begin_func(g, r);
@@ -203,7 +203,8 @@ bool lathe_register(lathe_compiler *c, const lathe_codegen *own)
                           own->name ? own->name : "", own->api, LATHE_CODEGEN_API);
     if (!is_name(own->name))
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is no name for a code generator: letters, digits and _, at most 40, not first a digit",
+                          "'%s' is not a name for a code generator: letters, digits and _, at most 40, not first a "
+                          "digit",
                           own->name ? own->name : "");
     uint32_t n = 0;
     while (own->checks && own->checks[n].name)

@@ -104,7 +104,7 @@ static bool move(arm *a, const graph_value *w, bool alone)
         if (r->moved.data[i].param == param)
             return lathe_gen_decline(a->g, "'%s' is read by several convolutions", w->name);
     if (param == a->f->params.len)
-        return lathe_gen_decline(a->g, "'%s' is no operand of the region", w->name);
+        return lathe_gen_decline(a->g, "'%s' is not an operand of the region", w->name);
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1), h = lathe_value_extent(w, 2);
     const int64_t x = lathe_value_extent(w, 3);
     const int64_t inside[4] = {h * x * i, 1, x * i, i}, apart[4] = {1, 1, x * o, o};
@@ -138,13 +138,13 @@ static bool find_ending(arm *a, flat_op *op, int64_t channels, ending *out)
         out->bias = next->in[0] == op->out ? next->in[1] : next->in[0];
         if (!known(a, out->bias) || lathe_value_count(out->bias) != channels ||
             lathe_value_extent(out->bias, flat_is_image(op->out) ? -3 : -1) != channels)
-            return lathe_gen_decline(a->g, "what is added is no bias of each channel");
+            return lathe_gen_decline(a->g, "what is added is not a bias of each channel");
         next->done = true;
         next = flat_reader(&a->list, a->f, next->out);
     }
     if (!next || strcmp(lathe_node_op(next->node), "qnn.requantize") != 0 || next->out->type.dt != DT_I8 ||
         next->in[1]->type.dt != DT_F32 || !known(a, next->in[1]) || !known(a, next->in[2]))
-        return lathe_gen_decline(a->g, "the sums are not requantised to i8 by scales that are known");
+        return lathe_gen_decline(a->g, "the sums are not requantized to i8 by scales that are known");
     const int8_t *zero = next->n_in > 3 ? known(a, next->in[3]) : NULL;
     if (next->n_in > 3 && next->in[3] && !zero)
         return lathe_gen_decline(a->g, "the zero point of the result is not known");
@@ -341,7 +341,7 @@ static const char *check_conv(lathe_compiler *c, uint32_t n, lathe_graph_value *
     const graph_node *conv = n > 0 && values[0] ? values[0]->def : NULL;
     (void)c;
     if (!conv || n < 2 || !values[1] || values[1]->type.dt != DT_I8)
-        return "the result is no i8";
+        return "the result is not i8";
     const int64_t groups = lathe_node_int(conv, "groups"), inputs = lathe_value_extent(conv->inputs[1], 1);
     if (groups != 1 && (groups != lathe_value_extent(conv->inputs[0], 1) || inputs != 1))
         return "CMSIS-NN has one group, or one for each channel";

@@ -111,7 +111,7 @@ static bool use(xnn *x, const graph_value *v, bool image, uint32_t *out)
     if (has_id(x, v, out))
         return flat_is_image(v) == image || lathe_gen_decline(x->g, "'%s' is broadcast to more dimensions", v->name);
     if (!is_constant(x, v))
-        return lathe_gen_decline(x->g, "'%s' is no operand that XNNPACK can have", v->name);
+        return lathe_gen_decline(x->g, "'%s' is not an operand that XNNPACK can have", v->name);
     if (lathe_value_rank(v) > 4)
         return lathe_gen_decline(x->g, "'%s' has more dimensions than XNNPACK is given here", v->name);
     if (image)

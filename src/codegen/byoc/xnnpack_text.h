@@ -16,7 +16,7 @@ static const char xnnpack_helpers[] =
     "LATHE_XNN_AT_END static void lathe_xnn_end(void)\n{\n    if (lathe_xnn_pool != NULL)\n"
     "        pthreadpool_destroy(lathe_xnn_pool);\n    lathe_xnn_pool = NULL;\n}\n"
     "#else\n#define LATHE_XNN_AT_END\n#endif\n\n"
-    "/* A region while it is made: the first status that is no success stays. */\n"
+    "/* A region while it is made: the first status that is not a success stays. */\n"
     "typedef struct lathe_xnn {\n    xnn_subgraph_t graph;\n    enum xnn_status status;\n    void **owned;\n"
     "} lathe_xnn;\n\n"
     "#define LATHE_XNN(x, call) \\\n    do { \\\n        if ((x)->status == xnn_status_success) \\\n"

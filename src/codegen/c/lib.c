@@ -73,7 +73,7 @@ static const char lib1_semantic[] =
     "    if (status != TVMRT_OK)\n        return status;\n"
     "    status = tvmrt_engine_init_sized(engine, engine_size);\n"
     "    if (status != TVMRT_OK) {\n"
-    "        instance->context.model = NULL; /* not initialised, as after any other error */\n"
+    "        instance->context.model = NULL; /* not initialized, as after any other error */\n"
     "        return status;\n    }\n"
     "    instance->context.engine = engine;\n"
     "    instance->context.inputs = instance->inputs;\n"

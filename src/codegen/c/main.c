@@ -135,7 +135,7 @@ static const char usage_extents[] =
     "        fprintf(to, \"  %s, 0 to %ld\\n\", x->name, (long)x->most);\n}\n\n";
 
 static const char names_text[] =
-    "/* The name of a file: what is no letter, digit, '_', '.' or '-' becomes '_'. */\n"
+    "/* The name of a file: what is not a letter, digit, '_', '.' or '-' becomes '_'. */\n"
     "static int file_char(int ch)\n{\n"
     "    return strchr(\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-\", ch) != NULL ? ch : '_';\n"
     "}\n\n"
@@ -178,7 +178,7 @@ static const char size_open[] =
 static const char read_text[] =
     "            return 2;\n        }\n"
     "        swap_bytes(t);\n        given[t - inputs] = 1;\n        return 0;\n    }\n"
-    "    fprintf(stderr, \"runner: '%s' is no NAME=FILE with the name of an input\\n\", arg);\n    usage(stderr);\n"
+    "    fprintf(stderr, \"runner: '%s' is not a NAME=FILE with the name of an input\\n\", arg);\n    usage(stderr);\n"
     "    return 2;\n}\n\n"
     "static int write_output(const char *folder, const struct tensor *t)\n{\n"
     "    static char path[4096];\n    char *s, suffix[16] = \"\";\n    FILE *file;\n    size_t put;\n"

@@ -160,7 +160,7 @@ void makefile_write(const package *p, writer *w)
     w_fmt(w, "LDLIBS ?= -lm%s\n", p->u->port->libraries);
     const char *libraries = package_libraries(p);
     if (*libraries)
-        w_fmt(w, "# Of the code generators: whoever links the library gives them, too.\nLIBS = %s\n", libraries);
+        w_fmt(w, "# Code generators need these: link them to your program, too.\nLIBS = %s\n", libraries);
     write_objects(p, w);
     package_template(p, w,
                      ".PHONY: all lib run clean\nall: runner\n\nlib: lib@p.a\n\n"

@@ -101,15 +101,15 @@ static bool read_memory(compiler *c, const char *file, uint32_t line, const memo
     if (l->n != 5)
         return wrong(c, file, line, "five words are needed");
     if (!is_name(m->name, "_.-"))
-        return wrong(c, file, line, "the first word is no name of a memory: letters, digits, _, . and -");
+        return wrong(c, file, line, "the first word is not a name of a memory: letters, digits, _, . and -");
     if (!m->is_ram && strcmp(l->words[1], "rom") != 0)
         return wrong(c, file, line, "the second word is ram or rom");
     if (!read_size(l->words[2], &m->bytes))
-        return wrong(c, file, line, "the third word is no size, as 4096, 128K or 8M");
+        return wrong(c, file, line, "the third word is not a size, as 4096, 128K or 8M");
     if (!is_name(l->words[3], "_.") && strcmp(l->words[3], "-") != 0)
-        return wrong(c, file, line, "the fourth word is no name of a section");
+        return wrong(c, file, line, "the fourth word is not a name of a section");
     if (!read_size(l->words[4], &cost) || cost > UINT32_MAX)
-        return wrong(c, file, line, "the fifth word is no number");
+        return wrong(c, file, line, "the fifth word is not a number");
     for (uint32_t i = 0; i < out->n_memories; i++)
         if (strcmp(out->memories[i].name, m->name) == 0)
             return wrong(c, file, line, "there is a memory of this name already");
@@ -259,10 +259,10 @@ static bool put(compiler *c, const plan_problem *p, placement *all, object *o, c
     if (ram)
         diag_hint(&c->diags, "%sa smaller model, %sor a larger RAM",
                   all->streams ? "--minimize ram, or --ram BYTES, runs kernels row by row; or " : "",
-                  all->quantised ? "" : "quantised values, ");
+                  all->quantised ? "" : "quantized values, ");
     else
         diag_hint(&c->diags, "%s, or describe an external flash",
-                  all->quantised ? "a smaller model" : "quantise the model");
+                  all->quantised ? "a smaller model" : "quantize the model");
     return false;
 }
 

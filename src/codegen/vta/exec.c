@@ -127,7 +127,7 @@ static int64_t value_of(machine *m, tir_expr_ref e)
     case TIR_RAMP:
     case TIR_BROADCAST: break;
     }
-    fail(m, DIAG_UNSUPPORTED, "an argument of a call of the accelerator is no integer");
+    fail(m, DIAG_UNSUPPORTED, "an argument of a call of the accelerator is not an integer");
     return 0;
 }
 
@@ -291,7 +291,7 @@ static void check_call(void *ctx, tir_expr_ref e)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         known |= strcmp(e->u.name, calls[i].name) == 0 && e->n_args == calls[i].n_args;
     if (!known)
-        refuse(k, arena_printf(&k->c->mem, "a call of '%s' with %u arguments is none of the accelerator's run-time",
+        refuse(k, arena_printf(&k->c->mem, "a call of '%s' with %u arguments is not one of the accelerator's run-time",
                                e->u.name, e->n_args));
 }
 
@@ -325,7 +325,7 @@ static void call(machine *m, tir_expr_ref e)
             check(m, calls[i].fn(m, e));
             return;
         }
-    fail(m, DIAG_UNSUPPORTED, "a statement is no call of the accelerator's run-time");
+    fail(m, DIAG_UNSUPPORTED, "a statement is not a call of the accelerator's run-time");
 }
 
 /* --- statements --- */

@@ -132,8 +132,8 @@ function timeFigure(page, redo) {
 function slowFindings(page) {
   const v = page.verdict, list = [];
   const names = kernels => kernels.slice(0, 4).flatMap((k, i) => [i ? ", " : "", page.link(k)]).concat(kernels.length > 4 ? ` and ${kernels.length - 4} more` : "");
-  if (v.quantised_in_float > 0)
-    list.push(make("li", {}, make("span", { class: "warn" }, "Float: "), v.quantised_in_float === 1 ? "1 quantized operator computes in float." : `${v.quantised_in_float} quantized operators compute in float.`));
+  if (v.quantized_in_float > 0)
+    list.push(make("li", {}, make("span", { class: "warn" }, "Float: "), v.quantized_in_float === 1 ? "1 quantized operator computes in float." : `${v.quantized_in_float} quantized operators compute in float.`));
   for (const s of v.slow)
     list.push(make("li", {}, make("span", { class: "warn" }, s.what.replace(/_/g, " ") + ": "), `${s.help}, in `, ...names(s.kernels)));
   const groups = new Map();
@@ -160,7 +160,7 @@ function verdictSentence(page, findings) {
   const top = page.times.map((n, i) => i).sort((a, b) => page.times[b] - page.times[a]).slice(0, 1);
   if (top.length && page.kernels.length > 1)
     parts.push("The largest part goes to ", page.link(top[0]), ` (${(100 * page.share(top[0])).toFixed(0)} %). `);
-  parts.push(findings.length === 0 ? make("span", { class: "good" }, v.quantised ? "Nothing stayed slow or in float." : "Nothing stayed slow.") : make("span", { class: "warn" }, `${findings.length} thing${findings.length > 1 ? "s" : ""} could be better, below.`));
+  parts.push(findings.length === 0 ? make("span", { class: "good" }, v.quantized ? "Nothing stayed slow or in float." : "Nothing stayed slow.") : make("span", { class: "warn" }, `${findings.length} thing${findings.length > 1 ? "s" : ""} could be better, below.`));
   return make("p", { class: "verdict" }, ...parts);
 }
 
@@ -416,7 +416,7 @@ function timelineSection(page) {
 function lossSection(page) {
   const loss = page.loss, most = Math.max(...loss.values.map(v => v.error), 1e-12);
   const bar = n => make("div", { class: "meter", style: "width:140px" }, make("div", { style: `width:${100 * n / most}%` }));
-  return section("quantising", "What quantizing cost", make("p", {}, `${loss.quantised} of ${loss.nodes} nodes were quantized, on ${loss.samples} samples`,
+  return section("quantizing", "What quantizing cost", make("p", {}, `${loss.quantized} of ${loss.nodes} nodes were quantized, on ${loss.samples} samples`,
     loss.same_answer !== undefined ? `; ${loss.same_answer} of them have the same answer as in float.` : "."),
     make("div", { class: "scroll" }, make("table", {}, make("tr", {}, ["value", "operator", "error", "", "cut off", "scale"].map((h, i) => make("th", { class: i === 2 || i > 3 ? "num" : "" }, h))),
       [...loss.values].sort((a, b) => b.error - a.error).map(v => make("tr", {}, make("td", { class: "mono" }, v.name), make("td", {}, v.operator),
@@ -458,7 +458,7 @@ function compareRows(page, other) {
     ["constants", page.verdict.constant_bytes, other.verdict.constant_bytes, exact]];
   rows.push([`${page.amount}, ${page.how}`, time(page), time(other), (n, p) => p.amountText(n), page.comparable(other)]);
   rows.push(["kernels", page.kernels.length, other.kernels.length, n => String(n)], ["layers", page.layers, other.layers, n => String(n)],
-    ["multiply-adds", macs(page), macs(other), n => n.toLocaleString("en")], ["quantized operators in float", page.verdict.quantised_in_float, other.verdict.quantised_in_float, n => String(n)]);
+    ["multiply-adds", macs(page), macs(other), n => n.toLocaleString("en")], ["quantized operators in float", page.verdict.quantized_in_float, other.verdict.quantized_in_float, n => String(n)]);
   return rows.map(([name, a, b, text, fits]) => make("tr", {}, make("td", {}, name), make("td", { class: "num" }, text(a, page)), make("td", { class: "num" }, text(b, other)),
     fits === false ? make("td", { class: "soft" }, "of different kinds") : change(a, b)));
 }

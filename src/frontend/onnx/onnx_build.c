@@ -92,7 +92,7 @@ static bool check_declared(onnx_node *n, graph_value *v)
         type_print(&w, d);
         w_str(&w, " but computed as ");
         type_print(&w, t);
-        diag_warning(&n->c->diags, DIAG_TYPE, n->loc, "result '%s' is declared %s; the latter is taken", v->name,
+        diag_warning(&n->c->diags, DIAG_TYPE, n->loc, "result '%s' is declared %s; the computed shape is used", v->name,
                      w.data);
         v->declared = (type){0};
     }
@@ -238,8 +238,8 @@ static bool open_results(onnx_node *n, graph_node *g)
             open |= dim_is_fresh(s->dims[k]) && dim_is_const(d->dims[k], &number);
         if (open) {
             diag_warning(&n->c->diags, DIAG_TYPE, n->loc,
-                         "result '%s' is declared with an extent of %lld, which the data decides; that of a run is "
-                         "taken", g->outputs[i]->name, (long long)number);
+                         "result '%s' is declared with an extent of %lld, but it depends on the data; each run "
+                         "computes it", g->outputs[i]->name, (long long)number);
         } else if (declared[i].kind == TYPE_TENSOR) {
             g->outputs[i]->declared = declared[i];
             again = true;
@@ -524,8 +524,8 @@ int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis)
     int64_t d = 1;
     if (!n->failed && v && !dim_is_const(onnx_dim(n, v, axis), &d))
         onnx_fail(n, DIAG_UNSUPPORTED,
-                  "the extent of axis %u must be known; fix it with --dim or --shape, or the input that says it with "
-                  "--bind",
+                  "the extent of axis %u must be known; fix it with --dim or --shape, or fix the input that states it "
+                  "with --bind",
                   axis);
     if (d > INT32_MAX) /* importers multiply two of them */
         onnx_fail(n, DIAG_UNSUPPORTED, "the extent %lld of axis %u is too large", (long long)d, axis);

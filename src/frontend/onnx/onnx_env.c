@@ -64,7 +64,7 @@ graph_value *onnx_lookup(onnx_env *env, const char *name)
     if (!pb || !dtype_from_onnx(pb->data_type, &dt))
         return v;
     diag_error(&im->c->diags, DIAG_UNSUPPORTED, env->frame ? env->frame->loc : onnx_loc(im),
-               "tensor '%s': element type %s is not supported yet but by DequantizeLinear", name, dtype_name(dt));
+               "tensor '%s': element type %s is supported only by DequantizeLinear", name, dtype_name(dt));
     return &im->poison;
 }
 

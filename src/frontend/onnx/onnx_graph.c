@@ -57,7 +57,8 @@ static bool read_inputs(onnx_node *n)
             continue;
         graph_value *v = onnx_lookup(n->env, name);
         if (!v) {
-            diag_error(&n->c->diags, DIAG_FORMAT, n->loc, "input '%s' is no input, initializer or result of the model",
+            diag_error(&n->c->diags, DIAG_FORMAT, n->loc, "input '%s' is not an input, initializer or result of the "
+                                                          "model",
                        name);
             ok = false;
         }

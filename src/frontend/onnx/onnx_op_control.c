@@ -176,7 +176,7 @@ static void hint_bind(onnx_node *n, const graph_value *condition, uint32_t error
     const graph_value *v = sole_input(condition, &left);
     const char *before = d->last && d->last->hint ? arena_printf(&n->c->mem, "%s; ", d->last->hint) : "";
     if (v && n->env->scope->top && d->errors > errors)
-        diag_hint(d, "%sinput '%s' decides whether this branch is taken: --bind %s=NUMBER leaves the other one out",
+        diag_hint(d, "%sinput '%s' decides whether this branch is taken: --bind %s=NUMBER removes the other one",
                   before, v->name, v->name);
 }
 
@@ -494,7 +494,7 @@ static bool check_loop(onnx_node *n, const pb_graph *g, uint32_t carried)
                          g->input.len, g->output.len, carried, n->n_out);
     for (uint32_t i = 0; i < carried; i++)
         if (n->in[2 + i]->type.kind != TYPE_TENSOR || n->in[2 + i]->type.shape.rank < 0)
-            return onnx_fail(n, DIAG_UNSUPPORTED, "carried value %u is no tensor of known rank", i);
+            return onnx_fail(n, DIAG_UNSUPPORTED, "carried value %u is not a tensor of known rank", i);
     return true;
 }
 

@@ -89,7 +89,7 @@ static const activation *find_activation(onnx_node *n, bool of_conv)
             return a;
         w_fmt(&w, "%s%s", w.len > 0 ? ", " : "", a->name);
     }
-    return onnx_fail(n, DIAG_UNSUPPORTED, "activation '%.100s' is none of these: %s", name, w.data), NULL;
+    return onnx_fail(n, DIAG_UNSUPPORTED, "activation '%.100s' is not one of these: %s", name, w.data), NULL;
 }
 
 static uint32_t count_params(const activation *a)

@@ -49,7 +49,7 @@ bool onnx_op_batch_norm(onnx_node *n)
     for (uint32_t i = 1; i < n->n_out; i++)
         if (n->out_names[i] && n->version < 14)
             return onnx_fail(n, DIAG_UNSUPPORTED,
-                             "batch normalisation while training is not supported below version 14");
+                             "batch normalization while training is not supported below version 14");
     onnx_result(n, 0, (onnx_args){"nn.batch_norm", 5, in, 1, &eps});
     return !n->failed;
 }

@@ -66,7 +66,7 @@ static graph_value *looked_up(onnx_node *n, const char *op, graph_value *x, grap
                               graph_value *const *to)
 {
     if (n->failed || dtype_bits(onnx_dtype(x)) != 8)
-        return onnx_refuse(n, DIAG_TYPE, "data is no integer of 8 bits");
+        return onnx_refuse(n, DIAG_TYPE, "data is not an integer of 8 bits");
     attr alpha = attr_float(n->c, "alpha", (float)onnx_attr_float(n, "alpha", 0.01));
     graph_value *y = onnx_emit(n, ONNX_ARGS("qnn.dequantize", 0, NULL, all_codes(n, onnx_dtype(x)), from[0], from[1]));
     if (op)
@@ -152,7 +152,7 @@ bool onnx_op_qlinear_softmax(onnx_node *n)
     double scale = 0;
     graph_value *x = onnx_in(n, 0);
     if (!onnx_float_of(onnx_in(n, 1), &scale) || !(scale > 0))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "the scale of the data is no constant above 0");
+        return onnx_fail(n, DIAG_UNSUPPORTED, "the scale of the data is not a constant above 0");
     uint32_t rank = onnx_rank(x), axis = onnx_axis(n, onnx_attr_int(n, "axis", -1), rank);
     if (n->failed || rank == 0)
         return onnx_fail(n, DIAG_TYPE, "data is a single number");

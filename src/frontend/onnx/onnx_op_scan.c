@@ -134,7 +134,7 @@ static bool check_scan(scan *s)
         return onnx_fail(n, DIAG_FORMAT, "%u inputs to slice", s->n_slices);
     for (uint32_t i = 0; i < s->n_states + s->n_slices; i++)
         if (!s->in[i] || s->in[i]->type.kind != TYPE_TENSOR || s->in[i]->type.shape.rank < 0)
-            return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is no tensor of known rank", i);
+            return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is not a tensor of known rank", i);
     onnx_capture(&s->k, s->g);
     return !n->failed;
 }

@@ -288,7 +288,7 @@ static bool read_group(onnx_node *n, group_query *g)
     (void)onnx_attr_int(n, "kv_cache_bit_width", 0); /* of quantised caches alone */
     for (uint32_t i = 0; i < 2; i++)
         if (onnx_optional(n, 12 + i) || strcmp(onnx_attr_string(n, quant[i], "NONE"), "NONE") != 0)
-            return onnx_fail(n, DIAG_UNSUPPORTED, "quantised caches (%s) are not supported: keep them in float",
+            return onnx_fail(n, DIAG_UNSUPPORTED, "quantized caches (%s) are not supported: keep them in float",
                              quant[i]);
     if (onnx_attr_int(n, "qk_output", 0) != 0)
         return onnx_fail(n, DIAG_UNSUPPORTED, "qk_output, the scores as a result, is not supported");

@@ -107,10 +107,10 @@ static const struct {
     {"SplitToSequence", false, "export the model with tensors in place of sequences and optionals"},
     {"ConcatFromSequence", false, "export the model with tensors in place of sequences and optionals"},
     {"Optional", true, "export the model with tensors in place of sequences and optionals"},
-    {"String", true, "leave texts to the program, cut the model behind them"},
-    {"Regex", true, "leave texts to the program, cut the model behind them"},
-    {"Tokenizer", false, "leave texts to the program, cut the model behind them"},
-    {"LabelEncoder", false, "leave labels to the program, cut the model before them"},
+    {"String", true, "handle texts in your program, and cut the model after them"},
+    {"Regex", true, "handle texts in your program, and cut the model after them"},
+    {"Tokenizer", false, "handle texts in your program, and cut the model after them"},
+    {"LabelEncoder", false, "handle labels in your program, and cut the model before them"},
     {"Random", true, "make the random numbers an input of the model"},
     {"Multinomial", false, "make the random numbers an input of the model"},
     {"Bernoulli", false, "make the random numbers an input of the model"},
@@ -130,10 +130,10 @@ static const char *way_of(onnx_importer *im, const onnx_missing *m)
     if (near.best && 4 * near.distance <= strlen(m->op)) /* names of operators are short: STFT is no Sqrt */
         return arena_printf(&im->c->mem, "perhaps %s is meant", near.best);
     if (strcmp(m->domain, "com.microsoft") == 0)
-        return "optimise the model without onnxruntime's own operators, or give them by --load-ops "
+        return "optimize the model without onnxruntime's own operators, or add them with --load-ops "
                "(docs/tutorials/add-an-op.md)";
     if (*m->domain && strcmp(m->domain, "ai.onnx.ml") != 0)
-        return "give operators of other domains by --load-ops (docs/tutorials/add-an-op.md)";
+        return "add operators of other domains with --load-ops (docs/tutorials/add-an-op.md)";
     return NULL;
 }
 

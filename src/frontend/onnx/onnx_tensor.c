@@ -139,7 +139,7 @@ static const tensor_data *read_external(tensor_reader *r)
     if (!onnx_external_open(r->im, location, r->loc, &f))
         return NULL;
     if (length != r->bytes)
-        return fail(r, DIAG_FORMAT, "its external data has not the length that its dimensions ask for");
+        return fail(r, DIAG_FORMAT, "its external data does not have the length that its dimensions need");
     if (offset > f.bytes.len || length > f.bytes.len - offset)
         return fail(r, DIAG_FORMAT, "its external data goes beyond the end of the file");
     return make(r, f.bytes.data + offset, f.full, offset);
@@ -151,7 +151,7 @@ static const tensor_data *read_numbers(tensor_reader *r, pb_numbers v, size_t wi
                                        const uint8_t *base, size_t len)
 {
     if (v.len / width != (size_t)r->count)
-        return fail(r, DIAG_FORMAT, "the number of values is not what its dimensions ask for");
+        return fail(r, DIAG_FORMAT, "the number of values does not fit its dimensions");
     bool in_file = v.data >= base && v.data < base + len;
     return make(r, v.data, in_file ? file : NULL, in_file ? (uint64_t)(v.data - base) : 0);
 }
@@ -159,7 +159,7 @@ static const tensor_data *read_numbers(tensor_reader *r, pb_numbers v, size_t wi
 static const tensor_data *read_ints(tensor_reader *r, const pb_ints *v)
 {
     if ((int64_t)v->len != r->count)
-        return fail(r, DIAG_FORMAT, "the number of values is not what its dimensions ask for");
+        return fail(r, DIAG_FORMAT, "the number of values does not fit its dimensions");
     size_t width = dtype_bytes(r->dt);
     bool bits = r->dt == DT_F16 || r->dt == DT_BF16; /* int32_data holds their bit patterns */
     uint8_t *data = arena_try_alloc(&r->im->c->mem, r->bytes, 64);
@@ -181,7 +181,7 @@ static const tensor_data *read_inside(tensor_reader *r, span file)
     const uint8_t *base = file.data;
     if (pb_has(pb->has, FIELD_RAW) && (pb->raw_data.len > 0 || r->count == 0)) {
         if (pb->raw_data.len != r->bytes)
-            return fail(r, DIAG_FORMAT, "raw_data has not the length that its dimensions ask for");
+            return fail(r, DIAG_FORMAT, "raw_data does not have the length that its dimensions need");
         return make(r, pb->raw_data.data, r->im->path, base ? (uint64_t)(pb->raw_data.data - base) : 0);
     }
     switch (r->dt) {

@@ -204,7 +204,7 @@ static bool check_order(tflite_node *n)
         if (!t->poison && t->t->is_variable)
             return note_missing(n, "variable tensors", 1, NULL);
         if (!t->poison)
-            return tflite_fail(n, DIAG_FORMAT, "'%s' is read before anything makes it, and is no constant", t->name);
+            return tflite_fail(n, DIAG_FORMAT, "'%s' is read before anything makes it, and is not a constant", t->name);
         ok = false;
     }
     return ok;

@@ -39,11 +39,11 @@ bool tflite_op_reshape(tflite_node *n)
     for (uint32_t i = 0; i < rank; i++) {
         unknown += dims[i] == -1;
         if (dims[i] < -1 || unknown > 1 || (dims[i] >= 0 && !i64_mul(count, dims[i], &count)))
-            return tflite_fail(n, DIAG_FORMAT, "the shape has an extent that cannot be");
+            return tflite_fail(n, DIAG_FORMAT, "the shape has an extent that is not possible");
     }
     whole = shape_count(x->type.shape);
     if (whole >= 0 && (unknown ? count == 0 || whole % count != 0 : count != whole))
-        return tflite_fail(n, DIAG_TYPE, "%" PRId64 " elements do not fit the shape that is asked for", whole);
+        return tflite_fail(n, DIAG_TYPE, "%" PRId64 " elements do not fit the requested shape", whole);
     return tflite_result(n, 0, tflite_reshape(n, x, rank, dims));
 }
 
@@ -73,7 +73,7 @@ bool tflite_op_squeeze(tflite_node *n)
     for (int32_t i = 0; i < s.rank && !n->failed; i++) {
         const bool one = dim_is(s.dims[i], 1);
         if (goes[i] && !one)
-            return tflite_fail(n, DIAG_TYPE, "axis %d, which goes, has not the extent 1", i);
+            return tflite_fail(n, DIAG_TYPE, "axis %d, which is removed, does not have the extent 1", i);
         if (!goes[i] && !(one && o->squeeze_dims.len == 0))
             d[rank++] = s.dims[i];
     }
@@ -147,7 +147,7 @@ bool tflite_op_slice(tflite_node *n)
         return false;
     const uint32_t rank = (uint32_t)x->type.shape.rank;
     if (n_from != rank || n_size != rank)
-        return tflite_fail(n, DIAG_TYPE, "begin and size have not %u entries", rank);
+        return tflite_fail(n, DIAG_TYPE, "begin and size do not have %u entries", rank);
     for (uint32_t i = 0; i < rank; i++) {
         if (from[i] < 0 || from[i] > dims[i] || size[i] < -1 || size[i] > dims[i] - from[i])
             return tflite_fail(n, DIAG_TYPE, "the slice leaves axis %u", i);

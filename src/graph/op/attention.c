@@ -25,7 +25,7 @@ static bool read_dims(compiler *c, const graph_node *n, uint32_t i, const char *
     uint32_t at[ATTENTION_RANK];
     const char *layout = graph_attr_string(n, name);
     if (!attention_order(layout, at))
-        return infer_error(c, n, "%s '%s' is no order of B, H, S and D", name, layout);
+        return infer_error(c, n, "%s '%s' is not an order of B, H, S and D", name, layout);
     for (uint32_t a = 0; a < ATTENTION_RANK; a++)
         out[a] = infer_in(n, i)->shape.dims[at[a]];
     return true;
@@ -53,7 +53,8 @@ bool infer_attention(compiler *c, const graph_node *n, type *out)
     if (!read_dims(c, n, 0, "q_layout", q) || !read_dims(c, n, 1, "k_layout", k) || !read_dims(c, n, 2, "v_layout", v))
         return false;
     if (!attention_order(graph_attr_string(n, "out_layout"), at))
-        return infer_error(c, n, "out_layout '%s' is no order of B, H, S and D", graph_attr_string(n, "out_layout"));
+        return infer_error(c, n, "out_layout '%s' is not an order of B, H, S and D",
+                           graph_attr_string(n, "out_layout"));
     bool fit = dim_equal(q[ATTENTION_D], k[ATTENTION_D]) && dim_equal(k[ATTENTION_S], v[ATTENTION_S]);
     for (uint32_t a = ATTENTION_B; a <= ATTENTION_H; a++)
         fit = fit && dim_equal(q[a], k[a]) && dim_equal(q[a], v[a]);

@@ -41,7 +41,7 @@ bool infer_unpack_nibbles(compiler *c, const graph_node *n, type *out)
     axis = axis < 0 ? axis + x->shape.rank : axis;
     dim d[TYPE_MAX_RANK];
     if (axis < 0 || axis >= x->shape.rank)
-        return infer_error(c, n, "the axis is none of the operand's");
+        return infer_error(c, n, "the operand has no such axis");
     if (dt != DT_I8 && dt != DT_U8 && dt != DT_I16)
         return infer_error(c, n, "the numbers become %s; i8, u8 or i16 is needed", dtype_name(dt));
     if (least < (dt == DT_U8 ? 0 : INT8_MIN) || least > INT8_MAX - 15)
@@ -104,7 +104,7 @@ bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
     if (infer_in(n, 3) && (!known_dims(c, n, 3, z) || memcmp(z, s, 3 * sizeof *z) != 0))
         return infer_error(c, n, "there is not one zero point for each scale");
     if (graph_attr_int(n, "zero") < 0 || graph_attr_int(n, "zero") > UINT8_MAX)
-        return infer_error(c, n, "zero is no number of 8 bits");
+        return infer_error(c, n, "zero is not a number of 8 bits");
     if (sums && !sums_fit(x, sums, blocks))
         return infer_error(c, n, "the sums are not those of %lld blocks", (long long)blocks);
     if (x->dt != (x_scale ? DT_I8 : DT_F32) || (x_scale && (!sums || !sums_fit(x, x_scale, blocks))))

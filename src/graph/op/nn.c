@@ -181,7 +181,8 @@ bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
     const type *w = infer_in(n, 1);
     const char *text = graph_attr_string(n, "kernel_layout");
     if (!read_blocks(text, out))
-        return infer_error(c, n, "kernel_layout %s is none of OIHW, OIHW16o, OIHW16i16o, OIHW4i16o4i, OIHW16o4w", text);
+        return infer_error(c, n, "kernel_layout %s is not one of OIHW, OIHW16o, OIHW16i16o, OIHW4i16o4i, "
+                                 "OIHW16o4w", text);
     uint32_t blocks = (out->block ? 1u : 0u) + (out->in_block ? 1u : 0u) + (out->granule ? 1u : 0u);
     if (w->shape.rank < (int32_t)blocks + 3)
         return infer_error(c, n, "weights of rank %d", w->shape.rank);
@@ -197,7 +198,7 @@ bool nn_weights_read(compiler *c, const graph_node *n, nn_weights *out)
             return infer_error(c, n, "kernel extents must be constants above 0; give the weights a static shape");
     if (out->in_rows && (out->spatial != 2 || !i64_mul(out->kernel[1], out->granule, &out->kernel[1]) ||
                          out->kernel[1] > INT32_MAX))
-        return infer_error(c, n, "weights of %lld neighbours in a row are too wide", (long long)out->granule);
+        return infer_error(c, n, "weights of %lld neighbors in a row are too wide", (long long)out->granule);
     return true;
 }
 
@@ -292,7 +293,7 @@ static bool are_narrow(compiler *c, const graph_node *n)
 {
     for (uint32_t i = 0; i < 2; i++)
         if (dtype_bits(infer_in(n, i)->dt) > 16)
-            return infer_error(c, n, "operand %u is %s; quantised numbers have 16 bits or less", i,
+            return infer_error(c, n, "operand %u is %s; quantized numbers have 16 bits or less", i,
                                dtype_name(infer_in(n, i)->dt));
     return true;
 }
@@ -335,7 +336,7 @@ static bool widens_bytes(compiler *c, const graph_node *n)
 {
     const bool bytes = dtype_bits(infer_in(n, 0)->dt) == 8 && dtype_bits(infer_in(n, 1)->dt) == 8;
     return bytes || graph_attr_int(n, "wide") == 0 ||
-           infer_error(c, n, "wide stands at operands of other than 8 bits; leave it out");
+           infer_error(c, n, "the attribute wide is only for operands of 8 bits; leave it out");
 }
 
 bool nn_pairs_kept(compiler *c, const graph_node *n)
@@ -350,7 +351,7 @@ bool nn_pairs_kept(compiler *c, const graph_node *n)
     return granule == 0 || graph_attr_int(n, "pairs") == 0 ||
            (w ? w->rank > 0 && nn_pairs_fit(n->inputs[0]->type.dt, w, w->rank - 1)
               : !nn_nibbles_exceed(v, NN_PAIRS_BOUND)) ||
-           infer_error(c, n, "pairs = 1, but products by two neighbouring weights do not fit into 16 bits");
+           infer_error(c, n, "pairs = 1, but products by two neighboring weights do not fit into 16 bits");
 }
 
 bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)

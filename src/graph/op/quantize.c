@@ -57,7 +57,7 @@ static bool rounding_fits(compiler *c, const graph_node *n)
     for (uint32_t i = 0; i < count; i++)
         if (strcmp(m, methods[i]) == 0)
             return true;
-    return infer_error(c, n, "nothing rounds by the method \"%s\"; \"float\", \"integer\"%s", m,
+    return infer_error(c, n, "unknown rounding method \"%s\"; known are \"float\", \"integer\"%s", m,
                        count > 2 ? ", \"tflite\" and \"fast\" do" : " do");
 }
 
@@ -91,7 +91,7 @@ static bool scales_fit(compiler *c, const graph_node *n, uint32_t count, const u
             int exponent;
             double s = tensor_get_f64(t, k);
             if (!(s > 0) || frexp(s, &exponent) != 0.5 || s < 0x1p-126)
-                return infer_error(c, n, "operand %u has the scale %g, which is no power of two, as half_up asks for",
+                return infer_error(c, n, "operand %u has the scale %g, which is not a power of two; half_up needs one",
                                    operands[i], s);
         }
     }
@@ -213,7 +213,7 @@ bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
     const tensor_data *a = graph_constant(n->inputs[1]), *b = graph_constant(n->inputs[3]);
     if (strcmp(graph_attr_string(n, "rounding"), "half_up") == 0 && a && b && a->count > 0 && b->count > 0 &&
         !nn_scales_are_near(tensor_get_f64(a, 0), tensor_get_f64(b, 0)))
-        return infer_error(c, n, "the scales %g and %g are too far apart: at most 2^%d, as half_up asks for",
+        return infer_error(c, n, "the scales %g and %g are too far apart: half_up allows at most 2^%d",
                            tensor_get_f64(a, 0), tensor_get_f64(b, 0), MOST_APART);
     return true;
 }

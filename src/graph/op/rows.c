@@ -187,7 +187,7 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
     if (!rows_conv_derive(out))
         return infer_error(c, n, "the window does not fit into the input, or both are too large");
     if (out->direct && (!rows_conv_can_be_direct(out) || n->n_inputs > 2))
-        return infer_error(c, n, "what is read directly is one pixel without a zero point, channels in fours");
+        return infer_error(c, n, "direct reads need one pixel, no zero point, and channels in multiples of four");
     if (out->nibbles && !rows_conv_has_pairs(out) && (!out->depthwise || out->lanes || kernel[1] > ROWS_NIBBLES))
         return infer_error(c, n, "weights of 4 bits are those of an even number of channels, or of a depthwise window "
                                  "of up to %d columns", ROWS_NIBBLES);

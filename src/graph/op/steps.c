@@ -456,16 +456,16 @@ static bool lists_fit(compiler *c, const graph_node *n, int64_t reach)
         return infer_error(c, n, "most is %lld, not from 128 to 255", (long long)most);
     const int bound = x->dt == DT_I8 ? STEPS_BOUND_I8 : steps_bound(most);
     if (!dim_is(w->shape.dims[2], STEPS_RUNS) || !dim_is(w->shape.dims[4], STEPS_RUN))
-        return infer_error(c, n, "the weights are no steps of %d runs of %d numbers", STEPS_RUNS, STEPS_RUN);
+        return infer_error(c, n, "the weights are not steps of %d runs of %d numbers", STEPS_RUNS, STEPS_RUN);
     for (uint32_t i = 0; i < 3; i++)
         if (!dim_equal(p->shape.dims[i], w->shape.dims[i]))
             return infer_error(c, n, "places and weights are not of the same blocks and steps");
     if (!dim_is_const(x->shape.dims[x->shape.rank - 1], &size) || reach > size)
-        return infer_error(c, n, "the data is smaller than what a place has behind it");
+        return infer_error(c, n, "the data is smaller than what is read at a place");
     if (places && !stay_inside(places, size, reach))
         return infer_error(c, n, "a place lies outside of the data");
     if (known ? !steps_fit(known, x->dt == DT_I8, most) : nn_nibbles_exceed(n->inputs[1], bound / 4))
-        return infer_error(c, n, "weights that meet in 16 bits are more than %d in all", bound);
+        return infer_error(c, n, "weights that are added in 16 bits come to more than %d", bound);
     return true;
 }
 

@@ -171,7 +171,7 @@ static bool check_loop(compiler *c, const graph_node *n, const graph_func *f, in
     for (uint32_t i = 0; i < (uint32_t)carried; i++) {
         const type *p = &f->params.data[1 + i]->type, *r = &f->results.data[1 + i]->type;
         if (!accepts(p, r))
-            return infer_error(c, n, "carried value %u has another type behind a round of @%s than before", i, f->name);
+            return infer_error(c, n, "carried value %u has another type after a round of @%s than before", i, f->name);
     }
     return true;
 }
@@ -237,7 +237,7 @@ static bool check_shared(compiler *c, const graph_node *n, const graph_func *f, 
             if (other && strcmp(symbol, other) == 0 &&
                 !(dim_equal(first->shape.dims[m], infer_in(n, 2 + i)->shape.dims[k]) &&
                   dim_equal(next->shape.dims[m], f->results.data[1 + i]->type.shape.dims[k])))
-                return infer_error(c, n, "carried values %u and %u have the extent %s both, but not before or behind a "
+                return infer_error(c, n, "carried values %u and %u both have the extent %s, but not before or after a "
                                          "round of @%s", i, j, symbol, f->name);
         }
     return true;
@@ -269,7 +269,7 @@ static bool infer_carried(compiler *c, const graph_node *n, const graph_func *f,
         if (!graph_carried_symbol(n, i, k))
             continue;
         if (first->shape.rank != p->shape.rank || next->shape.rank != p->shape.rank)
-            return infer_error(c, n, "carried value %u has another rank behind a round of @%s", i, f->name);
+            return infer_error(c, n, "carried value %u has another rank after a round of @%s", i, f->name);
         if (!check_shared(c, n, f, i, k, (uint32_t)graph_attr_int(n, "carried")))
             return false;
         const type *stated = infer_declared(n, i);

@@ -197,7 +197,7 @@ bool infer_qnn_conv2d_winograd(compiler *c, const graph_node *n, type *out)
         !dim_is(w->shape.dims[0], f->side * f->side) || !dim_is_const(w->shape.dims[2], &pairs))
         return not_transformed(c, n, f);
     if (block % 2 != 0 || pairs * 2 % block != 0)
-        return infer_error(c, n, "the weights' input channels are no whole blocks of pairs");
+        return infer_error(c, n, "the weights' input channels are not whole blocks of pairs");
     if (!infer_result(c, n, block, pairs * 2, d))
         return false;
     out[0] = type_tensor(DT_I32, shape_make(c, 5, d));

@@ -181,20 +181,20 @@ static const char *obstacle(const attention *x)
     int64_t d = 0, dv = 0;
     if (!extents(&x->q, q) || !extents(&x->k, k) || !extents(&x->v, v) || !dim_is_const(q[ATTENTION_D], &d) ||
         !dim_is_const(v[ATTENTION_D], &dv))
-        return "how many features it has is open: scores are stored";
+        return "its number of features is open: scores are stored";
     if (!dim_equal(q[ATTENTION_B], k[ATTENTION_B]) || !dim_equal(q[ATTENTION_B], v[ATTENTION_B]) ||
         !dim_equal(q[ATTENTION_H], k[ATTENTION_H]) || !dim_equal(q[ATTENTION_H], v[ATTENTION_H]) ||
         !dim_equal(k[ATTENTION_S], v[ATTENTION_S]))
         return "queries, keys and values differ in batches or heads: scores are stored";
     if (!mask_fits(x->mask, (const dim[]){q[ATTENTION_B], q[ATTENTION_H], q[ATTENTION_S], k[ATTENTION_S]}))
-        return "the mask's shape is more than that of the scores: scores are stored";
+        return "the mask's shape is larger than that of the scores: scores are stored";
     if (d < 1 || dv % LEAST_LANES != 0 || dv < 1)
-        return "its features are no whole vectors: scores are stored";
+        return "its number of features is not a multiple of a vector: scores are stored";
     for (uint32_t a = ATTENTION_B; a <= ATTENTION_S; a++)
         if (dim_is(k[a], 0) || dim_bound(k[a]) < 0 || dim_bound(q[a]) < 0)
-            return "it has no keys or no heads, or no bound of them: scores are stored";
+            return "it has no keys or heads, or no bound for them: scores are stored";
     return has_few_queries(q[ATTENTION_S], k[ATTENTION_S], d)
-               ? "its queries are too few to turn the keys for: scores are stored" : NULL;
+               ? "it has too few queries to make up for transposing the keys: scores are stored" : NULL;
 }
 
 static graph_value *emit(rewriter *r, const attention *x, const char *out_layout, src_loc loc)

@@ -152,11 +152,11 @@ static const char *check_cycle(composer *k, const group *g)
     if (g->n_results < 2 || g->n_nodes < 2)
         return NULL;
     if (last - first > MOST_SPAN)
-        return "its nodes lie too far apart to see that no cycle would form";
+        return "its nodes are too far apart to check for a cycle";
     for (uint32_t i = first; i <= last; i++)
         if (k->covered[i])
             return "it interleaves with another match of several results";
-    return comes_back(k, g) ? "it would form a cycle: an operand is made of one of its results" : NULL;
+    return comes_back(k, g) ? "it would form a cycle: an operand is computed from one of its results" : NULL;
 }
 
 /* --- finding --- */

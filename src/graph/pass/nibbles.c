@@ -311,6 +311,7 @@ void qnn_note_wide_nibbles(compiler *c, graph_func *f)
         if (w && w->count < QNN_LEAST_NIBBLES)
             qnn_note_bytes(c, f, n, "less than 64 weights");
         else if (w && w->nibbles && w->rank > 0 && zeros && zeros->count > 1 && are_wide(n, w, zeros))
-            qnn_note_bytes(c, f, n, "less their zero points, which differ, not all are within 16 neighbouring numbers");
+            qnn_note_bytes(c, f, n, "minus their zero points, which differ, the weights are not within 16 neighboring "
+                                    "numbers");
     }
 }

@@ -183,8 +183,8 @@ static bool split_lists(packer *p, const graph_node *n, steps_source *from, step
         return false;
     *from = split;
     const char *text = arena_printf(&p->r.c->mem,
-                                    "its data is split: it takes the longer, the more numbers of that are above %d; "
-                                    "--no-split-data has other lists (docs/explanation/quantize.md)", STEPS_LIMIT);
+                                    "its data is split: the more of its values are above %d, the longer it takes; "
+                                    "--no-split-data avoids this (docs/explanation/quantize.md)", STEPS_LIMIT);
     const graph_note note = {"pack-weights", n->op->name, n->outputs[0]->name, text, n->loc};
     vec_push(&p->r.c->mem, &p->r.f->module->notes, note);
     return true;

@@ -186,9 +186,9 @@ static bool refuse_cycle(partitioner *p)
             w_fmt(&w, "%s@%s", w.len ? ", " : "", callee->name);
     }
     diag_error(&p->c->diags, DIAG_VERIFY, src_loc_none(),
-               "@%s: a region as one function would form a cycle: what it makes goes through other nodes and comes "
+               "@%s: as one function, this region would form a cycle: its result goes through other nodes and comes "
                "back (%s)", p->f->name, w.data);
-    diag_hint(&p->c->diags, "MergeCompilerRegions gives numbers that do not");
+    diag_hint(&p->c->diags, "MergeCompilerRegions numbers regions without cycles");
     return false;
 }
 

@@ -28,7 +28,7 @@ static const pass_row passes[] = {
  * for it: arithmetic on constants. */
 #define CLEAN \
     "infer-types,sink-dequantize,use-integers,fold-constants,take-branches,simplify,fold-constants,take-branches," \
-    "cse,dce,quantised-ends,dce"
+    "cse,dce,quantized-ends,dce"
 /* Other targets see the graph before the CPU's layouts. */
 #define OFFLOAD                                                                                      \
     "vta-fold,MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,"                    \
@@ -139,7 +139,7 @@ static bool run_pass(run *r, const pass_row *p)
         w_line(r->o->times, "%-16s %9.3f ms", p->name, 1e3 * seconds_since(&start));
     r->step++;
     if (ok && r->o->verify && !graph_verify(c, r->m)) {
-        diag_hint(&c->diags, "this came out of pass '%s' and is a bug of the compiler", p->name);
+        diag_hint(&c->diags, "pass '%s' made this, and it is a bug in the compiler", p->name);
         ok = false;
     }
     r->facts = (r->facts & ~p->breaks) | p->gives;

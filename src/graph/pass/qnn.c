@@ -186,10 +186,10 @@ static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
     if (!is_anchor_op(y))
         return "it has no integer form";
     if (!qnn_is_quantised(n->inputs[0], &out->x) || !qnn_is_single(&out->x))
-        return "its data is not quantised to 8 or 16 bits with one scale";
+        return "its data is not quantized to 8 or 16 bits with one scale";
     if (!qnn_dequantized(n->inputs[1], false, &out->w) &&
         !(qnn_is_quantised(n->inputs[1], &out->w) && qnn_is_single(&out->w)))
-        return "its weights are not quantised to 8 bits with scales above 0";
+        return "its weights are not quantized to 8 bits with scales above 0";
     if (qnn_is_wide(&out->w))
         return "its weights are of 16 bits";
     const type *w = &n->inputs[1]->type, *t = &n->outputs[0]->type;
@@ -351,7 +351,7 @@ static bool powers_fit(const tail *t, const qnn_params *a, const qnn_params *b)
     return !t->half_up || (qnn_powers_of_two(a) && qnn_powers_of_two(b) && qnn_powers_of_two(&t->y));
 }
 
-#define NO_POWERS "its scales are no powers of two, as rounding half up asks for"
+#define NO_POWERS "its scales are not powers of two, which rounding half up needs"
 #define READ_TWICE "its result is read as a float, too"
 
 /* The bias in i32 or i64, with an axis for each of those behind the channels; *most: the farthest from 0. NULL, and
@@ -420,7 +420,7 @@ static graph_value *convert_anchor(converter *v, const tail *t, graph_value *y, 
     if (!wide && a.most + half_of(&a, t) > INT32_MAX)
         return stays(v, y->def, "its sums of products do not fit into 32 bits, with the half that rounds");
     if (bias && !qnn_read_bias(bias, a.channels, a.behind, &b))
-        return stays(v, y->def, "its bias is no constant of one number for each channel");
+        return stays(v, y->def, "its bias is not a constant of one number for each channel");
     if (wide)
         return convert_wide(v, t, &a, bias ? &b : NULL);
     if (bias && !(numbers = integer_bias(v, &a, &b, t, &why)))
@@ -461,7 +461,7 @@ static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
     qnn_params a, b;
     if (!qnn_is_quantised(n->inputs[0], &a) || !qnn_is_quantised(n->inputs[1], &b) || !qnn_is_single(&a) ||
         !qnn_is_single(&b))
-        return stays(v, n, "its operands are not both quantised to 8 bits with one scale");
+        return stays(v, n, "its operands are not both quantized to 8 bits with one scale");
     if (a.dt != t->y.dt || b.dt != t->y.dt)
         return stays(v, n, "its operands and its result are of different types");
     if (!powers_fit(t, &a, &b) || (t->half_up && qnn_is_wide(&a)))
@@ -476,7 +476,7 @@ static graph_value *convert_product(converter *v, const tail *t, graph_node *n)
     qnn_params a, b;
     if (t->half_up || !qnn_is_quantised(n->inputs[0], &a) || !qnn_is_quantised(n->inputs[1], &b) ||
         !qnn_is_single(&a) || !qnn_is_single(&b) || a.dt != t->y.dt || b.dt != t->y.dt)
-        return stays(v, n, "its operands are not both quantised to the 8 bits of its result, with one scale each");
+        return stays(v, n, "its operands are not both quantized to the 8 bits of its result, with one scale each");
     return emit_binary(v, t, n, "qnn.mul", &a, &b);
 }
 
@@ -488,7 +488,7 @@ static graph_value *convert_softmax(converter *v, const tail *t, graph_node *n)
     if (qnn_is_wide(&t->y))
         return stays(v, n, "a softmax of 16 bits has no integer form");
     if (t->half_up || !qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt)
-        return stays(v, n, "its data is not quantised to the 8 bits of its result");
+        return stays(v, n, "its data is not quantized to the 8 bits of its result");
     if (!dim_is_const(s.dims[axis < 0 ? axis + s.rank : axis], &extent))
         return stays(v, n, "it is not over an axis of known extent");
     const tensor_data *table = graph_softmax_table(v->r.c, qnn_scale(&x, 0), extent);
@@ -541,7 +541,7 @@ static graph_value *convert_where(converter *v, const tail *t, graph_node *n)
         else
             in[i] = by_table(v, x, t->q);
         if (!in[i])
-            return stays(v, n, "its operands are not both quantised to 8 or 16 bits with one scale");
+            return stays(v, n, "its operands are not both quantized to 8 or 16 bits with one scale");
     }
     return emit(v, "where", 3, in, 0, NULL, n->loc);
 }
@@ -583,7 +583,7 @@ static graph_value *convert_average(converter *v, const tail *t, graph_node *n, 
 {
     qnn_params x;
     if (!qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt)
-        return stays(v, n, "its data is not quantised to the 8 bits of its result");
+        return stays(v, n, "its data is not quantized to the 8 bits of its result");
     if (!powers_fit(t, &x, &x) || (t->half_up && qnn_is_wide(&x)))
         return stays(v, n, NO_POWERS);
     if (!sum_fits(n, x.dt, global))
@@ -606,7 +606,7 @@ static graph_value *convert_moved(converter *v, const tail *t)
     qnn_params x;
     const graph_node *n = t->x->def;
     if (!qnn_is_quantised(t->x, &x))
-        return stays(v, n, "its operands are not quantised to 8 bits with one scale");
+        return stays(v, n, "its operands are not quantized to 8 bits with one scale");
     if (!qnn_same_params(&x, &t->y))
         return stays(v, n, "its operands and its result have different scales or zero points");
     return numbers_of(v, t->x);

@@ -48,7 +48,7 @@ void qnn_note_floats(compiler *c, const graph_func *f, const qnn_reasons *r, boo
         if (strcmp(n->op->name, "qnn.quantize") == 0)
             why = "its scale, zero point or type changes";
         else if (integers)
-            why = "its result is not quantised, or it has no integer form";
+            why = "its result is not quantized, or it has no integer form";
         if (ptr_map_get(&r->of, n, &at))
             why = r->texts.data[at];
         graph_note note = {"use-integers", n->op->name, n->n_outputs ? n->outputs[0]->name : "", why, n->loc};

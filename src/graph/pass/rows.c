@@ -210,7 +210,7 @@ static const char *why_bytes(const rows_conv *v, const source *s)
             const int8_t w = (int8_t)s->bytes[o * s->o + k / taps * s->i + y * s->y + x * s->x];
             sum += w < 0 ? -w : w;
             if (w < -8 || w > 7)
-                return "less their zero point some are not within -8 to 7 (those of uint4 with zero point 8 are)";
+                return "minus their zero point some weights are not within -8 to 7 (uint4 with zero point 8 is)";
             if (!v->depthwise && sum > most)
                 return "16 times the sums might leave 32 bits";
         }
@@ -654,14 +654,14 @@ static const char *why_plain(converter *v, const graph_node *n)
     if (!is_product && !is_conv)
         return "only convolutions over two axes have a kernel with channels last";
     if (!graph_constant(n->inputs[1]))
-        return "its weights are no constants";
+        return "its weights are not constants";
     if (dtype_bits(n->inputs[1]->type.dt) != 8)
         return "its weights have 16 bits";
     if (is_conv ? !is_image(n->inputs[0]) : !is_matrix(n->inputs[0]))
         return "only a run knows its extents, or they are not those of an image or a matrix";
     const bool turned = is_product && graph_attr_int(n, "transpose_b") != 0;
     if (!byte_weights(v, n, is_conv ? 4 : 2, is_product && !turned ? 1 : 0))
-        return "weights less their zero points are no numbers of 8 bits; quantise weights symmetrically";
+        return "weights minus their zero points do not fit into 8 bits; quantize weights symmetrically";
     const int64_t groups = is_conv ? graph_attr_int(n, "groups") : 1;
     if (groups > 1 && groups != extent(n->inputs[0], 1))
         return "its groups are neither one nor a channel each";

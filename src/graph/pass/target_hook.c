@@ -19,7 +19,7 @@ static bool rewrite(compiler *c, graph_func *f)
     bool ok = row->offload->rewrite(c, f) && c->diags.errors == before;
     if (!ok && c->diags.errors == before)
         diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(),
-                   "the hook of target %s fails on @%s, and does not say why", row->name, f->name);
+                   "the hook of target %s failed on @%s without an error message", row->name, f->name);
     return ok;
 }
 

@@ -433,7 +433,7 @@ static bool check_signs(compiler *c, const graph_func *region, const graph_node 
             if (graph_callee(caller->nodes.data[k]) == region && !vta_layer_is_positive(x, caller->nodes.data[k])) {
                 diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc,
                            "@%s: a max pool pads with zeros, and %%%s may be below 0", region->name, x->name);
-                return diag_hint(&c->diags, "put a nn.relu in front of it, or leave the pool to the CPU"), false;
+                return diag_hint(&c->diags, "put a nn.relu before it, or leave the pool to the CPU"), false;
             }
     }
     return true;
@@ -492,7 +492,7 @@ static bool check_region(compiler *c, const graph_func *region)
         const graph_func *f = graph_callee(n);
         if ((f && graph_func_text(f, "composite")) || strcmp(n->op->name, "constant") == 0)
             continue;
-        diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "@%s: the region has a %s that no pattern of VTA has found",
+        diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "@%s: the region has a %s that no pattern of VTA matches",
                    region->name, n->op->name);
         diag_hint(&c->diags, "a region is calls of functions with the attribute composite "
                                       "(docs/reference/partition.md)");

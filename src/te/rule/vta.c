@@ -57,7 +57,7 @@ static bool unknown_key(compiler *c, te_vta_kind kind, const char *text, size_t 
         nearest_offer(&near, keys[k].name);
         w_fmt(&w, "%s%s=%" PRId64, k ? "," : "", keys[k].name, *key_of(&standard, k));
     }
-    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%.*s' says nothing about a layer", (int)(len < 60 ? len : 60),
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "a layer has no key '%.*s'", (int)(len < 60 ? len : 60),
                text);
     diag_hint(&c->diags, "%sKEY=NUMBER,...; what is not given: %s",
               near.distance ? nearest_question(&near, "", &c->mem) : "", w.data);

@@ -424,7 +424,7 @@ static const char *reason(compiler *c, const vta_shape *s, const te_vta_layer *l
     t.tile_h = least_tile(s, l, &s->rows, l->tile_h);
     t.tile_w = least_tile(s, l, &s->columns, l->tile_w);
     if (!t.tile_h || !t.tile_w)
-        return arena_printf(&c->mem, "every tile of %s is padding alone somewhere, or padded by more than %u",
+        return arena_printf(&c->mem, "every tile of %s is only padding somewhere, or padded by more than %u",
                             t.tile_h ? "columns" : "rows", VTA_MAX_PAD);
     bool given = l->tile_h && l->tile_w && l->tile_ci && l->tile_co && l->oc_threads && l->h_threads;
     t.tile_ci = l->tile_ci ? l->tile_ci : 1;

@@ -189,9 +189,9 @@ static const char *check_steps(const vta_geometry *g, const te_vta_layer *l)
     if ((!vta_is_sum(l->kind) || other) && (g->width[VTA_MEM_INP] != 8 || g->width[VTA_MEM_ACC] != 32))
         return "inputs of 8 bits go into accumulators of 32 bits, and no others";
     if (!l->half && (!l->bias || l->mul || l->shift > 15))
-        return "half=0 wants a bias, no factor, and a shift of at most 15 bits";
+        return "half=0 needs a bias, no factor, and a shift of at most 15 bits";
     if (l->residual && (l->kind == TE_VTA_UPSAMPLING || l->kind == TE_VTA_ADD))
-        return "this layer adds no other tensor behind its result";
+        return "this layer adds no other tensor after its result";
     return NULL;
 }
 

@@ -120,13 +120,13 @@ static bool gather(matcher *m, tir_stmt *s, clause *at, nest *out)
     case TIR_IF: return mismatch(m, "a guard stands in it: %s", expr_text(m, s->cond));
     case TIR_ATTR:
         return mismatch(m,
-                        "attribute \"%s\" of %s stands in it: move the loop that %s is computed in to the outside "
+                        "attribute \"%s\" of %s is in it: move the loop that %s is computed in to the outside "
                         "(reorder), or compute it elsewhere (compute_at)",
                         s->key, stored_in(s->body), stored_in(s->body));
     case TIR_ALLOCATE: return mismatch(m, "buffer %s is allocated in it", s->buffer->name);
     case TIR_LET:
     case TIR_EVALUATE:
-    case TIR_ASSERT: return mismatch(m, "a statement stands in it that is no loop and no store");
+    case TIR_ASSERT: return mismatch(m, "it has a statement that is neither a loop nor a store");
     }
     return false;
 }
@@ -252,7 +252,7 @@ static bool bind(matcher *m, uint32_t i, const tir_buffer *b, tir_expr_ref base)
     if (b->rank == 1 && b->strides)
         return mismatch(m, "operand %s: %s is a vector with strides", p->name, b->name);
     if (!is_aligned(m, base, p->align / (int64_t)dtype_bytes(p->dt)))
-        return mismatch(m, "operand %s: it starts at element %s of %s, which is no multiple of %u", p->name,
+        return mismatch(m, "operand %s: it starts at element %s of %s, which is not a multiple of %u", p->name,
                         expr_text(m, base), b->name, (unsigned)(p->align / dtype_bytes(p->dt)));
     *o = (operand){b, base};
     m->checks++;
@@ -359,7 +359,7 @@ static bool match_extent(matcher *m, const tir_stmt *want, const tir_stmt *have)
     if (!number(m, want->extent, n, &w) || n != w)
         return have ? mismatch(m, "loop %s has %" PRId64 " iterations, %s of %s has %" PRId64, name, n, want->var->name,
                                m->row.name, w)
-                    : mismatch(m, "no loop stands for %s of %s, which has %" PRId64 " iterations", want->var->name,
+                    : mismatch(m, "no loop matches %s of %s, which has %" PRId64 " iterations", want->var->name,
                                m->row.name, w);
     m->checks++;
     return true;
@@ -417,7 +417,7 @@ static bool match_clause(matcher *m, const clause *want, const clause *have)
     m->region = have;
     memset(m->partner, 0, sizeof m->partner);
     if (n > most)
-        return mismatch(m, "%u loops stand around %s, %s has %u there", n, have->store->buffer->name, m->row.name,
+        return mismatch(m, "%u loops are around %s, %s has %u there", n, have->store->buffer->name, m->row.name,
                         most);
     return pair_loops(m, 0);
 }

@@ -43,7 +43,7 @@ class Module(tvm_ffi.Object):
 
 
 class Machine:
-    """A module of a file, initialised: ``machine[name]`` is a function of the model, ``machine.main(...)`` as well."""
+    """A module of a file, initialized: ``machine[name]`` is a function of the model, ``machine.main(...)`` as well."""
 
     def __init__(self, path, device=MY_DEVICE, device_id=0, allocator=POOLED):
         self.library = LoadFromFile(str(path))  # noqa: F821

@@ -65,7 +65,8 @@ static bool immediate(vta_pass *p, alu *k, tir_stmt *s, tir_op op, tir_expr_ref 
     const char *name = k->stage;
     bool shift = op == TIR_SHR || op == TIR_SHL;
     if (swapped && shift)
-        return vta_error(p, "the ALU cannot shift the constant %" PRId64 " by '%s': a constant stands on the right",
+        return vta_error(p, "the ALU cannot shift the constant %" PRId64
+                         " by '%s': the constant has to be on the right",
                          imm, name);
     if (operand->kind == TIR_BINOP)
         return too_much(p, k, s);

@@ -172,7 +172,7 @@ static bool pad_of(vta_pass *p, const copy *k, tir_expr_ref e, tir_expr_ref *out
         return true;
     *out = e;
     return lies_within(p, e, 0, VTA_MAX_PAD) ||
-           vta_error(p, "the copy to '%s' pads with more than %u zeros on a side, or nobody knows how many",
+           vta_error(p, "the copy to '%s' pads with more than %u zeros on a side, or an unknown number",
                      k->sram->name, VTA_MAX_PAD);
 }
 
@@ -212,7 +212,7 @@ static bool size_of(vta_pass *p, const copy *k, const copy_dim *d, tir_expr_ref 
         e = tir_sub(p->c, e, as_argument(p, d->after));
     *out = tir_simplify(p->bounds, e);
     return lies_within(p, *out, 1, INT32_MAX) ||
-           vta_error(p, "the copy to '%s' may consist of padding alone, which no instruction can say", k->sram->name);
+           vta_error(p, "the copy to '%s' may consist of padding alone, which no instruction can do", k->sram->name);
 }
 
 static bool is_padded(const copy_dim *d)
@@ -248,7 +248,7 @@ static bool take_lanes(vta_pass *p, copy *k)
     if (done != lanes)
         return vta_error(p,
                          "the copy between '%s' and '%s' does not move whole elements of %" PRId64
-                         " neighbours: block the layout by the device's tile",
+                         " neighbors: block the layout by the device's tile",
                          k->dram->name, k->sram->name, lanes);
     bool ok = vta_divide(&k->dram_at, lanes) && vta_divide(&k->sram_at, lanes);
     for (uint32_t i = 0; ok && i < k->n; i++) {

@@ -246,9 +246,10 @@ static void check_kernel(vta_pass *p, tir_stmt *s)
     if (r.uops > (int64_t)p->g.depth[VTA_MEM_UOP]) {
         (void)vta_error(p, "a kernel has %s%" PRId64 " micro-ops; the device has room for %u",
                         r.known ? "" : "at least ", r.uops, p->g.depth[VTA_MEM_UOP]);
-        diag_hint(&p->c->diags, "smaller tiles, or other loops outside: two become the hardware's");
+        diag_hint(&p->c->diags, "use smaller tiles, or put other loops outside: two loops become hardware loops");
     } else if (r.known && r.close) {
-        (void)vta_error(p, "a kernel writes an accumulator again within %d micro-ops, which the hardware loses",
+        (void)vta_error(p, "a kernel writes an accumulator again within %d micro-ops, and the hardware would lose the "
+                           "first result",
                         DISTANCE);
         diag_hint(&p->c->diags, "reorder: loops over outputs inside those over taps and channels, with three "
                                 "iterations or more between them");

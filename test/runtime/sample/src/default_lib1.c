@@ -16,7 +16,7 @@ static int32_t instance_setup(struct tvmgen_default_instance *instance, tvmrt_en
         return status;
     status = tvmrt_engine_init_sized(engine, engine_size);
     if (status != TVMRT_OK) {
-        instance->context.model = NULL; /* not initialised, as after any other error */
+        instance->context.model = NULL; /* not initialized, as after any other error */
         return status;
     }
     instance->context.engine = engine;
