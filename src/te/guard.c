@@ -2,6 +2,7 @@
 /* What a loop's position says of the tensor: the values of its axes, and the guards without which a box that reaches
  * beyond the tensor, or a rolling window that has a row already, would compute too much. */
 #include "te/stage.h"
+#include "tir/instr.h"
 
 #include <assert.h>
 
@@ -119,7 +120,7 @@ static bool is_of_block(const safe_ctx *x, tir_expr_ref index, uint32_t axis)
 static void check_load(void *ctx, tir_expr_ref e)
 {
     safe_ctx *x = ctx;
-    if (e->kind == TIR_EXTERN)
+    if (tir_is_call(e))
         x->safe = false;
     if (e->kind != TIR_LOAD)
         return;

@@ -93,7 +93,7 @@ static void put_expr(serial *s, tir_expr_ref e, tir_role role, tir_expr_ref pare
     uint64_t bits;
     if (s->open && tir_is_open(e, role, parent, at)) {
         put(s, UINT64_MAX - e->type.dt);
-        if (parent && parent->kind == TIR_EXTERN)
+        if (parent && parent->kind == TIR_INSTR)
             put(s, tir_written_out(e->u.i));
         vec_push(s->a, &s->literals, e);
         return;

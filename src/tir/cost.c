@@ -39,7 +39,8 @@ static int64_t larger(int64_t a, int64_t b)
 static int64_t of_call(counter *k, tir_expr_ref e)
 {
     int64_t n = k->prices->call(k->prices->ctx, k->bounds, e);
-    return n >= 0 ? n : give_up(k, arena_printf(&k->bounds->c->mem, "%s is called, which may do anything", e->u.name));
+    const char *name = e->kind == TIR_INSTR ? e->u.row->name : e->u.name;
+    return n >= 0 ? n : give_up(k, arena_printf(&k->bounds->c->mem, "%s is called, which may do anything", name));
 }
 
 static int64_t of_stmt(counter *k, tir_stmt *s);
@@ -64,7 +65,7 @@ static int64_t of_expr(counter *k, tir_expr_ref e)
         e = k->prices->as(k->prices->ctx, k->bounds->c, e);
     bool is_string = e->kind == TIR_EXTERN && e->type.dt == DT_STRING;
     int64_t sum = is_string                ? 0
-                  : e->kind == TIR_EXTERN ? of_call(k, e)
+                  : e->kind == TIR_EXTERN || tir_instr_writes(e) ? of_call(k, e)
                   : e->kind == TIR_INSTR  ? of_lane(k, e)
                                           : k->prices->expr(k->prices->ctx, e);
     if (e->kind == TIR_SELECT)

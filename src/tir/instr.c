@@ -11,7 +11,7 @@
 
 tir_expr_ref tir_instr_arg(tir_expr_ref e, const char *symbol)
 {
-    for (uint32_t i = tir_instr_operands(e->u.row); i < e->n_args; i++)
+    for (uint32_t i = tir_instr_operands(e->u.row); i < tir_instr_args(e->u.row); i++)
         if (strcmp(tir_instr_symbol(e->u.row, i)->name, symbol) == 0)
             return e->args[i];
     return NULL;
@@ -138,6 +138,23 @@ const tir_instr_form *tir_instr_form_of(compiler *c, const tir_intrin *row)
     return f;
 }
 
+int64_t tir_instr_elements(compiler *c, tir_expr_ref e, uint32_t param)
+{
+    const tir_instr_form *f = tir_instr_form_of(c, e->u.row);
+    const tir_buffer *b = f->params[param];
+    int64_t all = 1, extent;
+    for (uint32_t i = 0; i < b->rank; i++) {
+        tir_expr_ref n = b->shape[i];
+        for (uint32_t k = tir_instr_operands(f->row); k < tir_instr_args(f->row); k++) {
+            const tir_var *const *symbol = &f->symbols[tir_instr_symbol(f->row, k) - f->row->symbols];
+            n = tir_substitute(c, n, 1, symbol, &e->args[k]);
+        }
+        if (!tir_is_int(n, &extent) || !i64_mul(all, extent, &all))
+            return -1;
+    }
+    return all;
+}
+
 int64_t tir_instr_units(const tir_instr_form *f, uint32_t lanes)
 {
     const uint32_t p = f->n_operands - 1;
@@ -160,18 +177,19 @@ static bool is_run(tir_expr_ref e)
     return last && last->kind == TIR_RAMP && tir_is_const(last->args[1], 1);
 }
 
-static const char *fault_of_operand(compiler *c, const tir_instr_form *f, tir_expr_ref e, uint32_t i)
+/* `have` as operand i of an instruction whose result has so many lanes. */
+static const char *fault_of_operand(compiler *c, const tir_instr_form *f, tir_expr_ref have, uint32_t result,
+                                    uint32_t i)
 {
     const uint32_t p = tir_instr_param(f->row, i);
     const tir_buffer *want = f->params[p];
-    tir_expr_ref have = e->args[i];
     if (tir_instr_by_address(f->row, i)) {
         if (have->kind == TIR_ADDRESS && have->u.buffer->dt == want->dt)
             return NULL;
         return arena_printf(&c->mem, "operand %s of %s is the address of an element of %s", want->name, f->row->name,
                             dtype_full_name(want->dt));
     }
-    const int64_t lanes = f->fixed[p] + f->per_lane[p] * tir_instr_units(f, e->type.lanes);
+    const int64_t lanes = f->fixed[p] + f->per_lane[p] * tir_instr_units(f, result);
     const tir_type needed = {want->dt, (uint16_t)lanes};
     if (lanes <= (int64_t)TIR_MAX_LANES && have->type.dt == needed.dt && have->type.lanes == needed.lanes)
         return i == 0 || lanes == 1 || is_run(have)
@@ -213,14 +231,16 @@ const char *tir_instr_fault(compiler *c, tir_expr_ref e)
     if (!f)
         return "its row is not an instruction";
     const uint32_t want = tir_instr_args(f->row);
-    const char *why = e->n_args != want ? arena_printf(&c->mem, "%s takes %u arguments", f->row->name, want)
+    const bool counted = e->n_args == want || (f->row->runs && e->n_args > want && e->op == TIR_ADD);
+    const char *why = !counted ? arena_printf(&c->mem, "%s takes %u arguments", f->row->name, want)
                       : !(e->op == TIR_ADD ? f->update : e->op == TIR_OP_NONE ? f->whole : NULL)
                           ? arena_printf(&c->mem, "%s has no such part", f->row->name)
                       : tir_instr_gives_value(f->row) ? fault_of_lanes(c, f, e->type.lanes)
                                                       : NULL;
     for (uint32_t i = 0; i < e->n_args && !why; i++)
-        why = i < f->n_operands ? fault_of_operand(c, f, e, i)
-                                : fault_of_number(c, f->row, tir_instr_symbol(f->row, i), e->args[i]);
+        why = i < f->n_operands ? fault_of_operand(c, f, e->args[i], e->type.lanes, i)
+              : i < want        ? fault_of_number(c, f->row, tir_instr_symbol(f->row, i), e->args[i])
+                                : fault_of_operand(c, f, e->args[i], e->type.lanes, 1);
     const tir_type result = tir_instr_gives_value(f->row) ? e->n_args ? e->args[0]->type : e->type : tir_scalar(DT_I32);
     if (!why && (e->type.dt != result.dt || e->type.lanes != result.lanes))
         why = arena_printf(&c->mem, "%s gives %s", f->row->name, type_text(c, result));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of the loop IR: nodes TIR_INSTR, each of a row of tir/intrin.h that is passed operands. The arguments
- * are the result's operand, the others in the order of the row's nest, and the row's symbols. The row says all that
- * passes ask: an operand by address is memory that is read, the result's is written. */
+ * are the result's operand, the others in the order of the row's nest, the row's symbols, and further first operands
+ * where the row takes several. The row says all that passes ask: an operand by address is memory that is read, the
+ * result's is written. */
 #ifndef LATHE_TIR_INSTR_H
 #define LATHE_TIR_INSTR_H
 #include "tir/intrin.h"
@@ -51,7 +52,12 @@ static inline bool tir_instr_writes(tir_expr_ref e)
 {
     return e->kind == TIR_INSTR && !tir_instr_gives_value(e->u.row);
 }
-/* All arguments. A first symbol that the lanes tell is none. */
+/* Whether e may read or write memory that its arguments only point at, as a call of a function may. */
+static inline bool tir_is_call(tir_expr_ref e)
+{
+    return e->kind == TIR_EXTERN || (e->kind == TIR_INSTR && strchr(e->u.row->passed, 'a'));
+}
+/* All arguments, but for further first operands (row->runs) behind them. A first symbol that the lanes tell is none. */
 static inline uint32_t tir_instr_args(const tir_intrin *row)
 {
     return tir_instr_operands(row) + row->n_symbols - (tir_instr_gives_value(row) && row->n_symbols > 0);
@@ -61,6 +67,17 @@ static inline const tir_intrin_symbol *tir_instr_symbol(const tir_intrin *row, u
 {
     return &row->symbols[i + row->n_symbols - tir_instr_args(row)];
 }
+/* The addresses of first operands, one after the other. */
+static inline uint32_t tir_instr_runs(tir_expr_ref e)
+{
+    return 1 + e->n_args - tir_instr_args(e->u.row);
+}
+static inline tir_expr_ref tir_instr_run(tir_expr_ref e, uint32_t i)
+{
+    return e->args[i == 0 ? 1 : tir_instr_args(e->u.row) + i - 1];
+}
+/* Elements of an operand of e; -1: a run decides. */
+int64_t tir_instr_elements(compiler *c, tir_expr_ref e, uint32_t param);
 /* The argument that this symbol is; NULL: the row has no such symbol, or it is no argument. */
 tir_expr_ref tir_instr_arg(tir_expr_ref e, const char *symbol);
 /* Units of the first symbol in a result of so many lanes. */

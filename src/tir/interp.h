@@ -141,6 +141,10 @@ struct instr_run {
     const interp_program *program;
     instr_operand operands[TIR_INTRIN_OPERANDS]; /* in the nest's order */
     uint32_t n_operands, n_symbols;
+    const mem_access *const *runs; /* further first operands */
+    uint32_t n_runs;
+    uint32_t second; /* bytes of an element of the second operand */
+    int64_t follows; /* its elements for each run */
     uint32_t symbols[TIR_INTRIN_SYMBOLS]; /* registers with their numbers */
 };
 bool interp_instr(frame *f, const instr *in, uint32_t n);

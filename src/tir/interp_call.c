@@ -101,6 +101,19 @@ instr_fn interp_extern(tir_expr_ref e)
 
 /* --- instructions --- */
 
+/* Memory from the access on, and how many bytes there are. */
+static bool point_at(frame *f, const mem_access *x, void **out, size_t *bytes)
+{
+    const slot *s = x->at;
+    const size_t size = dtype_bytes(s->buffer->dt);
+    int64_t first = 0;
+    if (x->n > 0 && !interp_locate(f, x, &first))
+        return false;
+    *out = s->base + (size_t)first * size;
+    *bytes = (size_t)(s->span - first) * size;
+    return true;
+}
+
 bool interp_instr(frame *f, const instr *in, uint32_t n)
 {
     const struct instr_run *x = in->run;
@@ -110,17 +123,25 @@ bool interp_instr(frame *f, const instr *in, uint32_t n)
     if (is_masked(f, in))
         return true;
     for (uint32_t i = 0; i < x->n_operands; i++) {
-        const slot *s = x->operands[i].at ? x->operands[i].at->at : x->operands[i].elements;
-        const size_t size = dtype_bytes(s->buffer->dt);
-        int64_t first = 0;
-        if (x->operands[i].at && x->operands[i].at->n > 0 && !interp_locate(f, x->operands[i].at, &first))
+        const slot *s = x->operands[i].elements;
+        if (s) {
+            params[i] = s->base;
+            bytes[i] = (size_t)s->span * dtype_bytes(s->buffer->dt);
+        } else if (!point_at(f, x->operands[i].at, &params[i], &bytes[i])) {
             return false;
-        params[i] = s->base + (size_t)first * size;
-        bytes[i] = (size_t)(s->span - first) * size;
+        }
     }
     for (uint32_t i = 0; i < x->n_symbols; i++)
         memcpy(x->program->image + x->program->given[i], f->regs + x->symbols[i], sizeof(int64_t));
     frame inner = {.c = f->c, .func = x->nest, .mem = f->mem, .regs = x->program->image, .params = params,
                    .bytes = bytes, .run = f->run};
-    return f->run(&inner, x->program->block);
+    bool ok = f->run(&inner, x->program->block);
+    for (uint32_t i = 0; i < x->n_runs && ok; i++) {
+        const size_t step = (size_t)x->follows * x->second;
+        ok = step <= bytes[1] && point_at(f, x->runs[i], &params[0], &bytes[0]);
+        params[1] = (uint8_t *)params[1] + step;
+        bytes[1] -= step;
+        ok = ok && f->run(&inner, x->program->block);
+    }
+    return ok;
 }

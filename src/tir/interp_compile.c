@@ -317,6 +317,25 @@ static void emit_access(ic *k, instr_fn fn, dtype dt, const mem_access *x, const
     in->a = in->dst = v->reg;
 }
 
+/* Further first operands, and how far the second one is behind for each. */
+static void add_runs(ic *k, tir_expr_ref e, struct instr_run *x)
+{
+    const mem_access **runs = arena_array(k->mem, const mem_access *, e->n_args);
+    for (uint32_t i = 1; i < tir_instr_runs(e); i++) {
+        tir_expr_ref a = tir_instr_run(e, i);
+        runs[x->n_runs++] = ic_access(k, a->u.buffer, a->n_args, a->args, 1);
+    }
+    if (x->n_runs == 0)
+        return;
+    x->runs = runs;
+    x->second = (uint32_t)dtype_bytes(e->args[2]->u.buffer->dt);
+    x->follows = tir_instr_elements(k->c, e, 1);
+    if (x->follows < 0)
+        k->ok = diag_error(&k->c->diags, DIAG_UNSUPPORTED, k->func->loc,
+                           "%s: the interpreter cannot run '%s' with sizes that a run decides", k->func->name,
+                           e->u.row->name);
+}
+
 static ic_value *instr_of(ic *k, tir_expr_ref e)
 {
     const tir_intrin *row = e->u.row;
@@ -341,7 +360,8 @@ static ic_value *instr_of(ic *k, tir_expr_ref e)
     }
     if (gives && row->n_symbols > 0)
         x->symbols[0] = ic_scalar(k, tir_i64(k->c, tir_instr_units(form, e->type.lanes)))->reg;
-    for (uint32_t i = form->n_operands; i < e->n_args; i++)
+    add_runs(k, e, x);
+    for (uint32_t i = form->n_operands; i < tir_instr_args(row); i++)
         x->symbols[tir_instr_symbol(row, i) - row->symbols] = ic_scalar(k, e->args[i])->reg;
     ic_value *v = gives ? new_value(k, e->type.lanes, 0, false) : ic_scalar(k, tir_int(k->c, DT_I32, 0));
     instr *in = ic_emit(k, k->here, interp_instr, e->type.dt, 1);

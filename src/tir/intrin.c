@@ -93,12 +93,13 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define DOT_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}, \
+#define DOT_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 4, 1}, {"n", 1, 1 << 16, 1, .open = true}, {"a_row", 0, 0, 0}, \
                           {"a_step", 0, 0, 0}}
 #define DOT_ROWS_RESET   "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, r) \"unrolled\" { out[i, j] = 0 } }"
-#define DOT_ROWS_CALL(words)                                                                                          \
-    "@tir.call_extern(\"lathe_dot_rows\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, r, n, a_row, "            \
-    "a_step, " words ")"
+#define DOT_ROWS_INSTR(by_words)                                                                                       \
+    .reset = DOT_ROWS_RESET, .update = TIR_INSTRUCTION, .passed = "aaa", .words = true,                                \
+    .call = "lathe_dot_rows(out, a, w, m, r, n, a_row, a_step, " by_words ")",                                         \
+    .runs = "lathe_dot_runs(out, $starts, $count, w, m, r, n, a_row, a_step, " by_words ")"
 
 /* One run of bytes by a few rows; both stand as they are. */
 #define DOT_BYTES(type)                                                                                               \
@@ -120,8 +121,9 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
     "}\n"
 #define DOT_BYTES_SYMBOLS {{"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}}
 #define DOT_BYTES_RESET   "for (j: int64, 0, r) \"unrolled\" { out[j] = 0 }"
-#define DOT_BYTES_CALL(is_signed) \
-    "@tir.call_extern(\"lathe_dot_bytes\", &out[0], &a[0, 0, 0], &w[0, 0, 0, 0], r, n, " is_signed ")"
+#define DOT_BYTES_INSTR(is_signed)                                                                                     \
+    .reset = DOT_BYTES_RESET, .update = TIR_INSTRUCTION, .passed = "aaa",                                              \
+    .call = "lathe_dot_bytes(out, a, w, r, n, " is_signed ")"
 
 static const tir_intrin built_in[] = {
     {.name = "vta_gemm",
@@ -149,7 +151,7 @@ static const tir_intrin built_in[] = {
      .reset = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" { out[i, j] = 0.0 } }",
      .update = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" {\n"
                "  out[i, j] = fma((float32*)a[i], (float32*)b[j], (float32*)out[i, j]) } }"},
-    /* A call: the length of RISC-V's vectors is known only where the code runs. */
+    /* A function: the length of RISC-V's vectors is known only where the code runs. */
     {.name = "rvv_vwmacc",
      .help = "RISC-V's vectors: out[j] += a[0] * b[j], int8 widened into int32, as many lanes at a time as there are",
      .nest = "primfn(a: handle, b: handle, out: handle) -> ()\n"
@@ -164,36 +166,34 @@ static const tir_intrin built_in[] = {
      .n_symbols = 1,
      .symbols = {{"n", 1, 1 << 20, 1}},
      .reset = "for (j: int64, 0, n) { out[j] = 0 }",
-     .update = "@tir.call_extern(\"lathe_rvv_vwmacc\", &out[0], (int8*)a[0], &b[0], n)"},
+     .update = TIR_INSTRUCTION,
+     .passed = "vaa",
+     .call = "lathe_rvv_vwmacc(out, a, b, n)"},
     /* Cortex-M: products of bytes and 16-bit numbers, four in a step. */
     {.name = "dot_rows",
      .help = "a few runs of int16 by a few rows of int8: out[i, j] += a[i, k] * w[j, k], k in steps of 4",
      .nest = DOT_ROWS(", align=4"),
      .n_symbols = 5,
      .symbols = DOT_ROWS_SYMBOLS,
-     .reset = DOT_ROWS_RESET,
-     .update = DOT_ROWS_CALL("1")},
+     DOT_ROWS_INSTR("1")},
     {.name = "dot_rows_anywhere",
      .help = "dot_rows where runs need not begin at words of memory",
      .nest = DOT_ROWS(""),
      .n_symbols = 5,
      .symbols = DOT_ROWS_SYMBOLS,
-     .reset = DOT_ROWS_RESET,
-     .update = DOT_ROWS_CALL("0")},
+     DOT_ROWS_INSTR("0")},
     {.name = "dot_bytes",
      .help = "a run of int8 by a few rows of int8: out[j] += a[k] * w[j, k], k in steps of 4",
      .nest = DOT_BYTES("int8"),
      .n_symbols = 2,
      .symbols = DOT_BYTES_SYMBOLS,
-     .reset = DOT_BYTES_RESET,
-     .update = DOT_BYTES_CALL("1")},
+     DOT_BYTES_INSTR("1")},
     {.name = "dot_bytes_u8",
      .help = "dot_bytes with a run of uint8",
      .nest = DOT_BYTES("uint8"),
      .n_symbols = 2,
      .symbols = DOT_BYTES_SYMBOLS,
-     .reset = DOT_BYTES_RESET,
-     .update = DOT_BYTES_CALL("0")},
+     DOT_BYTES_INSTR("0")},
     /* Neighbours of one channel under one row of its window. */
     {.name = "taps_row",
      .help = "a few windows over one row, int16 by int8: out[i] += a[i * step + k * tap] * w[k]",
@@ -211,7 +211,9 @@ static const tir_intrin built_in[] = {
      .n_symbols = 4,
      .symbols = {{"m", 1, 6, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0}, {"a_tap", 0, 0, 0}},
      .reset = "for (i: int64, 0, m) \"unrolled\" { out[i] = 0 }",
-     .update = "@tir.call_extern(\"lathe_taps_row\", &out[0], &a[0, 0], &w[0], m, n, a_step, a_tap)"},
+     .update = TIR_INSTRUCTION,
+     .passed = "aaa",
+     .call = "lathe_taps_row(out, a, w, m, n, a_step, a_tap)"},
 };
 
 static const tir_intrin *of_this_file(uint32_t *out_n)

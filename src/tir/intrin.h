@@ -15,6 +15,7 @@
 typedef struct tir_intrin_symbol {
     const char *name;
     int64_t min, max, multiple; /* an extent that the code can do; max 0: a stride, whatever it is */
+    bool open; /* of an instruction: the call takes any number for it, not just a constant */
 } tir_intrin_symbol;
 
 typedef struct tir_intrin {
@@ -39,8 +40,13 @@ typedef struct tir_intrin {
      * the way. The rule that takes the row has proved that they are enough. NULL: `nest`. */
     const char *does;
     /* The instruction in C. The names of operands and symbols stand for them, &a for where the elements of operand a
-     * are read, $v for the vector type of the result; "n*2" is twice the symbol n. */
+     * are read, $v for the vector type of the result, $begins for 1 where it makes the result and 0 where it adds to
+     * it; "n*2" is twice the symbol n. */
     const char *call;
+    /* The same for several first operands by address, each by the elements of the second one that follow the former's
+     * (pass join-runs): $starts is the array of the addresses, $count their number. NULL: there is no such function. */
+    const char *runs;
+    bool words; /* arrays of small elements that it gets the address of should begin at a word */
     uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */
     /* Fills in what depends on the configuration of the target, in a copy of the row. NULL: nothing does. */
     bool (*configure)(compiler *c, struct tir_intrin *row);

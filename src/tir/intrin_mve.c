@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Intrinsics for Cortex-M with vectors (Helium): products of bytes, 16 of them added to one sum in a general register.
- * Their code is a call; what the function does is written by codegen/c/mve.c. */
+ * The functions are written by codegen/c/mve_text.c. */
 #include "tir/intrin.h"
 
-/* The nests' own; first: whether the sums begin here. */
 #define SUMS_RESET "for (i: int64, 0, m) { for (j: int64, 0, r) { out[i, j] = 0 } }"
-#define DOT_CALL(first)                                                                                        \
-    "@tir.call_extern(\"lathe_mve_dot\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0], m, r, h, n, a_step, a_row, "    \
-    "w_step, w_row, out_step, " first ")"
-#define WINDOW_CALL(first)                                                                                     \
-    "@tir.call_extern(\"lathe_mve_window\", &out[0, 0], &a[0, 0, 0, 0], &w[0, 0, 0], m, r, p, q, a_step, "     \
-    "a_tap, w_step, w_row, out_step, " first ")"
+/* The function begins the sums, or adds to them. */
+#define INSTR(zeros, text) \
+    .body = TIR_INSTRUCTION, .reset = zeros, .update = TIR_INSTRUCTION, .passed = "aaa", .call = text
 
 /* The same by weights of 4 bits: a byte has those of two channels, the first one in its upper half. */
 #define HALF_OF(byte, at) \
     "(cast(int32, cast(int8, (cast(int32, (int8*)" byte ") << cast(int32, (" at "*4))))) >> 4)"
 #define PAIRS_RESET \
     "for (i: int64, 0, m) { for (q: int64, 0, r) { for (j: int64, 0, 2) { out[i, q, j] = 0 } } }"
-#define NIBBLES_CALL(first)                                                                                          \
-    "@tir.call_extern(\"lathe_mve_nibbles\", &out[0, 0, 0], &a[0, 0, 0], &w[0, 0, 0], m, (r*2), h, n, a_step, "     \
-    "a_row, w_step, w_row, out_step, " first ")"
-#define WINDOW_NIBBLES_CALL(first)                                                                                   \
-    "@tir.call_extern(\"lathe_mve_window_nibbles\", &out[0, 0, 0], &a[0, 0, 0, 0, 0], &w[0, 0, 0], m, (r*2), d, e, " \
-    "a_step, a_tap, w_step, w_row, out_step, " first ")"
-
 static const tir_intrin rows[] = {
     /* A window of one row is n bytes, not n rows: k stands first. */
     {.name = "mve_dot",
@@ -48,9 +37,7 @@ static const tir_intrin rows[] = {
      .n_symbols = 9,
      .symbols = {{"m", 1, 6, 1}, {"r", 1, 1 << 16, 1}, {"h", 1, 1 << 16, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0},
                  {"a_row", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
-     .body = DOT_CALL("1"),
-     .reset = SUMS_RESET,
-     .update = DOT_CALL("0")},
+     INSTR(SUMS_RESET, "lathe_mve_dot(out, a, w, m, r, h, n, a_step, a_row, w_step, w_row, out_step, $begins)")},
     /* A word of a channel and a column holds its rows of the window: four columns are a vector. */
     {.name = "mve_window",
      .help = "windows of a few channels whose rows stand side by side, int8 by int8: "
@@ -75,9 +62,7 @@ static const tir_intrin rows[] = {
      .n_symbols = 9,
      .symbols = {{"m", 1, 1 << 16, 1}, {"r", 1, 4, 1}, {"p", 1, 4, 1}, {"q", 1, 4, 1}, {"a_step", 0, 0, 0},
                  {"a_tap", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
-     .body = WINDOW_CALL("1"),
-     .reset = SUMS_RESET,
-     .update = WINDOW_CALL("0")},
+     INSTR(SUMS_RESET, "lathe_mve_window(out, a, w, m, r, p, q, a_step, a_tap, w_step, w_row, out_step, $begins)")},
     {.name = "mve_nibbles",
      .help = "mve_dot by weights of 4 bits: a byte for two channels",
      .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
@@ -102,9 +87,7 @@ static const tir_intrin rows[] = {
      .n_symbols = 9,
      .symbols = {{"m", 1, 6, 1}, {"r", 1, 1 << 15, 1}, {"h", 1, 1 << 16, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0},
                  {"a_row", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
-     .body = NIBBLES_CALL("1"),
-     .reset = PAIRS_RESET,
-     .update = NIBBLES_CALL("0")},
+     INSTR(PAIRS_RESET, "lathe_mve_nibbles(out, a, w, m, r*2, h, n, a_step, a_row, w_step, w_row, out_step, $begins)")},
     {.name = "mve_window_nibbles",
      .help = "mve_window by weights of 4 bits: a byte for two channels",
      .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
@@ -129,9 +112,8 @@ static const tir_intrin rows[] = {
      .n_symbols = 9,
      .symbols = {{"m", 1, 1 << 16, 1}, {"r", 1, 2, 1}, {"d", 1, 4, 1}, {"e", 1, 4, 1}, {"a_step", 0, 0, 0},
                  {"a_tap", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
-     .body = WINDOW_NIBBLES_CALL("1"),
-     .reset = PAIRS_RESET,
-     .update = WINDOW_NIBBLES_CALL("0")},
+     INSTR(PAIRS_RESET,
+           "lathe_mve_window_nibbles(out, a, w, m, r*2, d, e, a_step, a_tap, w_step, w_row, out_step, $begins)")},
     {.name = "mve_words",
      .help = "up to four rows of int8 side by side, in words: out[x, i, j] = a[j, x, i]",
      .nest = "primfn(a: handle, out: handle) -> ()\n"
@@ -149,7 +131,9 @@ static const tir_intrin rows[] = {
      .n_symbols = 6,
      .symbols = {{"n", 1, 1 << 16, 1}, {"m", 1, 4, 1}, {"c", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}, {"a_step", 0, 0, 0},
                  {"out_step", 0, 0, 0}},
-     .body = "@tir.call_extern(\"lathe_mve_words\", &out[0, 0, 0], &a[0, 0, 0], n, m, c, a_row, a_step, out_step)"},
+     .body = TIR_INSTRUCTION,
+     .passed = "aa",
+     .call = "lathe_mve_words(out, a, n, m, c, a_row, a_step, out_step)"},
 };
 
 const tir_intrin *tir_intrins_mve(uint32_t *out_n)

@@ -30,14 +30,15 @@
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define NIBBLE_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 2, 1}, {"n", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}, \
-                             {"a_step", 0, 0, 0}}
+#define NIBBLE_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 2, 1}, {"n", 1, 1 << 16, 1, .open = true}, \
+                             {"a_row", 0, 0, 0}, {"a_step", 0, 0, 0}}
 #define NIBBLE_ROWS_RESET                                                                                             \
     "for (i: int64, 0, m) \"unrolled\" { for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { "    \
     "out[i, q, j] = 0 } } }"
-#define NIBBLE_ROWS_CALL(words)                                                                                       \
-    "@tir.call_extern(\"lathe_nibble_rows\", &out[0, 0, 0], &a[0, 0, 0, 0], &w[0, 0, 0, 0], m, (r*2), n, a_row, "     \
-    "a_step, " words ")"
+#define NIBBLE_ROWS_INSTR(by_words)                                                                                    \
+    .reset = NIBBLE_ROWS_RESET, .update = TIR_INSTRUCTION, .passed = "aaa", .words = true,                             \
+    .call = "lathe_nibble_rows(out, a, w, m, r*2, n, a_row, a_step, " by_words ")",                                    \
+    .runs = "lathe_nibble_runs(out, $starts, $count, w, m, r*2, n, a_row, a_step, " by_words ")"
 
 #define NIBBLE_BYTES(type)                                                                                            \
     "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
@@ -61,8 +62,9 @@
 #define NIBBLE_BYTES_SYMBOLS {{"r", 1, 2, 1}, {"n", 1, 1 << 16, 1}}
 #define NIBBLE_BYTES_RESET \
     "for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { out[q, j] = 0 } }"
-#define NIBBLE_BYTES_CALL(is_signed) \
-    "@tir.call_extern(\"lathe_nibble_bytes\", &out[0, 0], &a[0, 0, 0], &w[0, 0, 0, 0], (r*2), n, " is_signed ")"
+#define NIBBLE_BYTES_INSTR(is_signed)                                                                                  \
+    .reset = NIBBLE_BYTES_RESET, .update = TIR_INSTRUCTION, .passed = "aaa",                                           \
+    .call = "lathe_nibble_bytes(out, a, w, r*2, n, " is_signed ")"
 
 /* A row of a window in one number, the first weight in its lowest bits. */
 #define NIBBLE_TAPS(type, row)                                                                                        \
@@ -78,14 +80,16 @@
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define TAPS(id, type, row, what)                                                                                     \
+#define TAPS(id, type, row, wide, what)                                                                               \
     {.name = id,                                                                                                      \
      .help = what,                                                                                                    \
      .nest = NIBBLE_TAPS(type, row),                                                                                  \
      .n_symbols = 4,                                                                                                  \
      .symbols = {{"m", 1, 6, 1}, {"n", 1, 8, 1}, {"a_step", 0, 0, 0}, {"a_tap", 0, 0, 0}},                            \
      .reset = "for (i: int64, 0, m) \"unrolled\" { out[i] = 0 }",                                                     \
-     .update = "@tir.call_extern(\"lathe_nibble_taps\", &out[0], &a[0, 0], " row ", m, n, a_step, a_tap)"}
+     .update = TIR_INSTRUCTION,                                                                                       \
+     .passed = "ava",                                                                                                 \
+     .call = "lathe_nibble_taps(out, a, " wide "w, m, n, a_step, a_tap)"}
 
 static const tir_intrin rows[] = {
     {.name = "nibble_rows",
@@ -93,31 +97,28 @@ static const tir_intrin rows[] = {
      .nest = NIBBLE_ROWS("nibble_rows", ", align=4"),
      .n_symbols = 5,
      .symbols = NIBBLE_ROWS_SYMBOLS,
-     .reset = NIBBLE_ROWS_RESET,
-     .update = NIBBLE_ROWS_CALL("1")},
+     NIBBLE_ROWS_INSTR("1")},
     {.name = "nibble_rows_anywhere",
      .help = "nibble_rows where runs need not begin at words of memory",
      .nest = NIBBLE_ROWS("nibble_rows_anywhere", ""),
      .n_symbols = 5,
      .symbols = NIBBLE_ROWS_SYMBOLS,
-     .reset = NIBBLE_ROWS_RESET,
-     .update = NIBBLE_ROWS_CALL("0")},
+     NIBBLE_ROWS_INSTR("0")},
     {.name = "nibble_bytes",
      .help = "dot_bytes by weights of 4 bits",
      .nest = NIBBLE_BYTES("int8"),
      .n_symbols = 2,
      .symbols = NIBBLE_BYTES_SYMBOLS,
-     .reset = NIBBLE_BYTES_RESET,
-     .update = NIBBLE_BYTES_CALL("1")},
+     NIBBLE_BYTES_INSTR("1")},
     {.name = "nibble_bytes_u8",
      .help = "nibble_bytes with a run of uint8",
      .nest = NIBBLE_BYTES("uint8"),
      .n_symbols = 2,
      .symbols = NIBBLE_BYTES_SYMBOLS,
-     .reset = NIBBLE_BYTES_RESET,
-     .update = NIBBLE_BYTES_CALL("0")},
-    TAPS("nibble_taps", "int16", "cast(int32, (int16*)w[0])", "taps_row by up to 4 weights of 4 bits in a number"),
-    TAPS("nibble_taps_i32", "int32", "(int32*)w[0]", "taps_row by up to 8 weights of 4 bits in a number"),
+     NIBBLE_BYTES_INSTR("0")},
+    TAPS("nibble_taps", "int16", "cast(int32, (int16*)w[0])", "(int32_t)",
+         "taps_row by up to 4 weights of 4 bits in a number"),
+    TAPS("nibble_taps_i32", "int32", "(int32*)w[0]", "", "taps_row by up to 8 weights of 4 bits in a number"),
 };
 
 const tir_intrin *tir_intrins_nibbles(uint32_t *out_n)

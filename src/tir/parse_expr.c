@@ -263,8 +263,9 @@ static const tir_intrin *instr_row(parser *p, tir_op *out_op)
 /* The verifier knows whether the operands are right. */
 static tir_expr_ref instr(parser *p, const tir_intrin *row, tir_op op)
 {
-    tir_expr_ref args[TIR_INTRIN_OPERANDS + TIR_INTRIN_SYMBOLS];
-    const uint32_t operands = tir_instr_operands(row), n = tir_instr_args(row);
+    tir_expr_ref args[MAX_CALL_ARGS];
+    const uint32_t operands = tir_instr_operands(row);
+    uint32_t n = tir_instr_args(row);
     lexer_next(&p->l);
     if (!lexer_expect(&p->l, "("))
         return NULL;
@@ -273,6 +274,12 @@ static tir_expr_ref instr(parser *p, const tir_intrin *row, tir_op op)
         if ((i > 0 && !lexer_expect(&p->l, ",")) ||
             (symbol && (!lexer_expect(&p->l, tir_instr_symbol(row, i)->name) || !lexer_expect(&p->l, "="))) ||
             !(args[i] = parse_expr(p, symbol ? DT_I64 : DT_NONE)))
+            return NULL;
+    }
+    while (row->runs && lexer_accept(&p->l, ",")) {
+        if (n == MAX_CALL_ARGS)
+            return fail(p, "too many arguments");
+        if (!(args[n++] = parse_expr(p, DT_NONE)))
             return NULL;
     }
     return lexer_expect(&p->l, ")") ? tir_instr(p->c, row, op, n, args) : NULL;

@@ -122,13 +122,13 @@ static void extern_call(printer *p, tir_expr_ref e)
     w_str(p->w, ")");
 }
 
-/* @row(operands, symbol=number, ...), or @row.update where it adds to memory. */
+/* @row(operands, symbol=number, ..., further first operands), or @row.update where it adds to memory. */
 static void instr(printer *p, tir_expr_ref e)
 {
     const tir_intrin *row = e->u.row;
     w_fmt(p->w, "@%s%s(", row->name, e->op == TIR_ADD && !tir_instr_gives_value(row) ? ".update" : "");
     for (uint32_t i = 0; i < e->n_args; i++) {
-        const bool symbol = i >= tir_instr_operands(row);
+        const bool symbol = i >= tir_instr_operands(row) && i < tir_instr_args(row);
         w_str(p->w, i ? ", " : "");
         if (symbol)
             w_fmt(p->w, "%s=", tir_instr_symbol(row, i)->name);

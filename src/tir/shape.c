@@ -4,9 +4,9 @@
 #include "tir/shape.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/map.h"
 #include "tir/node.h"
 
@@ -23,12 +23,11 @@ static bool steers(tir_expr_ref e, uint32_t i)
             e->op == TIR_SHL || e->op == TIR_SHR);
 }
 
-/* Arguments of functions of intrinsics that may be numbers: the C of each says so. */
+/* Symbols of instructions whose C takes any number for them; others are immediates of assembly, tiles. */
 static bool takes_number(tir_expr_ref e, uint32_t i)
 {
-    const bool rows = strcmp(e->u.name, "lathe_dot_rows") == 0 || strcmp(e->u.name, "lathe_nibble_rows") == 0;
-    const bool runs = strcmp(e->u.name, "lathe_dot_runs") == 0 || strcmp(e->u.name, "lathe_nibble_runs") == 0;
-    return (i == 5 && rows) || (i == 4 && runs);
+    const tir_intrin *row = e->u.row;
+    return i >= tir_instr_operands(row) && i < tir_instr_args(row) && tir_instr_symbol(row, i)->open;
 }
 
 tir_role tir_role_of_arg(tir_expr_ref e, uint32_t i, tir_role role)
@@ -36,8 +35,8 @@ tir_role tir_role_of_arg(tir_expr_ref e, uint32_t i, tir_role role)
     switch (e->kind) {
     case TIR_LOAD:
     case TIR_ADDRESS: return tir_role_of_index(e->u.buffer);
-    case TIR_EXTERN: return takes_number(e, i) ? ROLE_INDEX : ROLE_FIXED; /* others: immediates of assembly, tiles */
-    case TIR_INSTR: return ROLE_FIXED; /* immediates of assembly, tiles */
+    case TIR_EXTERN: return ROLE_FIXED;
+    case TIR_INSTR: return takes_number(e, i) ? ROLE_INDEX : ROLE_FIXED;
     case TIR_RAMP: return i == 0 ? role : ROLE_FIXED;
     case TIR_BROADCAST: return ROLE_FIXED;
     case TIR_SELECT: return i == 0 && role == ROLE_VALUE ? ROLE_INDEX : role;

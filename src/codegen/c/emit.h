@@ -18,15 +18,15 @@ typedef enum c_need_kind {
     NEED_TWO_SCALED, /* the same for two of them */
     NEED_WIDEN_RUNS, /* widen.c: of bytes (dt) */
     NEED_WIDEN_PLANES,
-    NEED_TAPS_ROW, /* the code of an intrinsic, by TAPS_ROW */
-    NEED_DOT_BYTES, /* the code of an intrinsic, by DOT_BYTES */
-    NEED_DOT_ROWS, /* the code of an intrinsic, by DOT_ROWS */
-    NEED_DOT_RUNS, /* of several of them, by DOT_RUNS */
+    NEED_TAPS_ROW, /* of instructions: instr.c */
+    NEED_DOT_BYTES,
+    NEED_DOT_ROWS,
+    NEED_DOT_RUNS, /* several of them at once */
     NEED_NIBBLE_TAPS, /* these four by weights of 4 bits; behind those, whose assembly they share */
     NEED_NIBBLE_ROWS,
     NEED_NIBBLE_RUNS,
     NEED_NIBBLE_BYTES,
-    NEED_RVV_VWMACC, /* the code of an intrinsic, by RVV_VWMACC */
+    NEED_RVV_VWMACC,
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
     NEED_ROUNDED,  /* a float to 8 or 16 bits (to) */
     NEED_SCALED,   /* an i32 times a scale to bytes (to) */
@@ -72,18 +72,6 @@ typedef enum c_need_kind {
     NEED_VBOUND,  /* minimum or maximum with a number: one comparison keeps a NaN */
     NEED_VEXTREME /* one of two by how they compare */
 } c_need_kind;
-
-#define TAPS_ROW   "lathe_taps_row" /* what the row taps_row calls */
-#define DOT_ROWS   "lathe_dot_rows" /* what the row dot_rows of tir/intrin.c calls */
-#define DOT_RUNS   "lathe_dot_runs" /* what the pass join-runs makes of several */
-#define NIBBLE_ROWS  "lathe_nibble_rows" /* the same by weights of 4 bits */
-#define NIBBLE_TAPS  "lathe_nibble_taps"
-#define NIBBLE_RUNS  "lathe_nibble_runs"
-#define NIBBLE_BYTES "lathe_nibble_bytes"
-#define MVE_NIBBLES_CALL   "lathe_mve_nibbles"
-#define MVE_WINDOW_NIBBLES "lathe_mve_window_nibbles"
-#define DOT_BYTES  "lathe_dot_bytes" /* what the rows dot_bytes and dot_bytes_u8 call */
-#define RVV_VWMACC "lathe_rvv_vwmacc" /* what the row rvv_vwmacc of tir/intrin.c calls */
 
 typedef struct c_need {
     c_need_kind kind;
@@ -140,7 +128,7 @@ typedef struct c_emit {
     bool alone;            /* the statement to come is all that its block holds */
     bool cut;              /* parallel loops run from part / parts */
     bool in_parallel;      /* what is written is inside of one */
-    tir_expr_ref runs;     /* the call of DOT_RUNS whose starts stand in an array, `runs_name` */
+    tir_expr_ref runs;     /* the instruction whose first operands stand in an array, `runs_name` */
     const char *runs_name;
     bool few_steps;        /* the function takes no time to speak of */
     bool failed;           /* something has no C form; reported */
@@ -160,8 +148,6 @@ typedef struct c_text {
 void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
-/* What the function of an intrinsic is made of; in front of it those that it uses. */
-void needs_add_call(c_needs *n, const char *name);
 /* `macros`: without the functions. needs_rows.c */
 void needs_write_dot_rows(writer *w, bool macros);
 void needs_write_dot_runs(writer *w, bool macros); /* needs_runs.c; behind the one before */
@@ -238,6 +224,7 @@ tir_expr_ref expr_rounded_number(tir_expr_ref x, tir_expr_ref *out_zero);
 bool expr_rounded_once(tir_expr_ref x, tir_expr_ref *out_product, tir_expr_ref *out_more);
 bool expr_is_short(tir_expr_ref x); /* a byte, or the difference of two, in i32 */
 c_text expr_text(c_emit *e, tir_expr_ref x);
+const char *expr_operand(c_emit *e, tir_expr_ref x, bool pointer); /* of an instruction */
 bool expr_is_index(const c_emit *e, tir_expr_ref x);
 /* A byte on a small processor that is the nearest to sum * scale, plus zero. */
 typedef struct c_scaled {
@@ -251,7 +238,8 @@ const char *expr_condition(c_emit *e, tir_expr_ref x);
 
 /* instr.c: a node that is an instruction, of operands as `operand` writes them: a value, or where it is read. */
 typedef const char *(*c_operand)(c_emit *e, tir_expr_ref x, bool pointer);
-const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand);
+const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char *starts); /* NULL: there is one */
+bool instr_has_helper(tir_expr_ref x, c_need_kind kind);
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes); /* the type is needed, then */
 
 /* dot.c: acc[j] + low a[j] * low b[j] + high a[j] * high b[j], of words of two numbers of 16 bits each, which has a
@@ -276,7 +264,8 @@ void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in fron
 void needs_write_tile(writer *w, const c_need *n);
 void needs_write_tile_row(writer *w, arena *a, const c_need *n);
 
-/* runs.c: calls of DOT_RUNS. In front of a loop: the starts that all its iterations have in common. */
+/* runs.c: instructions of several first operands. In front of a loop: the starts that all its iterations have in
+ * common. */
 bool runs_open(c_emit *e, const tir_stmt *loop);
 void runs_close(c_emit *e, bool opened);
 bool runs_write(c_emit *e, const tir_stmt *s); /* the call; false: s is something else */

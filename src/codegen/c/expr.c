@@ -9,7 +9,6 @@
 #include "type/target.h"
 
 #include <math.h>
-#include <string.h>
 
 const char *expr_name(const c_emit *e, const void *key)
 {
@@ -616,18 +615,20 @@ static c_text choice(c_emit *e, tir_expr_ref x)
     return (c_text){text, PREC_LOW};
 }
 
-/* The operands of a call, as its intrinsic has them. */
+/* The arguments of mve_dot and mve_nibbles; behind them whether it begins the sums. */
 enum {
     ARG_OUT, ARG_A, ARG_W, ARG_M, ARG_R, ARG_H, ARG_N, ARG_STEP, ARG_ROW, ARG_ON, ARG_W_ROW, ARG_OUT_STEP, ARG_FIRST,
     ARG_COUNT
 };
 
 /* What follows the addresses; false where one is no number. */
-static bool read_numbers(tir_expr_ref x, int64_t *out)
+static bool read_numbers(tir_expr_ref x, bool nibbles, int64_t *out)
 {
-    bool ok = x->n_args == ARG_COUNT;
-    for (uint32_t i = ARG_M; ok && i < ARG_COUNT; i++)
+    bool ok = x->n_args == ARG_FIRST;
+    for (uint32_t i = ARG_M; ok && i < ARG_FIRST; i++)
         ok = tir_is_int(x->args[i], &out[i]);
+    out[ARG_R] *= nibbles ? 2 : 1; /* a byte is of two channels */
+    out[ARG_FIRST] = x->op != TIR_ADD;
     return ok;
 }
 
@@ -668,26 +669,25 @@ static const char *still_calls(c_emit *e, tir_expr_ref x, const int64_t *v, uint
 static bool still_call(c_emit *e, tir_expr_ref x, c_text *out)
 {
     int64_t v[ARG_COUNT] = {0};
-    const bool nibbles = strcmp(x->u.name, MVE_NIBBLES_CALL) == 0;
-    const bool is_one = nibbles || strcmp(x->u.name, "lathe_mve_dot") == 0;
-    uint32_t key = is_one && read_numbers(x, v) ? still_key(v, nibbles) : 0;
+    const bool nibbles = instr_has_helper(x, NEED_MVE_NIBBLES);
+    const bool is_one = nibbles || instr_has_helper(x, NEED_MVE_DOT_BYTES);
+    uint32_t key = is_one && read_numbers(x, nibbles, v) ? still_key(v, nibbles) : 0;
     if (key == 0)
         return false;
-    const char *args = "";
-    for (uint32_t i = 0; i < x->n_args; i++)
-        args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
-    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), %s(%s))", still_calls(e, x, v, key), x->u.name, args),
-                    PREC_PRIMARY};
+    const char *plain = instr_text(e, x, expr_operand, NULL);
+    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), %s)", still_calls(e, x, v, key), plain), PREC_PRIMARY};
     return true;
+}
+
+static c_text instr(c_emit *e, tir_expr_ref x)
+{
+    c_text out;
+    return still_call(e, x, &out) ? out : (c_text){instr_text(e, x, expr_operand, NULL), PREC_PRIMARY};
 }
 
 static c_text external(c_emit *e, tir_expr_ref x)
 {
     const char *args = "";
-    c_text other;
-    needs_add_call(e->needs, x->u.name);
-    if (still_call(e, x, &other))
-        return other;
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
     return (c_text){arena_printf(e->tmp, "%s(%s)", x->u.name, args), PREC_PRIMARY};
@@ -726,7 +726,7 @@ static c_text literal(c_emit *e, tir_expr_ref x)
 }
 
 /* Of an instruction. What is read through a pointer is a run of elements in memory, as the verifier knows. */
-static const char *operand(c_emit *e, tir_expr_ref x, bool pointer)
+const char *expr_operand(c_emit *e, tir_expr_ref x, bool pointer)
 {
     if (!pointer)
         return expr_text(e, x).s;
@@ -749,7 +749,7 @@ c_text expr_text(c_emit *e, tir_expr_ref x)
     case TIR_ADDRESS: return address(e, x);
     case TIR_CALL: return intrinsic(e, x);
     case TIR_EXTERN: return external(e, x);
-    case TIR_INSTR: return (c_text){instr_text(e, x, operand), PREC_PRIMARY};
+    case TIR_INSTR: return instr(e, x);
     case TIR_RAMP:
     case TIR_BROADCAST: return lanes_of(e, x);
     }

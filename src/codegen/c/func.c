@@ -4,6 +4,7 @@
 #include "abi/package.h"
 #include "codegen/c/mve.h"
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/lane.h"
 #include "tir/node.h"
 #include "tir/walk.h"
@@ -503,11 +504,7 @@ static void write_share(c_emit *e, const tir_stmt *s)
 static void search_words(void *ctx, tir_expr_ref x)
 {
     buffer_search *u = ctx;
-    static const char *const names[] = {DOT_ROWS, DOT_RUNS, NIBBLE_ROWS, NIBBLE_RUNS};
-    bool call = false;
-    for (size_t i = 0; x->kind == TIR_EXTERN && i < sizeof names / sizeof *names; i++)
-        call |= strcmp(x->u.name, names[i]) == 0;
-    for (uint32_t i = 0; call && i < x->n_args; i++)
+    for (uint32_t i = 0; x->kind == TIR_INSTR && x->u.row->words && i < x->n_args; i++)
         u->found |= tir_is_access(x->args[i]) && x->args[i]->u.buffer == u->b;
 }
 

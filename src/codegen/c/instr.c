@@ -8,32 +8,78 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Helpers by row; those of a result in lanes have as many. A row of somebody else's needs none of ours. */
+/* Helpers by row, in the order in which they stand in the C; those of a result in lanes have as many. A row of somebody
+ * else's needs none of ours. */
 static const struct {
     const char *row;
     c_need need;
+    bool runs; /* only where it has several first operands */
 } helpers[] = {
-    {"dot_u8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_U8, .to = DT_I8}},
-    {"dot_s8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I8, .to = DT_I8}},
-    {"dot_u8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_U8, .to = DT_I8}},
-    {"dot_s8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_I8, .to = DT_I8}},
-    {"dot_s16s16", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I16, .to = DT_I16}},
-    {"dot_u8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8}},
-    {"dot_s8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_I8, .to = DT_I8}},
-    {"dot_s8u4", {.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32}},
-    {"dot_tile_u8s8", {.kind = NEED_TILE, .dt = DT_U8, .to = DT_I8}},
-    {"dot_tile_s8s8", {.kind = NEED_TILE, .dt = DT_I8, .to = DT_I8}},
+    {"dot_u8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_U8, .to = DT_I8}, false},
+    {"dot_s8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I8, .to = DT_I8}, false},
+    {"dot_u8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_U8, .to = DT_I8}, false},
+    {"dot_s8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_I8, .to = DT_I8}, false},
+    {"dot_s16s16", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I16, .to = DT_I16}, false},
+    {"dot_u8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8}, false},
+    {"dot_s8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_I8, .to = DT_I8}, false},
+    {"dot_s8u4", {.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32}, false},
+    {"dot_tile_u8s8", {.kind = NEED_TILE, .dt = DT_U8, .to = DT_I8}, false},
+    {"dot_tile_s8s8", {.kind = NEED_TILE, .dt = DT_I8, .to = DT_I8}, false},
+    {"rvv_vwmacc", {.kind = NEED_RVV_VWMACC}, false},
+    {"dot_rows", {.kind = NEED_DOT_ROWS}, false},
+    {"dot_rows", {.kind = NEED_DOT_RUNS}, true},
+    {"dot_rows_anywhere", {.kind = NEED_DOT_ROWS}, false},
+    {"dot_rows_anywhere", {.kind = NEED_DOT_RUNS}, true},
+    {"dot_bytes", {.kind = NEED_DOT_BYTES}, false},
+    {"dot_bytes_u8", {.kind = NEED_DOT_BYTES}, false},
+    {"taps_row", {.kind = NEED_TAPS_ROW}, false},
+    {"nibble_rows", {.kind = NEED_DOT_ROWS, .macros = true}, false},
+    {"nibble_rows", {.kind = NEED_DOT_RUNS, .macros = true}, true},
+    {"nibble_rows", {.kind = NEED_NIBBLE_ROWS}, false},
+    {"nibble_rows", {.kind = NEED_NIBBLE_RUNS}, true},
+    {"nibble_rows_anywhere", {.kind = NEED_DOT_ROWS, .macros = true}, false},
+    {"nibble_rows_anywhere", {.kind = NEED_DOT_RUNS, .macros = true}, true},
+    {"nibble_rows_anywhere", {.kind = NEED_NIBBLE_ROWS}, false},
+    {"nibble_rows_anywhere", {.kind = NEED_NIBBLE_RUNS}, true},
+    {"nibble_bytes", {.kind = NEED_DOT_BYTES, .macros = true}, false},
+    {"nibble_bytes", {.kind = NEED_NIBBLE_BYTES}, false},
+    {"nibble_bytes_u8", {.kind = NEED_DOT_BYTES, .macros = true}, false},
+    {"nibble_bytes_u8", {.kind = NEED_NIBBLE_BYTES}, false},
+    {"nibble_taps", {.kind = NEED_TAPS_ROW, .macros = true}, false},
+    {"nibble_taps", {.kind = NEED_NIBBLE_TAPS}, false},
+    {"nibble_taps_i32", {.kind = NEED_TAPS_ROW, .macros = true}, false},
+    {"nibble_taps_i32", {.kind = NEED_NIBBLE_TAPS}, false},
+    {"mve_dot", {.kind = NEED_MVE}, false},
+    {"mve_dot", {.kind = NEED_MVE_DOT_BYTES}, false},
+    {"mve_window", {.kind = NEED_MVE}, false},
+    {"mve_window", {.kind = NEED_MVE_WINDOWS}, false},
+    {"mve_window", {.kind = NEED_MVE_DOT_WORDS}, false},
+    {"mve_nibbles", {.kind = NEED_MVE}, false},
+    {"mve_nibbles", {.kind = NEED_MVE_NIBBLES}, false},
+    {"mve_window_nibbles", {.kind = NEED_MVE}, false},
+    {"mve_window_nibbles", {.kind = NEED_MVE_WINDOWS}, false},
+    {"mve_window_nibbles", {.kind = NEED_MVE_DOT_WORD_NIBBLES}, false},
+    {"mve_words", {.kind = NEED_MVE}, false},
+    {"mve_words", {.kind = NEED_MVE_SIDES}, false},
 };
 
 static void add_helpers(c_emit *e, tir_expr_ref x)
 {
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
-        if (strcmp(helpers[i].row, x->u.row->name) != 0)
+        if (strcmp(helpers[i].row, x->u.row->name) != 0 || (helpers[i].runs && tir_instr_runs(x) == 1))
             continue;
         c_need need = helpers[i].need;
         need.lanes = tir_instr_gives_value(x->u.row) ? x->type.lanes : 0;
         needs_add(e->needs, need);
     }
+}
+
+bool instr_has_helper(tir_expr_ref x, c_need_kind kind)
+{
+    for (size_t i = 0; x->kind == TIR_INSTR && i < sizeof helpers / sizeof *helpers; i++)
+        if (helpers[i].need.kind == kind && strcmp(helpers[i].row, x->u.row->name) == 0)
+            return true;
+    return false;
 }
 
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes)
@@ -53,42 +99,64 @@ static tir_expr_ref named(const tir_instr_form *f, tir_expr_ref x, const char *n
     return tir_instr_arg(x, name);
 }
 
-/* A word of the text, which is the name of an argument or stands for itself; behind a symbol "*2" multiplies it. */
-static const char *word(c_emit *e, const tir_instr_form *f, tir_expr_ref x, const char **text, c_operand operand)
+typedef struct filler {
+    c_emit *e;
+    const tir_instr_form *form;
+    tir_expr_ref x;
+    c_operand operand;
+    const char *starts; /* the array of first operands; NULL: there is one */
+    const char *at;     /* what is left of the text */
+} filler;
+
+static const char *take_name(filler *f)
 {
-    const char *start = *text, *end = start;
-    while (isalnum((unsigned char)*end) || *end == '_')
-        end++;
-    *text = end;
-    const char *name = arena_strndup(e->tmp, start, (size_t)(end - start));
-    tir_expr_ref arg = named(f, x, name);
-    if (arg && end[0] == '*' && isdigit((unsigned char)end[1])) {
-        arg = tir_mul(e->c, arg, tir_int(e->c, arg->type.dt, end[1] - '0'));
-        *text = end + 2;
-    }
-    return arg ? operand(e, arg, false) : name;
+    const char *start = f->at;
+    while (isalnum((unsigned char)*f->at) || *f->at == '_')
+        f->at++;
+    return arena_strndup(f->e->tmp, start, (size_t)(f->at - start));
 }
 
-const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand)
+/* The name of an argument, or a word that stands for itself. */
+static const char *take_word(filler *f)
 {
-    const tir_instr_form *f = tir_instr_form_of(e->c, x->u.row);
-    const char *p = x->u.row->call;
+    const char *name = take_name(f);
+    tir_expr_ref arg = named(f->form, f->x, name);
+    if (arg && f->at[0] == '*' && isdigit((unsigned char)f->at[1])) {
+        arg = tir_mul(f->e->c, arg, tir_int(f->e->c, arg->type.dt, f->at[1] - '0'));
+        f->at += 2;
+    }
+    return arg ? f->operand(f->e, arg, false) : name;
+}
+
+/* Behind a $. */
+static const char *take_special(filler *f)
+{
+    const char *name = take_name(f);
+    if (strcmp(name, "begins") == 0)
+        return f->x->op == TIR_ADD ? "0" : "1";
+    if (strcmp(name, "starts") == 0)
+        return f->starts;
+    if (strcmp(name, "count") == 0)
+        return arena_printf(f->e->tmp, "%u", tir_instr_runs(f->x));
+    const char *v = c_vector_name(f->e, f->x->type.dt, f->x->type.lanes);
+    return arena_printf(f->e->tmp, "%s%s", v, name + 1); /* v and what follows it */
+}
+
+const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char *starts)
+{
+    const tir_instr_form *form = tir_instr_form_of(e->c, x->u.row);
+    filler f = {e, form, x, operand, starts, starts ? x->u.row->runs : x->u.row->call};
     writer w;
     writer_init(&w, e->tmp);
-    while (f && *p) {
-        if (p[0] == '$' && p[1] == 'v') {
-            w_str(&w, c_vector_name(e, x->type.dt, x->type.lanes));
-            p += 2;
-        } else if (*p == '&') {
-            const char *start = ++p;
-            while (isalnum((unsigned char)*p) || *p == '_')
-                p++;
-            w_str(&w, operand(e, named(f, x, arena_strndup(e->tmp, start, (size_t)(p - start))), true));
-        } else if (isalpha((unsigned char)*p)) {
-            w_str(&w, word(e, f, x, &p, operand));
-        } else {
-            w_fmt(&w, "%c", *p++);
-        }
+    while (*f.at) {
+        if (isalpha((unsigned char)*f.at))
+            w_str(&w, take_word(&f));
+        else if (*f.at == '$' && *++f.at)
+            w_str(&w, take_special(&f));
+        else if (*f.at == '&' && *++f.at)
+            w_str(&w, operand(e, named(form, x, take_name(&f)), true));
+        else
+            w_fmt(&w, "%c", *f.at++);
     }
     add_helpers(e, x);
     return w.data;

@@ -2,8 +2,6 @@
 /* Which helper functions the kernels need, and what those of vectors are called; needs.c writes them. */
 #include "codegen/c/emit.h"
 
-#include <string.h>
-
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes)
 {
     return arena_printf(a, "%sx%u", dtype_name(dt), lanes);
@@ -55,29 +53,6 @@ void needs_add(c_needs *n, c_need need)
     }
     need.fallback = n->fallback;
     vec_push(n->a, &n->list, need);
-}
-
-void needs_add_call(c_needs *n, const char *name)
-{
-    static const struct {
-        const char *name;
-        c_need_kind kind;
-        bool macros;
-    } calls[] = {{"lathe_mve_dot", NEED_MVE, false},    {"lathe_mve_dot", NEED_MVE_DOT_BYTES, false},
-                 {"lathe_mve_window", NEED_MVE, false}, {"lathe_mve_window", NEED_MVE_WINDOWS, false},
-                 {"lathe_mve_window", NEED_MVE_DOT_WORDS, false},
-                 {MVE_NIBBLES_CALL, NEED_MVE, false},   {MVE_NIBBLES_CALL, NEED_MVE_NIBBLES, false},
-                 {MVE_WINDOW_NIBBLES, NEED_MVE, false}, {MVE_WINDOW_NIBBLES, NEED_MVE_WINDOWS, false},
-                 {MVE_WINDOW_NIBBLES, NEED_MVE_DOT_WORD_NIBBLES, false},
-                 {"lathe_mve_words", NEED_MVE, false},  {"lathe_mve_words", NEED_MVE_SIDES, false},
-                 {TAPS_ROW, NEED_TAPS_ROW, false},      {RVV_VWMACC, NEED_RVV_VWMACC, false},
-                 {DOT_ROWS, NEED_DOT_ROWS, false},      {DOT_BYTES, NEED_DOT_BYTES, false},
-                 {NIBBLE_ROWS, NEED_DOT_ROWS, true},    {NIBBLE_ROWS, NEED_NIBBLE_ROWS, false},
-                 {NIBBLE_BYTES, NEED_DOT_BYTES, true},  {NIBBLE_BYTES, NEED_NIBBLE_BYTES, false},
-                 {NIBBLE_TAPS, NEED_TAPS_ROW, true},    {NIBBLE_TAPS, NEED_NIBBLE_TAPS, false}};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (strcmp(name, calls[i].name) == 0)
-            needs_add(n, (c_need){.kind = calls[i].kind, .macros = calls[i].macros});
 }
 
 bool needs_signed_shifts(const c_needs *n)

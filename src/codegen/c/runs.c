@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of lathe_dot_runs and lathe_nibble_runs, which the pass join-runs makes: where the runs begin stands in an
- * array. It is filled in front of the innermost loop around the call where the starts do not depend on it: each line
- * and tile has its own, all channels the same. */
+/* Instructions of several first operands, which the pass join-runs makes: where these begin stands in an array. It is
+ * filled in front of the innermost loop around the instruction where the starts do not depend on it: each line and tile
+ * has its own, all channels the same. */
 #include "codegen/c/emit.h"
+#include "tir/instr.h"
 #include "tir/node.h"
 #include "tir/walk.h"
 
-#include <string.h>
-
-#define FIRST_RUN 8 /* argument */
-
-static bool is_call(tir_expr_ref x)
+static bool has_runs(tir_expr_ref x)
 {
-    return x && x->kind == TIR_EXTERN && (strcmp(x->u.name, DOT_RUNS) == 0 || strcmp(x->u.name, NIBBLE_RUNS) == 0);
+    return x && x->kind == TIR_INSTR && tir_instr_runs(x) > 1;
 }
 
 typedef struct inside {
@@ -42,7 +39,7 @@ static tir_expr_ref find_call(const tir_stmt *s)
     tir_expr_ref found = NULL;
     if (!s || s->kind == TIR_FOR)
         return NULL;
-    if (s->kind == TIR_EVALUATE && is_call(s->value))
+    if (s->kind == TIR_EVALUATE && has_runs(s->value))
         return s->value;
     found = s->body ? find_call(s->body) : NULL;
     found = found || !s->orelse ? found : find_call(s->orelse);
@@ -54,9 +51,9 @@ static tir_expr_ref find_call(const tir_stmt *s)
 static void write_starts(c_emit *e, tir_expr_ref call, const char *name)
 {
     const char *list = "";
-    for (uint32_t i = FIRST_RUN; i < call->n_args; i++)
-        list = arena_printf(e->tmp, "%s%s%s", list, i > FIRST_RUN ? ", " : "", expr_text(e, call->args[i]).s);
-    w_line(e->w, "const int16_t *const %s[] = {%s};", name, list);
+    for (uint32_t i = 0; i < tir_instr_runs(call); i++)
+        list = arena_printf(e->tmp, "%s%s%s", list, i ? ", " : "", expr_text(e, tir_instr_run(call, i)).s);
+    w_line(e->w, "const %s *const %s[] = {%s};", dtype_c_name(call->args[1]->u.buffer->dt), name, list);
 }
 
 bool runs_open(c_emit *e, const tir_stmt *loop)
@@ -67,8 +64,8 @@ bool runs_open(c_emit *e, const tir_stmt *loop)
         return false;
     tir_map_init(&in.vars, e->tmp);
     tir_visit_stmt(loop, note_var, NULL, &in);
-    for (uint32_t i = FIRST_RUN; i < call->n_args; i++)
-        tir_visit_expr(call->args[i], find_var, &in);
+    for (uint32_t i = 0; i < tir_instr_runs(call); i++)
+        tir_visit_expr(tir_instr_run(call, i), find_var, &in);
     if (in.found)
         return false;
     w_open(e->w, "%s", "");
@@ -89,16 +86,9 @@ void runs_close(c_emit *e, bool opened)
 bool runs_write(c_emit *e, const tir_stmt *s)
 {
     tir_expr_ref call = s->kind == TIR_EVALUATE ? s->value : NULL;
-    if (!is_call(call))
+    if (!has_runs(call))
         return false;
     needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
-    const bool nibbles = strcmp(call->u.name, NIBBLE_RUNS) == 0;
-    needs_add(e->needs, (c_need){.kind = NEED_DOT_ROWS, .macros = nibbles});
-    needs_add(e->needs, (c_need){.kind = NEED_DOT_RUNS, .macros = nibbles});
-    if (nibbles) {
-        needs_add(e->needs, (c_need){.kind = NEED_NIBBLE_ROWS});
-        needs_add(e->needs, (c_need){.kind = NEED_NIBBLE_RUNS});
-    }
     const bool apart = e->runs != call;
     const uint32_t depth = e->names.len;
     const char *name = apart ? names_push(e, call, "runs", false) : e->runs_name;
@@ -106,11 +96,7 @@ bool runs_write(c_emit *e, const tir_stmt *s)
         w_open(e->w, "%s", "");
         write_starts(e, call, name);
     }
-    const char *args = arena_printf(e->tmp, "%s, %s, %u", expr_text(e, call->args[0]).s, name,
-                                    call->n_args - FIRST_RUN);
-    for (uint32_t i = 1; i < FIRST_RUN; i++)
-        args = arena_printf(e->tmp, "%s, %s", args, expr_text(e, call->args[i]).s);
-    w_line(e->w, "%s(%s);", call->u.name, args);
+    w_line(e->w, "%s;", instr_text(e, call, expr_operand, name));
     if (apart)
         w_close(e->w, "");
     e->names.len = depth;

@@ -4,6 +4,7 @@
  * package has each function once. */
 #include "codegen/c/emit.h"
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/linear.h"
 #include "tir/node.h"
 #include "tir/walk.h"
@@ -36,7 +37,7 @@ typedef struct var_use {
 static void note_use(void *ctx, tir_expr_ref x)
 {
     var_use *u = ctx;
-    u->found |= tir_is_access(x) || x->kind == TIR_EXTERN;
+    u->found |= tir_is_access(x) || tir_is_call(x);
     for (uint32_t i = 0; i < u->m->n && x->kind == TIR_VAR; i++)
         u->found |= u->m->loops[i].loop->var == x->u.var;
 }

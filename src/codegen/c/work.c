@@ -11,6 +11,7 @@
 
 #include "tir/build.h"
 #include "tir/facts.h"
+#include "tir/instr.h"
 
 /* --- functions that kernels call --- */
 
@@ -23,13 +24,23 @@ typedef struct work_call {
     tir_bounds *bounds;
     tir_expr_ref e;
     const target *t;
+    double channels;    /* of the symbol r */
+    bool words;         /* runs begin at words */
 } work_call;
 
-/* Argument i, at most. What is no constant is far: prices are those of the C beside the assembly, then. */
-static int64_t arg(const work_call *k, uint32_t i)
+/* A symbol of the instruction, at most. What is no constant is far: prices are those of the C beside the assembly,
+ * then. */
+static int64_t arg(const work_call *k, const char *symbol)
 {
-    tir_range r = i < k->e->n_args ? tir_range_of(k->bounds, k->e->args[i]) : (tir_range){0};
+    tir_expr_ref e = tir_instr_arg(k->e, symbol);
+    tir_range r = e ? tir_range_of(k->bounds, e) : (tir_range){0};
     return r.known_max && r.max < INT32_MAX ? r.max : INT32_MAX;
+}
+
+/* Channels; a byte of weights of 4 bits is of two. */
+static double channels(const work_call *k)
+{
+    return (double)arg(k, "r") * k->channels;
 }
 
 static bool has(const work_call *k, target_feature f)
@@ -45,46 +56,37 @@ static double rows_step(const work_call *k, double m, double r, double row, bool
     return has(k, TARGET_DSP) && tile ? 3 + 2 * m + weights * r + 2 * m * r : 4 * m * r * (IN_C + weights - 3) + 20;
 }
 
-/* out, a, w, m, r, n, row, step, words */
 static double dot_rows(const work_call *k, double weights)
 {
-    double m = (double)arg(k, 3), r = (double)arg(k, 4), n = (double)arg(k, 5);
-    return CALL + SUM * m * r + n * rows_step(k, m, r, (double)arg(k, 6), arg(k, 8) == 1, weights);
+    const double m = (double)arg(k, "m"), r = channels(k), n = (double)arg(k, "n"), runs = tir_instr_runs(k->e);
+    const double step = n * rows_step(k, m, r, (double)arg(k, "a_row"), k->words, weights);
+    return CALL + SUM * m * r + (runs > 1 ? runs * (RUN + step) : step);
 }
 
-/* out, w, m, r, n, row, step, words, and where each run begins: an address, which lies in memory. */
-static double dot_runs(const work_call *k, double weights)
-{
-    double m = (double)arg(k, 2), r = (double)arg(k, 3), n = (double)arg(k, 4), runs = k->e->n_args - 8.0;
-    double run = RUN + n * rows_step(k, m, r, (double)arg(k, 5), arg(k, 7) == 1, weights);
-    return CALL + SUM * m * r + runs * run;
-}
-
-/* out, a, w, r, n, is_signed */
 static double dot_bytes(const work_call *k, double weights)
 {
-    double r = (double)arg(k, 3), n = (double)arg(k, 4);
+    double r = channels(k), n = (double)arg(k, "n");
     bool tile = has(k, TARGET_DSP) && (r == 2 || r == 4);
     return CALL + SUM * r + n * (tile ? 6 + (weights + 2) * r : 4 * r * (IN_C + weights - 3) + 20);
 }
 
-/* out, a, w, m, n, step, tap: taps of three neighbours take two of them in an instruction. */
+/* Taps of three neighbours take two of them in an instruction. */
 static double taps_row(const work_call *k, double weights)
 {
-    double m = (double)arg(k, 3), n = (double)arg(k, 4);
-    bool near = has(k, TARGET_DSP) && n == 3 && arg(k, 6) == 1 && arg(k, 5) <= 2;
+    double m = (double)arg(k, "m"), n = (double)arg(k, "n");
+    bool near = has(k, TARGET_DSP) && n == 3 && arg(k, "a_tap") == 1 && arg(k, "a_step") <= 2;
     return CALL + SUM * m + (near ? 5 + weights + 5 * m : n * (m * (IN_C + weights - 3) + 10));
 }
 
-/* out, a, w, m, r, h, n, a_step: data that stays in registers, tiles, or sums one by one; mve_text.c. `weights`: what
- * taking a channel's apart costs for each vector. */
+/* Data that stays in registers, tiles, or sums one by one; mve_text.c. `weights`: what taking a channel's apart costs
+ * for each vector. */
 static double mve_dot(const work_call *k, double weights)
 {
-    double m = (double)arg(k, 3), r = (double)arg(k, 4), h = (double)arg(k, 5);
-    int64_t vectors = (arg(k, 6) + 15) / 16;
+    double m = (double)arg(k, "m"), r = channels(k), h = (double)arg(k, "h");
+    int64_t vectors = (arg(k, "n") + 15) / 16;
     double v = (double)vectors, by = m == 1 ? 4 : 2, alone = 10 + h * (12 + (4 + weights) * v);
     if (!has(k, TARGET_MVE))
-        return CALL + m * r * h * (double)arg(k, 6) * IN_C;
+        return CALL + m * r * h * (double)arg(k, "n") * IN_C;
     if (m * v <= 6 || m + v - 1 <= 6)
         return CALL + h * (20 + 2 * m * v + r * (v * (1 + weights + m) + (2 + weights) * m + 8));
     if (m > 3)
@@ -93,26 +95,39 @@ static double mve_dot(const work_call *k, double weights)
     return CALL + (r / by + 1) * (2 * SUM * m * by + tile) + by * m * alone;
 }
 
-/* out, a, w, m, r, p, q */
-static double mve_window(const work_call *k)
+/* p and q: rows and columns of the window. */
+static double window(const work_call *k, double p, double q)
 {
-    double m = (double)arg(k, 3), r = (double)arg(k, 4), p = (double)arg(k, 5), q = (double)arg(k, 6);
+    double m = (double)arg(k, "m"), r = channels(k);
     return CALL + 20 + r * 40 + m * r * (has(k, TARGET_MVE) ? 6 : 4 + p * q * IN_C);
 }
 
-/* out, a, n, m, columns: 16 channels of a column at a time, else four. */
-static double mve_words(const work_call *k)
+static double mve_window(const work_call *k, double weights)
 {
-    double n = (double)arg(k, 2), m = (double)arg(k, 3), columns = (double)arg(k, 4);
+    (void)weights;
+    return window(k, (double)arg(k, "p"), (double)arg(k, "q"));
+}
+
+static double mve_window_nibbles(const work_call *k, double weights)
+{
+    (void)weights;
+    return window(k, (double)arg(k, "d"), (double)arg(k, "e"));
+}
+
+/* 16 channels of a column at a time, else four. */
+static double mve_words(const work_call *k, double weights)
+{
+    double n = (double)arg(k, "n"), m = (double)arg(k, "m"), columns = (double)arg(k, "c");
+    (void)weights;
     if (!has(k, TARGET_MVE))
         return CALL + n * columns * m * 8;
     return CALL + 30 + columns * (n / 16 + 1) * 16 + (columns + 1) * 4 * 14;
 }
 
-/* out, a number, b, n */
-static double rvv_vwmacc(const work_call *k)
+static double rvv_vwmacc(const work_call *k, double weights)
 {
-    return CALL + (double)arg(k, 3) * (k->t->vlen ? 1 : IN_C);
+    (void)weights;
+    return CALL + (double)arg(k, "n") * (k->t->vlen ? 1 : IN_C);
 }
 
 /* A number that becomes a byte: lathe_rounded_i8, lathe_scaled_i8 and those of vectors. */
@@ -123,38 +138,48 @@ static double rounded(const work_call *k)
     return 16.0 * (has(k, TARGET_MVE) ? (k->e->type.lanes + 3u) / 4u : k->e->type.lanes);
 }
 
-static double of_known_call(const work_call *k)
+static double of_known_call(work_call *k)
 {
     static const struct {
         const char *name;
         double (*work)(const work_call *k, double weights);
-        double weights; /* instructions to widen a step's weights of a channel */
-    } by_weights[] = {
-        {"lathe_dot_rows", dot_rows, 3},   {"lathe_nibble_rows", dot_rows, 6},   {"lathe_dot_runs", dot_runs, 3},
-        {"lathe_nibble_runs", dot_runs, 6}, {"lathe_dot_bytes", dot_bytes, 3},   {"lathe_nibble_bytes", dot_bytes, 6},
-        {"lathe_taps_row", taps_row, 3},   {"lathe_nibble_taps", taps_row, 6},
-        {"lathe_mve_dot", mve_dot, 0},     {MVE_NIBBLES_CALL, mve_dot, 2},
+        double weights;  /* instructions to widen a step's weights of a channel */
+        double channels; /* of the symbol r */
+        bool words;
+    } rows[] = {
+        {"dot_rows", dot_rows, 3, 1, true},
+        {"dot_rows_anywhere", dot_rows, 3, 1, false},
+        {"nibble_rows", dot_rows, 6, 2, true},
+        {"nibble_rows_anywhere", dot_rows, 6, 2, false},
+        {"dot_bytes", dot_bytes, 3, 1, false},
+        {"dot_bytes_u8", dot_bytes, 3, 1, false},
+        {"nibble_bytes", dot_bytes, 6, 2, false},
+        {"nibble_bytes_u8", dot_bytes, 6, 2, false},
+        {"taps_row", taps_row, 3, 1, false},
+        {"nibble_taps", taps_row, 6, 1, false},
+        {"nibble_taps_i32", taps_row, 6, 1, false},
+        {"mve_dot", mve_dot, 0, 1, false},
+        {"mve_nibbles", mve_dot, 2, 2, false},
+        {"mve_window", mve_window, 0, 1, false},
+        {"mve_window_nibbles", mve_window_nibbles, 0, 2, false},
+        {"mve_words", mve_words, 0, 1, false},
+        {"rvv_vwmacc", rvv_vwmacc, 0, 1, false},
     };
-    static const struct {
-        const char *name;
-        double (*work)(const work_call *k);
-    } others[] = {{"lathe_mve_window", mve_window},
-                  {MVE_WINDOW_NIBBLES, mve_window},
-                  {"lathe_mve_words", mve_words},
-                  {"lathe_rvv_vwmacc", rvv_vwmacc},
-                  {rounded_name, rounded}};
-    for (size_t i = 0; i < sizeof by_weights / sizeof *by_weights; i++)
-        if (strcmp(by_weights[i].name, k->e->u.name) == 0)
-            return by_weights[i].work(k, by_weights[i].weights);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(others[i].name, k->e->u.name) == 0)
-            return others[i].work(k);
+    if (k->e->kind == TIR_EXTERN)
+        return strcmp(rounded_name, k->e->u.name) == 0 ? rounded(k) : -1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, k->e->u.row->name) != 0)
+            continue;
+        k->channels = rows[i].channels;
+        k->words = rows[i].words;
+        return rows[i].work(k, rows[i].weights);
+    }
     return -1;
 }
 
 static int64_t call_work(const void *ctx, tir_bounds *b, tir_expr_ref e)
 {
-    const work_call k = {.bounds = b, .e = e, .t = ctx};
+    work_call k = {.bounds = b, .e = e, .t = ctx};
     double n = of_known_call(&k);
     return n < 0 || n > 0x1p62 ? -1 : (int64_t)n + 1;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of quantised numbers in vector lanes: what ends in a rounding to 8 bits, which C compilers do not vectorize. */
 #include "te/rule/rule.h"
+#include "tir/instr.h"
 #include "tir/walk.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ static void look(void *ctx, tir_expr_ref e)
 {
     byte_check *k = ctx;
     bool index = e->type.dt == DT_I64;
-    if (e->kind == TIR_SELECT || e->kind == TIR_EXTERN || (!index && !is_lane_type(e->type.dt)))
+    if (e->kind == TIR_SELECT || tir_is_call(e) || (!index && !is_lane_type(e->type.dt)))
         k->fits = false;
     if (e->kind == TIR_CALL && e->op != TIR_RINT && e->op != TIR_APART)
         k->fits = false;

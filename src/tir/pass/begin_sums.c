@@ -4,12 +4,11 @@
  * All that is known of the tile has to stand in a row: zeros, code that adds, statements that read each sum and what
  * goes with it; that must be the same for all readers of an element, and nothing in the function may write it. */
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/node.h"
 #include "tir/pass.h"
 #include "tir/walk.h"
 #include "type/target.h"
-
-#include <string.h>
 
 #define MOST_SUMS 16
 
@@ -52,7 +51,7 @@ static void check_part(void *ctx, tir_expr_ref e)
     written w = {e->kind == TIR_LOAD ? e->u.buffer : NULL, false};
     if (w.b)
         tir_visit_stmt(t->f->body, note_write, note_address, &w);
-    t->ok &= !w.found && e->kind != TIR_ADDRESS && e->kind != TIR_EXTERN && e->type.lanes == 1;
+    t->ok &= !w.found && e->kind != TIR_ADDRESS && !tir_is_call(e) && e->type.lanes == 1;
 }
 
 /* --- the row of statements --- */
@@ -97,25 +96,15 @@ static void note_exprs(void *ctx, tir_expr_ref e)
     tir_visit_expr(e, note_expr, ctx);
 }
 
-/* Code that adds to what it is given the address of (tir/intrin.c). */
-static bool is_adding(tir_expr_ref e)
-{
-    static const char *const names[] = {"lathe_dot_rows", "lathe_dot_bytes", "lathe_taps_row",
-                                        "lathe_nibble_rows", "lathe_nibble_bytes", "lathe_nibble_taps"};
-    for (size_t i = 0; e->kind == TIR_EXTERN && i < sizeof names / sizeof *names; i++)
-        if (strcmp(e->u.name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static void check_foreign(void *ctx, tir_expr_ref e)
 {
     tile *t = ctx;
     bool takes = false;
     t->ok &= !(e->kind == TIR_LOAD && e->u.buffer == t->b);
-    for (uint32_t i = 0; e->kind == TIR_EXTERN && i < e->n_args; i++)
+    const bool adds = tir_instr_writes(e) && e->op == TIR_ADD; /* to its first argument */
+    for (uint32_t i = adds; tir_is_call(e) && i < e->n_args; i++)
         takes |= tir_is_access(e->args[i]) && e->args[i]->u.buffer == t->b;
-    t->ok &= !takes || is_adding(e);
+    t->ok &= !takes;
 }
 
 static void check_store(void *ctx, tir_stmt *s)

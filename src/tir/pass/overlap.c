@@ -2,6 +2,7 @@
 /* The tile at the end of an open extent: where tiles of F elements do not divide n, the last one is computed from n - F
  * on, whole and without guards, over elements that the tile before it has computed already. Nothing changes by that as
  * long as an iteration only writes what follows from what it reads, and reads nothing of what it writes. */
+#include "tir/instr.h"
 #include "tir/pass/overlap.h"
 
 #include "tir/build.h"
@@ -31,7 +32,7 @@ static void note_load(void *ctx, tir_expr_ref e)
 {
     repeat_check *k = ctx;
     bool written = e->kind == TIR_LOAD && tir_map_get(&k->written, e->u.buffer);
-    k->ok &= e->kind != TIR_EXTERN && (!written || tir_map_get(&k->own, e->u.buffer));
+    k->ok &= !tir_is_call(e) && (!written || tir_map_get(&k->own, e->u.buffer));
 }
 
 static bool may_repeat(compiler *c, tir_stmt *body)

@@ -300,6 +300,58 @@ static bool is_commutative(tir_expr_ref e)
     }
 }
 
+/* --- sums and products of integers: the same whatever the order of their terms --- */
+
+#define MAX_TERMS 8u
+
+typedef struct terms {
+    tir_expr_ref list[MAX_TERMS];
+    uint32_t n; /* more than MAX_TERMS: not all of them stand there */
+} terms;
+
+static void add_terms(tir_op op, tir_expr_ref e, terms *out)
+{
+    if (e->kind == TIR_BINOP && e->op == op) {
+        add_terms(op, e->args[0], out);
+        add_terms(op, e->args[1], out);
+    } else if (out->n++ < MAX_TERMS) {
+        out->list[out->n - 1] = e;
+    }
+}
+
+/* Gives the wanted terms from number i on one each of those that are not taken. */
+static bool match_terms(matcher *m, const terms *want, const terms *have, uint32_t i, uint32_t taken)
+{
+    const bindings before = m->b;
+    const uint32_t checks = m->checks;
+    if (i == want->n)
+        return true;
+    for (uint32_t k = 0; k < have->n; k++) {
+        if ((taken & 1u << k) == 0 && match_value(m, want->list[i], have->list[k]) &&
+            match_terms(m, want, have, i + 1, taken | 1u << k))
+            return true;
+        m->b = before;
+        m->checks = checks;
+    }
+    return false;
+}
+
+static bool is_integer_chain(tir_expr_ref e)
+{
+    return e->kind == TIR_BINOP && (e->op == TIR_ADD || e->op == TIR_MUL) && !dtype_is_float(e->type.dt);
+}
+
+static bool match_chain(matcher *m, tir_expr_ref want, tir_expr_ref have)
+{
+    terms w = {.n = 0}, h = {.n = 0};
+    add_terms(want->op, want, &w);
+    add_terms(want->op, have, &h);
+    if (w.n != h.n || w.n > MAX_TERMS)
+        return mismatch(m, "it computes %s where %s has %s", expr_text(m, have), m->row.name, expr_text(m, want));
+    m->checks++;
+    return match_terms(m, &w, &h, 0, 0);
+}
+
 static bool same_head(tir_expr_ref a, tir_expr_ref b)
 {
     return a->kind == b->kind && a->op == b->op && a->type.dt == b->type.dt && a->type.lanes == b->type.lanes &&
@@ -325,6 +377,8 @@ static bool match_value(matcher *m, tir_expr_ref want, tir_expr_ref have)
         return match_access(m, want->u.buffer, want->n_args, want->args, have->u.buffer, have->n_args, have->args);
     if (!same_head(want, have) || (want->n_args == 0 && !tir_expr_equal(want, have)))
         return mismatch(m, "it computes %s where %s has %s", expr_text(m, have), m->row.name, expr_text(m, want));
+    if (is_integer_chain(want))
+        return match_chain(m, want, have);
     m->checks++;
     bindings before = m->b;
     uint32_t checks = m->checks;
@@ -365,6 +419,16 @@ static bool match_extent(matcher *m, const tir_stmt *want, const tir_stmt *have)
     return true;
 }
 
+/* The value that is wanted; loops for which the region has none stand still. */
+static tir_expr_ref value_wanted(matcher *m)
+{
+    tir_expr_ref e = m->want->store->value;
+    for (uint32_t i = 0; i < m->want->n_loops; i++)
+        if (!m->partner[i])
+            e = at_value(m, e, m->want->loops[i]->var, m->want->loops[i]->min);
+    return e;
+}
+
 static bool match_paired(matcher *m)
 {
     const clause *w = m->want, *r = m->region;
@@ -373,7 +437,7 @@ static bool match_paired(matcher *m)
             return false;
     return match_access(m, w->store->buffer, w->store->n_indices, w->store->indices, r->store->buffer,
                         r->store->n_indices, r->store->indices) &&
-           match_value(m, w->store->value, r->store->value);
+           match_value(m, value_wanted(m), r->store->value);
 }
 
 /* Tries all ways to give the region's loops from number `next` on a declared loop each. */
