@@ -9,7 +9,7 @@ COMPILER := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CMAKE := cmake -S . -G Ninja -B $(BUILD) -DCMAKE_C_COMPILER=$(COMPILER)
 export BUILD JOBS
 
-.PHONY: help build install uninstall wheel demo demo-vta check test test-long golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers docs fmt clean
+.PHONY: help build install uninstall deb dist wheel demo demo-vta check test test-long golden-update conformance oom asan tsan fuzz fuzz-long coverage bench sizes layers headers docs fmt clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16
@@ -22,12 +22,18 @@ build: ## build/lathe, liblathe, libvta, liblathe_vm and build/exec.out (the def
 	@quiet=--quiet; [ ! -t 1 ] || quiet=; ninja $$quiet -C $(BUILD) -j$(JOBS) products # a terminal sees how far it is
 	@echo "built: $(BUILD)/lathe, $(BUILD)/liblathe.so, $(BUILD)/exec.out, $(BUILD)/runtime/vta/libvta.so, $(BUILD)/runtime/vm/liblathe_vm.so"
 
-install: build ## lathe, liblathe, libvta, liblathe_vm, liblathe_loops and their headers under PREFIX (/usr/local); DESTDIR for packages
+install: build ## lathe, its manual page, the libraries and their headers under PREFIX (/usr/local); DESTDIR for packages
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 uninstall: ## remove what the last `make install` wrote; with PREFIX, only if that was there
 	@cmake -DMANIFEST=$(BUILD)/install_manifest.txt -DDESTDIR=$(DESTDIR) \
 		-DPREFIX=$(if $(filter command environment,$(origin PREFIX)),$(abspath $(PREFIX))) -P cmake/uninstall.cmake
+
+deb: build ## build/dist/*.deb: Debian packages of the program, the libraries, and their headers
+	@bash scripts/dist.sh deb $(BUILD)
+
+dist: build ## build/dist: the source and what `make install` installs as tarballs, with SHA256SUMS
+	@bash scripts/dist.sh tarballs $(BUILD)
 
 wheel: build ## build/wheel/lathe_compiler-*.whl: the Python package lathe with the compiler in it, for Python 3.9 and later
 	@bash bindings/wheel.sh $(BUILD)

@@ -30,12 +30,18 @@ check "make install" $?
 # The build folder of the tests holds everything, a user's only what `make` asks for: that must be all that is
 # installed.
 ninja -C "$LATHE_BUILD" -t query products | sed 's|.*[/ ]||' | sort > "$work/built"
-sed 's|.*/||' "$LATHE_BUILD/install_manifest.txt" | grep -E '^lathe$|[.]a$|[.]so$' | sort > "$work/installed"
+sed 's|.*/||' "$LATHE_BUILD/install_manifest.txt" | grep -E '^lathe$|[.]a$|[.]so$' | sort -u > "$work/installed"
 comm -13 "$work/built" "$work/installed" > "$work/out"
 [ ! -s "$work/out" ] && [ "$(wc -l < "$work/installed")" -ge 7 ]
 check "what is installed is built by make" $?
 mv "$work/stage/opt/lathe" "$work/root"
 LATHE=$work/root/bin/lathe
+for text in man/man1/lathe.1:man bash-completion/completions/lathe:completion\ bash \
+    zsh/site-functions/_lathe:completion\ zsh fish/vendor_completions.d/lathe.fish:completion\ fish; do
+    # shellcheck disable=SC2086
+    "$LATHE" ${text#*:} 2>&1 | diff "$work/root/share/${text%%:*}" - > "$work/out" 2>&1
+    check "$text is installed" $?
+done
 PKG_CONFIG_PATH=$work/root/lib/pkgconfig
 export PKG_CONFIG_PATH XDG_CACHE_HOME=$LATHE_BUILD/test/vm-cache
 # shellcheck disable=SC2046
