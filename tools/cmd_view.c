@@ -192,20 +192,36 @@ static int listen_on(ask *x, uint16_t port, uint16_t *out_port)
 
 /* --- the page --- */
 
+/* The model as it was read. Where that fails, as with an operator that is not known, what can be shown of it:
+ * *out_whole is false then, and the diagnostics stay. */
+static bool read_model(ask *x, const char *model, const compile_options *o, html_page *page, bool *out_whole)
+{
+    compile_options as_is = *o;
+    graph_module *m;
+    as_is.emit = "graph"; /* which leaves dimensions open */
+    *out_whole = pipeline_load(x->c, model, &as_is, &m);
+    if (!*out_whole && x->c->cancelled)
+        return false;
+    const diags_mark mark = diags_get_mark(&x->c->diags);
+    if (!*out_whole && !pipeline_load_to_look(x->c, model, &as_is, &m)) {
+        diags_reset(&x->c->diags, mark); /* the same again */
+        return false;
+    }
+    page->model = html_model_of(x->c, m);
+    return true;
+}
+
 /* A compile that fails is no failure here: the page says why, and shows the model. */
 static bool make_page(ask *x, const char *model, compile_options *o, view_server *s)
 {
-    compile_options as_is = *o;
     compile_result r;
-    graph_module *m;
     html_page page = {.file = model, .ram = o->ram};
-    as_is.emit = "graph"; /* which leaves dimensions open */
-    if (!pipeline_load(x->c, model, &as_is, &m))
-        return false;
-    page.model = html_model_of(x->c, m);
+    bool whole;
     const diags_mark mark = diags_get_mark(&x->c->diags);
+    if (!read_model(x, model, o, &page, &whole))
+        return false;
     o->page = true;
-    if (pipeline_compile(x->c, model, o, &r)) {
+    if (whole && pipeline_compile(x->c, model, o, &r)) {
         page.result = &r;
         page.model = r.model;
     } else if (x->c->cancelled) {

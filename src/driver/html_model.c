@@ -83,7 +83,11 @@ static void add_group(reading *r, uint32_t first, uint32_t end, const uint32_t *
             if (last_use[n->outputs[k]->mark] >= end)
                 vec_push(&r->c->mem, &to.outputs, value_of(r, n->outputs[k]));
         w_str(&text, text.len ? "\n" : "");
-        graph_print_call(&text, n);
+        to.unread = n->op == &graph_op_unknown || n->op == &graph_op_unread ? n->op->name : to.unread;
+        if (to.unread)
+            w_str(&text, to.unread);
+        else
+            graph_print_call(&text, n);
     }
     if (text.len == 0)
         return;
@@ -206,6 +210,8 @@ static void write_node(json_out *j, const html_model_node *n)
         write_value(j, &n->weights.data[i]);
     json_out_end(j);
     json_out_text(j, "text", n->text);
+    if (n->unread)
+        json_out_text(j, "unread", n->unread);
     json_out_end(j);
 }
 

@@ -17,6 +17,7 @@ typedef struct html_model_node {
     const char *name; /* as in the model; "" where it has none */
     const char *op;   /* the model's word for it: "Conv" */
     const char *text; /* the nodes of the graph, one a line */
+    const char *unread; /* why there are none of these; NULL: there are */
     int32_t place;    /* position in the model's list, or line of a text; -1: none */
     VEC(uint32_t) inputs, outputs; /* values */
     VEC(html_model_value) weights;

@@ -67,8 +67,10 @@ static const char *hash_model(compiler *c, span bytes)
     return text;
 }
 
+typedef enum load_as { LOAD_MODEL, LOAD_INPUTS, LOAD_TO_LOOK } load_as;
+
 /* out_hash: NULL: none is asked for. */
-static bool load(compiler *c, const char *path, const compile_options *o, bool inputs_only, const char **out_hash,
+static bool load(compiler *c, const char *path, const compile_options *o, load_as as, const char **out_hash,
                  graph_module **out)
 {
     span bytes;
@@ -91,7 +93,8 @@ static bool load(compiler *c, const char *path, const compile_options *o, bool i
     frontend_options options = {.fixes = fixes,
                             .n_fixes = o->n_dims + o->n_shapes,
                             .keeps_floats = o->opt_level == 0,
-                            .inputs_only = inputs_only};
+                            .inputs_only = as == LOAD_INPUTS,
+                            .keeps_unread = as == LOAD_TO_LOOK};
     frontend_bind *binds = arena_array(&c->mem, frontend_bind, o->n_binds + 1u);
     for (uint32_t i = 0; i < o->n_binds; i++)
         binds[i] = (frontend_bind){o->binds[i].name, o->binds[i].numbers};
@@ -194,12 +197,17 @@ static bool set_bounds(compiler *c, const graph_module *m, const compile_options
 
 bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out)
 {
-    return load(c, path, o, false, NULL, out) && set_bounds(c, *out, o);
+    return load(c, path, o, LOAD_MODEL, NULL, out) && set_bounds(c, *out, o);
 }
 
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out)
 {
-    return load(c, path, o, true, NULL, out);
+    return load(c, path, o, LOAD_INPUTS, NULL, out);
+}
+
+bool pipeline_load_to_look(compiler *c, const char *path, const compile_options *o, graph_module **out)
+{
+    return load(c, path, o, LOAD_TO_LOOK, NULL, out);
 }
 
 /* --- the stages
@@ -403,7 +411,7 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     if (o->schedule)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--schedule is for computations, and '%s' is a model",
                           path);
-    if (!load(c, path, o, false, o->proof ? &out->model_sha256 : NULL, &out->graph) ||
+    if (!load(c, path, o, LOAD_MODEL, o->proof ? &out->model_sha256 : NULL, &out->graph) ||
         !set_bounds(c, out->graph, o))
         return false;
     count_nodes(c, out);

@@ -99,6 +99,9 @@ void compiler_setup(compiler *c);
 bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out);
 /* The same, but all that counts is the parameters of @main: what the model's inputs are. */
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out);
+/* The same for a picture: what cannot be read of the model is no error (graph_op_unread). No pass takes such a
+ * graph. */
+bool pipeline_load_to_look(compiler *c, const char *path, const compile_options *o, graph_module **out);
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out);
 /* input_span.c: of f as it is read. */
 void pipeline_find_spans(compiler *c, const graph_func *f, compile_result *r);

@@ -25,6 +25,8 @@ typedef struct frontend_options {
     uint32_t n_binds;
     bool keeps_floats; /* no arithmetic on floating-point constants while reading: the graph as it stands */
     bool inputs_only;  /* the module is its inputs, of any rank, and nothing else */
+    bool keeps_unread; /* to look at the model: a node that cannot be read becomes one of graph_op_unknown or
+                        * graph_op_unread, and there is no error of it */
     bool fixed_shapes; /* for kernels: open extents of inputs, and an If that is decided at run time, are errors */
 } frontend_options;
 

@@ -53,6 +53,11 @@ typedef struct graph_op {
     int32_t min_in, max_in; /* max_in -1: any number */
 } graph_op;
 
+/* Rows of no table, which have a name and no meaning: an operator of a model that nobody knows, and one that is known
+ * but cannot be read, such as one that depends on a result of the first. Only who asks for them meets them
+ * (frontend_options): their results have the types that the model declares, or TYPE_NONE. */
+extern const graph_op graph_op_unknown, graph_op_unread;
+
 /* The row's effect, or for a node that calls functions the worst of what they do. */
 graph_effect graph_effect_of(const graph_node *n);
 

@@ -13,6 +13,9 @@ struct graph_registry {
     ptr_map by_name; /* interned name -> position in rows */
 };
 
+const graph_op graph_op_unknown = {.name = "unknown operator", .max_in = -1, .max_out = -1};
+const graph_op graph_op_unread = {.name = "not read", .max_in = -1, .max_out = -1};
+
 static struct graph_registry *registry_of(compiler *c)
 {
     if (!c->ops) {

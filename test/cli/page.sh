@@ -93,7 +93,8 @@ expect_error 2 'compare goes with --html' inspect "$model" --compare page.html
 
 # --- lathe view: a model that compiles, one that does not, and who may ask
 printf 'func @main(%%x: f32[n, 4]) {\n  %%y = nn.relu(%%x)\n  return %%y\n}\n' > open.txt
-for file in "$model" open.txt; do
+sed 's/GlobalAveragePool/GlobalAveragePull/g; s/MaxPool/MaxPuul/g' "$model" > odd.onnx # operators that nobody knows
+for file in "$model" open.txt odd.onnx; do
     "$lathe" view "$file" --workers 1 > said 2> faults &
     server=$!
     for _ in $(seq 300); do [ -s said ] || [ -s faults ] || sleep 0.1; done
@@ -116,6 +117,10 @@ assert ask("POST", "/")[0] == 405 and ask("GET", "/", "evil.example")[0] == 403 
 if sys.argv[1] == "open.txt":
     assert "kernels" not in document and "no upper bound" in document["problems"][0]["text"], document
     assert document["model"]["values"][0]["type"] == "f32[n, 4]"
+elif sys.argv[1] == "odd.onnx":
+    why = {n["unread"]: n["op"] for n in document["model"]["nodes"] if "unread" in n}
+    assert why["unknown operator"] == "MaxPuul" and "not read" in why and "MaxPuul" in document["problems"][0]["text"], why
+    assert sum("unread" not in n for n in document["model"]["nodes"]) > 2, document["model"]["nodes"]
 else:
     assert len(document["kernels"]) == 9
 silent.sendall(b"GET / HTTP/1.1\r\n" + b"x" * 9000)

@@ -2,6 +2,7 @@
 /* Fuzz target: any bytes as an ONNX model. Read, import, verify and print; a model that is accepted must also verify;
  * what is read at all must survive being written.
  * Seeds in corpus/onnx come from test/py/make_onnx_fixtures.py. */
+#include "driver/html_model.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/onnx_proto.h"
 
@@ -26,6 +27,25 @@ static void check_round_trip(compiler *c, span bytes)
     }
 }
 
+/* As for a page: nothing of the model is an error but what no graph can be made of. */
+static void look_at(span bytes)
+{
+    const frontend_options o = {.keeps_unread = true};
+    compiler c;
+    graph_module *m = NULL;
+    compiler_init(&c);
+    graph_register_builtin_ops(&c);
+    if (onnx_import(&c, bytes, "fuzz/model.onnx", &o, &m)) {
+        writer w;
+        writer_init(&w, &c.mem);
+        json_out j = json_out_begin(&w, JSON_OUT_LINE);
+        json_out_object(&j, NULL);
+        html_model_write(&j, "model", html_model_of(&c, m));
+        json_out_end(&j);
+    }
+    compiler_free(&c);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     compiler c;
@@ -41,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         writer_init(&w, &c.mem);
         graph_print(&w, m);
     }
+    look_at((span){data, size});
     check_round_trip(&c, (span){data, size});
     const char *name = NULL;
     const tensor_data *t = NULL;

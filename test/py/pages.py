@@ -13,9 +13,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 import browser
 import models
+from onnx import TensorProto, helper, save
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 ZOO = TOP.parent / "shared" / "models" / "mlperf-tiny"
@@ -34,7 +36,8 @@ def counted(lathe, folder):
 
 
 def pages(lathe, folder):
-    """(name, model, options) of the pages, as far as the models are here."""
+    """(name, model, options) of the pages, as far as the models are here. No options: `lathe view` shows the model."""
+    yield "unknown", odd_model(folder), None
     yield "digits", TOP / "demo" / "digits.onnx", []
     yield "digits-compared", TOP / "demo" / "digits.onnx", ["--workers", "1", "--compare", f"{folder}/digits.html"]
     counts = counted(lathe, folder)
@@ -48,11 +51,47 @@ def pages(lathe, folder):
             yield model.name, model.write(folder), []
 
 
-def look(page, b):
+def odd_model(folder):
+    """A model with operators that nobody knows, and nodes behind them."""
+    path, info = os.path.join(folder, "odd.onnx"), helper.make_tensor_value_info
+    nodes = [helper.make_node("Relu", ["x"], ["a"], "first"),
+             helper.make_node("FancyNorm", ["a"], ["b"], "fancy", domain="acme"),
+             helper.make_node("Add", ["b", "a"], ["c"], "add"),
+             helper.make_node("Mystery", ["c", "a"], ["y"], "mystery"),
+             helper.make_node("Neg", ["a"], ["z"], "last")]
+    x, y, z = (info(name, TensorProto.FLOAT, [1, 8]) for name in "xyz")
+    sets = [helper.make_opsetid("", 13), helper.make_opsetid("acme", 1)]
+    save(helper.make_model(helper.make_graph(nodes, "g", [x], [y, z]), opset_imports=sets), path)
+    return path
+
+
+def viewed(lathe, model, path):
+    """The page that `lathe view` serves, as a file."""
+    with subprocess.Popen([lathe, "view", model], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            url = server.stdout.readline().split()[1]
+            with urllib.request.urlopen(url, timeout=60) as page, open(path, "wb") as f:
+                f.write(page.read())
+        finally:
+            server.kill()
+
+
+UNREAD = """(() => {
+  const kinds = lathePage.page.model.nodes.map(n => n.unread || "read").join(", ");
+  const want = "read, unknown operator, not read, unknown operator, read";
+  const said = document.getElementById("verdict").textContent;
+  const named = said.includes("FancyNorm, Mystery");
+  return (kinds === want ? [] : ["nodes are " + kinds]).concat(named ? [] : ["no names: " + said]);
+})()"""
+
+
+def look(b, theme):
     """What is wrong with an open page."""
     wrong = list(b.faults)
     if not wrong:
         wrong += b.run("lathePage.check()")
+        shown = b.run("document.documentElement.dataset.theme")
+        wrong += [f"the theme is {shown}"] if shown != theme else []
     return wrong
 
 
@@ -92,6 +131,7 @@ USE = """(() => {
     document.getElementById("theme").click();
     must(document.documentElement.dataset.theme !== theme, "the theme stays");
     document.getElementById("theme").click();
+    localStorage.removeItem("lathe-theme"); // the next page begins with the system's
     done(wrong.concat(lathePage.check().map(w => "a kernel: " + w)));
   }, 100));
 })()"""
@@ -111,15 +151,18 @@ def main():
         os.makedirs(folder, exist_ok=True)
         for name, model, settings in pages(options.lathe, folder):
             path = os.path.join(folder, name + ".html")
-            subprocess.run([options.lathe, "inspect", str(model), "--html", path, *settings], check=True)
+            if settings is None:
+                viewed(options.lathe, model, path)
+            else:
+                subprocess.run([options.lathe, "inspect", str(model), "--html", path, *settings], check=True)
             for width in WIDTHS:
                 for theme in ("light", "dark"):
                     b.open("file://" + os.path.abspath(path), width, theme=theme)
-                    wrong = look(name, b)
+                    wrong = look(b, theme)
                     if options.keep and width in (WIDTHS[0], WIDTHS[-1]):
                         b.picture(os.path.join(folder, f"{name}-{width}-{theme}.png"))
                     if theme == "light" and not wrong:
-                        wrong = b.run(USE) + b.faults
+                        wrong = b.run(UNREAD if settings is None else USE) + b.faults
                     passed, failed = passed + (not wrong), failed + bool(wrong)
                     for w in wrong[:5]:
                         print(f"FAILED {name}, {width} pixels, {theme}: {w}")

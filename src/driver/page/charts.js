@@ -27,10 +27,14 @@ function exact(n) {
   return n.toLocaleString("en") + " bytes";
 }
 
+const SMALL = '11px system-ui, "Segoe UI", Roboto, sans-serif'; // .chart text
+
 /* Text that stays inside of a rectangle: what does not fit is left out. */
 function insideText(text, x, y, width, height) {
-  const most = Math.floor((width - 8) / 6.2);
-  if (most < 4 || height < 12)
+  let most = Math.min(text.length, Math.floor((width - 8) / 4));
+  while (most >= 4 && widthOf(shortened(text, most), SMALL) > width - 8)
+    most--;
+  if (most < Math.min(4, text.length) || height < 12)
     return null;
   return draw("text", { class: "inside", x: x + 4, y: y + height / 2 + 4 }, shortened(text, most));
 }
@@ -52,12 +56,24 @@ function memoryChart(page, said) {
     svg.append(draw("text", { x: 0, y: top + 8 }, bytesText(m.bytes)), draw("text", { x: 0, y: top + curve }, "0 in use"));
     svg.append(draw("text", { x: 0, y: map + 10 }, "offset 0"), draw("text", { x: 0, y: map + height }, bytesText(m.bytes)));
     svg.append(draw("rect", { x: LEFT, y: map, width: w, height, fill: "none", class: "axis" }));
-    m.blocks.forEach(b => svg.append(...blockOf(page, b, x, y, height, said)));
+    const blocks = m.blocks.map(b => blockOf(page, b, x, y, height, said));
+    svg.append(...blocks.map(([rect]) => rect), ...apart(blocks.flatMap(([, text]) => text || [])));
     markPeak(svg, page, x, top, map + height);
     svg.append(draw("text", { x: LEFT, y: map + height + 18 }, "layer 0"),
                draw("text", { x: LEFT + w, y: map + height + 18, "text-anchor": "end" }, "layer " + (layers - 1)));
     return svg;
   });
+}
+
+/* Of names in a chart those that meet no other one before them. Values that share a place have blocks that overlap. */
+function apart(texts) {
+  const kept = [];
+  for (const text of texts) {
+    const x = Number(text.getAttribute("x")), y = Number(text.getAttribute("y")), end = x + widthOf(text.textContent, SMALL);
+    if (kept.every(k => x > k.end || end < k.x || Math.abs(y - k.y) > 12))
+      kept.push({ text, x, y, end });
+  }
+  return kept.map(k => k.text);
 }
 
 function usedCurve(used, most, x, top, height, name) {
@@ -78,7 +94,7 @@ function blockOf(page, b, x, y, height, said) {
   const tell = () => { said.textContent = blockText(page, b); };
   const rect = draw("rect", { class: "block " + b.kind + (peak ? " at-peak" : ""), x: left, y: top, width: w, height: h,
     mouseenter: tell, click: () => b.kernel !== undefined && page.open(b.kernel) }, draw("title", {}, blockText(page, b)));
-  return [rect, insideText(b.name, left, top, w, h)].filter(Boolean);
+  return [rect, insideText(b.name, left, top, w, h)];
 }
 
 function markPeak(svg, page, x, top, bottom) {
@@ -98,7 +114,7 @@ function peakTable(page) {
     make("tr", {}, ...["value", "bytes", "made by", "layers"].map((h, i) => make("th", { class: i === 1 ? "num" : "" }, h))),
     rows.map(b => make("tr", {}, make("td", { class: "mono" }, b.name), make("td", { class: "num" }, b.bytes.toLocaleString("en")),
       make("td", {}, b.kernel === undefined ? "the caller" : page.link(b.kernel, b.kind === "scratch" ? "scratch of " : "")),
-      make("td", {}, b.first === b.last ? String(b.first) : b.first + " to " + b.last)))));
+      make("td", { class: "short" }, b.first === b.last ? String(b.first) : b.first + " to " + b.last)))));
 }
 
 /* --- timeline --- */
@@ -124,9 +140,10 @@ function timelineChart(page, said, stretch) {
         svg.append(name);
       }
     }
-    for (let i = 0; i <= 4; i++)
-      svg.append(draw("text", { x: x(t.length * i / 4), y: height - 8, "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" },
-        page.amountText(t.length * i / 4)));
+    const ticks = w < 360 ? 1 : w < 560 ? 2 : 4; // as many as do not touch
+    for (let i = 0; i <= ticks; i++)
+      svg.append(draw("text", { x: x(t.length * i / ticks), y: height - 8, "text-anchor": i === 0 ? "start" : i === ticks ? "end" : "middle" },
+        page.amountText(t.length * i / ticks)));
     return svg;
   });
 }

@@ -90,7 +90,7 @@ class GraphParts {
     const parts = new GraphParts(), makers = new Map(), readers = countReaders(model.nodes), inputs = new Set(model.inputs);
     const read = (v, to) => {
       if (makers.has(v))
-        parts.join(makers.get(v), to, model.values[v].type, model.values[v].name, readers.get(v));
+        parts.join(makers.get(v), to, model.values[v].type === "?" ? "" : model.values[v].type, model.values[v].name, readers.get(v));
     };
     const needInput = v => {
       if (inputs.has(v) && !makers.has(v))
@@ -98,7 +98,7 @@ class GraphParts {
     };
     for (const [i, n] of model.nodes.entries()) {
       n.inputs.forEach(needInput);
-      const at = parts.add({ kind: "model", node: i, title: n.op, line: n.name, note: weightsOf(n) });
+      const at = parts.add({ kind: n.unread ? "model unread" : "model", node: i, title: n.op, line: n.name, note: n.unread || weightsOf(n) });
       n.inputs.forEach(v => read(v, at));
       n.outputs.forEach(v => makers.set(v, at));
     }
@@ -249,7 +249,7 @@ class GraphView {
 
   drawEdge(e, place) {
     e.element = draw("path", { class: place.passes ? "edge long" : "edge", d: pathOf(place),
-                               "marker-end": "url(#arrow)" }, draw("title", {}, e.name + ": " + e.type));
+                               "marker-end": "url(#arrow)" }, draw("title", {}, e.type ? e.name + ": " + e.type : e.name));
     this.world.append(e.element);
   }
 
@@ -277,6 +277,8 @@ class GraphView {
 
   colour(by) {
     this.by = by;
+    if (!this.page.compiled)
+      return;
     const { scale, of } = this.page.scales[by];
     for (const b of this.boxes) {
       if (b.kind !== "kernel")

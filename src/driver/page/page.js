@@ -187,11 +187,15 @@ function modelVerdict(page) {
   const m = page.model, ops = new Map();
   m.nodes.forEach(n => ops.set(n.op, (ops.get(n.op) || 0) + 1));
   const most = [...ops].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([op, n]) => `${n} ${op}`).join(", ");
-  const out = [make("p", { class: "verdict" }, make("b", {}, page.file), " as it was read; nothing is compiled. ",
-    page.problems.length ? make("span", { class: "warn" }, "A compile would end with what stands below.") : "")];
+  const out = [make("p", { class: "verdict" }, make("b", {}, page.file), " as it was read. ",
+    page.problems.length ? make("span", { class: "warn" }, "It does not compile; the reasons are below.") : "")];
   out.push(make("div", { class: "figures" }, figure("Nodes", String(m.nodes.length), most), figure("Weights", bytesText(m.weight_bytes), exact(m.weight_bytes)),
     figure("Inputs", String(m.inputs.length), ...m.inputs.map(v => m.values[v].name + ": " + m.values[v].type)),
     figure("Outputs", String(m.outputs.length), ...m.outputs.map(v => m.values[v].name + ": " + m.values[v].type))));
+  const unknown = [...new Set(m.nodes.filter(n => n.unread === "unknown operator").map(n => n.op))];
+  if (unknown.length)
+    out.push(make("p", { style: "margin-top:12px" }, make("span", { class: "bad" }, unknown.length === 1 ? "Unknown operator: " : "Unknown operators: "), unknown.join(", ") + ". ",
+      "Their boxes are dashed, as are those of nodes that could not be read because of them."));
   if (page.problems.length)
     out.push(make("ul", { class: "findings" }, page.problems.map(p => make("li", {}, make("span", { class: "bad" }, p.where ? p.where + ": " : ""), p.text, p.hint ? make("div", { class: "soft small" }, p.hint) : ""))));
   return out;
@@ -599,6 +603,13 @@ function check() {
       }
     }
   });
+  for (const svg of document.querySelectorAll(".chart svg")) {
+    const texts = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()]);
+    texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+      if (p.left < q.right && q.left < p.right && p.top + 2 < q.bottom && q.top + 2 < p.bottom)
+        wrong.push(`the texts '${a}' and '${b}' of a chart overlap`);
+    }));
+  }
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth > width)
     wrong.push(`the page is ${document.documentElement.scrollWidth} pixels wide in a window of ${width}`);

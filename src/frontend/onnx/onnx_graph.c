@@ -3,6 +3,7 @@
  * the nodes after it are passed over and every fault is told once. Bodies that are imported in place (functions of the
  * model, the branch of an If that is known to be taken) are walked like the graph around them. */
 #include "frontend/onnx/onnx_import.h"
+#include "graph/op.h"
 
 #include <string.h>
 
@@ -62,7 +63,7 @@ static bool read_inputs(onnx_node *n)
                        name);
             ok = false;
         }
-        ok = ok && v != &n->im->poison;
+        ok = ok && v != &n->im->poison && v->type.kind != TYPE_NONE; /* the latter: of a node that was not read */
         n->in[i] = v == &n->im->absent ? NULL : v;
     }
     n->im->takes_nibbles = false;
@@ -254,13 +255,56 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
     return ok && !n->failed;
 }
 
+/* What the importer has made up to its error, but for constants: other nodes may read them. */
+static void drop_unfinished(onnx_node *n)
+{
+    uint32_t kept = n->first;
+    for (uint32_t i = n->first; i < n->f->nodes.len; i++) {
+        graph_node *made = n->f->nodes.data[i];
+        if (made->n_outputs == 1 && graph_constant(made->outputs[0]))
+            n->f->nodes.data[kept++] = made;
+    }
+    n->f->nodes.len = kept;
+}
+
+/* A node that was not read, for who looks at the model: its inputs, as far as they are known, and its results. */
+static void keep_unread(onnx_node *n, bool unknown)
+{
+    graph_value **in = arena_array(&n->c->mem, graph_value *, n->pb->input.len + 1u);
+    uint32_t n_in = 0;
+    for (uint32_t i = 0; i < n->pb->input.len; i++) {
+        const char *name = onnx_name(n->im, n->pb->input.data[i]);
+        graph_value *v = *name ? onnx_lookup(n->env, name) : NULL;
+        if (v && v != &n->im->poison && v != &n->im->absent)
+            in[n_in++] = v;
+    }
+    const char **names = arena_array(&n->c->mem, const char *, n->n_out + 1u);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        names[i] = n->out_names[i] ? n->out_names[i] : "";
+    drop_unfinished(n);
+    const graph_op *op = unknown ? &graph_op_unknown : &graph_op_unread;
+    const graph_node *made = graph_add_node(n->f, op, n_in, in, 0, NULL, n->n_out, names, n->loc);
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        graph_value *v = made->outputs[i];
+        onnx_set_declared(n, i, v);
+        if (v->declared.kind == TYPE_TENSOR && v->declared.dt != DT_NONE)
+            v->type = v->declared;
+        n->out[i] = v;
+    }
+}
+
 static void import_node(onnx_env *env, const pb_node *p, uint32_t index)
 {
     onnx_importer *im = env->im;
     onnx_node n = {.im = im, .c = im->c, .env = env, .f = env->f, .pb = p, .loc = onnx_node_loc(env, p, index)};
+    const char *domain = onnx_domain(im, p->domain);
+    n.first = n.f->nodes.len;
     name_outputs(&n);
-    bool ok = run_import(&n, onnx_domain(im, p->domain), onnx_name(im, p->op_type));
-    define_outputs(&n, ok, !n.row);
+    const bool ok = run_import(&n, domain, onnx_name(im, p->op_type));
+    const bool keeps = !ok && im->o && im->o->keeps_unread;
+    if (keeps)
+        keep_unread(&n, !n.row && !onnx_find_function(im, domain, p));
+    define_outputs(&n, ok || keeps, keeps || !n.row);
 }
 
 /* A Constant that is there twice is one, as long as its values are equal. */

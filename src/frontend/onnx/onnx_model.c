@@ -293,12 +293,15 @@ bool onnx_import(compiler *c, span bytes, const char *path, const frontend_optio
         return ok;
     }
     im.symbolic = o && o->fixed_shapes && onnx_is_symbolic(env.f);
+    const bool keeps_unread = o && o->keeps_unread;
     diags_mark mark = diags_get_mark(&c->diags);
     if (onnx_import_nodes(&env, g->node.len, g->node.data))
         ok = add_results(&env, g) && ok;
     else
         ok = false;
-    if (!onnx_report_needs(&im, env.f, mark) || !ok || c->diags.errors != errors)
+    if (keeps_unread)
+        diags_reset(&c->diags, mark);
+    else if (!onnx_report_needs(&im, env.f, mark) || !ok || c->diags.errors != errors)
         return false;
     /* Initializers and shapes that were read at import and that no node needs. The model's own dead nodes stay. */
     for (uint32_t i = 0; i < im.module->funcs.len; i++)
