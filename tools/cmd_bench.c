@@ -258,7 +258,7 @@ static bool check_rival(const ask *x)
     if (!ask_has(x, OPT_AGAINST) || reference_is(x, "onnxruntime"))
         return true;
     return ask_has(x, OPT_OFFLOAD) || ask_has(x, OPT_SCHEDULES) ||
-           ask_usage_error(x, "as in --offload xnnpack --against lathe, or --schedules FILE --against lathe",
+           ask_usage_error(x, "for example --offload xnnpack --against lathe, or --schedules FILE --against lathe",
                            "--against lathe compares with the same model without --offload and --schedules");
 }
 

@@ -190,9 +190,9 @@ bool cmd_compile(ask *x)
         return ask_usage_error(x, "add --target vta, or leave it out", "--capture is for the accelerator");
     bool package = strcmp(o.emit, "c") == 0, module = strcmp(o.emit, "module") == 0;
     if (package && !ask_has(x, OPT_OUT))
-        return ask_usage_error(x, "as in: lathe compile model.onnx -o out", "no folder for the package is given");
+        return ask_usage_error(x, "for example: lathe compile model.onnx -o out", "no folder for the package is given");
     if (module && strcmp(ask_get(x, OPT_OUT, "-"), "-") == 0)
-        return ask_usage_error(x, "as in: lathe compile model.onnx --emit module -o model.so",
+        return ask_usage_error(x, "for example: lathe compile model.onnx --emit module -o model.so",
                                "no file for the module is given");
     if (!module && ask_has(x, OPT_WITH_INTERPRETER))
         return ask_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");

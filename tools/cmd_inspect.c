@@ -345,8 +345,8 @@ static void show_open(ask *x, const open_model *m)
     w_str(&x->out, "open dimensions:");
     for (uint32_t i = 0; i < m->n_symbols; i++)
         w_fmt(&x->out, "%s %s", i ? "," : "", cli_shown(x, m->symbols[i]));
-    w_fmt(&x->out, "\nMemory and work depend on them. To see these, give a value, as in --dim %s=1, or an upper limit, "
-                   "as in --dim '%s<=64'.\n", cli_shown(x, m->symbols[0]), cli_shown(x, m->symbols[0]));
+    w_fmt(&x->out, "\nMemory and work depend on them. To see these, give a value, for example --dim %s=1, or an upper "
+                   "limit, for example --dim '%s<=64'.\n", cli_shown(x, m->symbols[0]), cli_shown(x, m->symbols[0]));
 }
 
 /* True when the model was shown as it stands, or after a diagnostic, which *ok tells. */

@@ -11,7 +11,8 @@ bool cmd_schedule(ask *x)
     compile_options o;
     writer w;
     if (x->args.len < 1 || x->args.len > 2)
-        return ask_usage_error(x, "as in: lathe schedule model.onnx", "a model is expected, and a kernel may follow");
+        return ask_usage_error(x, "for example: lathe schedule model.onnx",
+                               "a model is expected, and a kernel may follow");
     const char *name = x->args.len > 1 ? x->args.data[1] : NULL;
     writer_init(&w, &x->c->mem);
     return ask_compile_options(x, true, &o) && ask_is_file(x, OPT_OUT) &&

@@ -222,7 +222,7 @@ bool cmd_vta(ask *x)
         return vta_bench(x, &e) || vta_report(x, &e);
     }
     if (x->args.len != 2)
-        return ask_usage_error(x, arena_printf(&x->c->mem, "as in: lathe vta %s program.txt", verb),
+        return ask_usage_error(x, arena_printf(&x->c->mem, "for example: lathe vta %s program.txt", verb),
                                x->args.len < 2 ? "'lathe vta %s' needs a program to work on%s"
                                                : "'lathe vta %s' takes one file; '%.200s' is one too many",
                                verb, x->args.len < 2 ? "" : x->args.data[2]);

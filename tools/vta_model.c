@@ -32,7 +32,7 @@ static bool has_regions(ask *x, const char *file, const vta_model_report *r)
         diag_hint(&x->c->diags, "it takes quantized layers with scales that are powers of two: lathe quantize %s "
                                 "--for vta; lathe inspect with the same options says why the rest stayed", file);
     else
-        diag_hint(&x->c->diags, "--offload vta gives it what it can take");
+        diag_hint(&x->c->diags, "--offload vta gives it the parts that it can run");
     return false;
 }
 
@@ -111,7 +111,8 @@ bool vta_model(ask *x)
     long seed = 0;
     bool ok = true;
     if (x->args.len < 2)
-        return ask_usage_error(x, "as in: lathe vta model q.onnx --offload vta", "'lathe vta model' needs a model");
+        return ask_usage_error(x, "for example: lathe vta model q.onnx --offload vta",
+                               "'lathe vta model' needs a model");
     if (!ask_number(x, OPT_SEED, 0, 2147483647, 0, &seed))
         return false;
     const bool timed = ask_has(x, OPT_CYCLE) || ask_has(x, OPT_TIMELINE) || ask_has(x, OPT_JSON);

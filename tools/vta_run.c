@@ -54,7 +54,7 @@ static int64_t find_buffer(ask *x, const loaded *l, const char *option, const ch
             return i;
         }
     }
-    ask_usage_error(x, "as in --dram-in x=x.bin; `buffer` lines in the program name them",
+    ask_usage_error(x, "for example --dram-in x=x.bin; `buffer` lines in the program name them",
                     "--%s: '%.100s' names no buffer of the program", option, text);
     return -1;
 }

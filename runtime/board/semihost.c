@@ -1,4 +1,5 @@
-/* semihost.c: files of the machine that an emulator or a debug probe runs on, by semihosting, on Cortex-M and RISC-V.
+/* semihost.c: semihosting on Cortex-M and RISC-V: files of the machine on which the emulator or the debug probe
+ * runs.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "board.h"
 

@@ -1,4 +1,4 @@
-/* handles.c: slots, and numbers of a slot and a count of all handles that there were.
+/* handles.c: slots. The number of a handle is made from its slot and a count of all handles so far.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "handles.h"
 

@@ -1,5 +1,6 @@
-/* memory.h: the memory that a client may name. Addresses that it sees are made up: they only say which block and where
- * in it, are never used twice, and blocks do not touch, so that no address reaches another block or this process.
+/* memory.h: the memory that a client may name. The addresses that a client sees are made up: they only name a block and
+ * a place in it. They are never used twice, and blocks do not touch, so no address reaches another block or this
+ * process.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LATHE_RPC_MEMORY_H
 #define LATHE_RPC_MEMORY_H

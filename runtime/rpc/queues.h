@@ -1,5 +1,5 @@
-/* queues.h: the tracker's places and requests, by key. What a client can do with a message takes no more steps than the
- * logarithm of what waits.
+/* queues.h: the tracker's places and requests, by key. The work for one message of a client grows with the logarithm of
+ * the number of waiting requests.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LATHE_RPC_QUEUES_H
 #define LATHE_RPC_QUEUES_H

@@ -1,4 +1,5 @@
-/* stop.c: blocked signals, looked at from time to time: no handler, no global.
+/* stop.c: SIGTERM and SIGINT stay blocked, and code asks from time to time whether one has come. There is no handler
+ * and no global.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "stop.h"
 

@@ -1,4 +1,4 @@
-/* stop.h: SIGTERM and SIGINT as something that is asked for, not something that happens.
+/* stop.h: SIGTERM and SIGINT as a state that code asks for, in place of a handler.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LATHE_RPC_STOP_H
 #define LATHE_RPC_STOP_H

@@ -1,5 +1,5 @@
-/* boundary.h: values that enter and leave a machine. What is borrowed of a caller is wrapped on the way in, and copied
- * when it would come out again.
+/* boundary.h: values that enter and leave a machine. A value that is borrowed from a caller is wrapped on the way in,
+ * and copied before it would come out again.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LATHE_VM_BOUNDARY_H
 #define LATHE_VM_BOUNDARY_H

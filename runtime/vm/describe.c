@@ -1,5 +1,5 @@
-/* describe.c: what a function takes, read off the checks that its code begins with, for programs that run modules they
- * do not know.
+/* describe.c: what a function takes. This is read from the checks at the start of its code, for programs that run
+ * modules they do not know.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "error.h"
 #include "module_kinds.h"

@@ -1,5 +1,6 @@
-/* elf.c: finds a dynamic symbol by section headers, and where a file has none, by the dynamic segment. Every offset is
- * checked against the file. Before the system's loader gets a file, which checks nothing, its segments are looked at.
+/* elf.c: finds a dynamic symbol by section headers, or by the dynamic segment if a file has none. Every offset is
+ * checked against the file. The system's loader checks nothing, so the segments of a file are checked before the loader
+ * gets it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "elf.h"
 

@@ -153,7 +153,7 @@ static int32_t explain_exit(const job *j, const jit_process *p)
         kept = keep(j, "log", log.at, strlen((char *)log.at)) == LATHE_OK;
     if (said)
         drop_folder((char *)log.at, j->folder);
-    const char *line = said ? telling_line((char *)log.at) : "what it said cannot be read";
+    const char *line = said ? telling_line((char *)log.at) : "its output cannot be read";
     if (kept)
         (void)vm_fail(j->error, LATHE_E_COMPILER, "the compiler '%s' failed on '%s': %.600s; all it said: %s/%s.log",
                        j->command.words.at[0], j->name, line, j->options->keep_sources, j->file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of compiled objects. Its folder belongs to the user alone, else nothing in it is believed. Entries appear
- * by rename, so readers need no lock; a lock for each key makes those that miss wait for the one who compiles. */
+/* The cache of compiled objects. Its folder has to belong to the user alone, otherwise it is not used. Entries appear
+ * by rename, so readers need no lock. A lock for each key lets others wait for the process that compiles. */
 #include "jit_cache.h"
 
 #include "jit_machine.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading: what was checked is in memory, and a copy of exactly that is opened, never a file that may have changed. */
+/* Loading. The checked bytes are in memory, and a copy of exactly these bytes is opened, never a file that may have
+ * changed. */
 #define _GNU_SOURCE /* memfd_create */
 #include "jit_load.h"
 

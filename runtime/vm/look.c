@@ -1,5 +1,5 @@
-/* look.c: the text that a function of an executable gives, read from its code. Nothing of the module runs: what the
- * function may do is return a constant, ask for this machine's vectors, jump, and call such a function.
+/* look.c: reads a text that a function of an executable returns from the function's code. Nothing of the module runs.
+ * Such a function may return a constant, ask for this machine's vectors, jump, and call another such function.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "look.h"
 

@@ -1,5 +1,5 @@
-/* reader.h: little-endian numbers and texts out of bytes that nobody has checked. A read beyond the end fails once and
- * for all: what follows gives zeros, and `ok` says so.
+/* reader.h: little-endian numbers and texts from unchecked bytes. After a read beyond the end, all further reads give
+ * zeros, and `ok` is false.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LATHE_VM_READER_H
 #define LATHE_VM_READER_H

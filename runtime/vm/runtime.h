@@ -1,4 +1,4 @@
-/* runtime.h: what a runtime holds. It is an object: what was made in it keeps it.
+/* runtime.h: what a runtime holds. A runtime is an object. The objects that were made in it keep it alive.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LATHE_VM_RUNTIME_H
 #define LATHE_VM_RUNTIME_H

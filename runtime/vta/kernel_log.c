@@ -1,4 +1,5 @@
-/* kernel_log.c: the log of micro-ops and what of it lies in their memory, for those who end a run: queue.c, dump.c.
+/* kernel_log.c: the log of micro-ops, and which part of it is in micro-op memory. The files that end a run use it:
+ * queue.c and dump.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "context.h"
 

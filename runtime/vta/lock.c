@@ -1,4 +1,4 @@
-/* lock.c: how every public function of a context begins and ends, and its pending error told once.
+/* lock.c: how every public function of a context begins and ends. It also reports the context's pending error once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "context.h"
 

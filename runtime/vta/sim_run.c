@@ -1,6 +1,6 @@
-/* sim_run.c: streams: three stages with queues of their own, tied by tokens. Which of the stages that can go on does
- * so, and for how long, is drawn instruction by instruction from options.seed: correct streams give the same results in
- * every order, and one that lacks a token gives others with some seeds.
+/* sim_run.c: streams: three stages with queues of their own, connected by tokens. For each instruction, a random number
+ * from options.seed chooses the stage that goes on, and for how long. Correct streams give the same results in every
+ * order. A stream that lacks a token gives other results with some seeds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --against c: another way of running what is at hand. */
+/* --against c: runs a model a second time, as plain C, to compare with. */
 #include "api/session.h"
 
 #include <string.h>

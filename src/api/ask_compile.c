@@ -30,9 +30,9 @@ static bool read_dim(const char **s, int64_t *out)
 static bool read_binding(const ask *x, const char *text, const char *option, dim_binding *out)
 {
     const char *equals = strrchr(text, '='), *s;
-    const char *hint = strcmp(option, "dim") == 0     ? "as in --dim batch=1, or --dim 'seq<=128'"
-                       : strcmp(option, "bound") == 0 ? "as in --bound boxes=100"
-                                                      : "as in --shape input=1x3x224x224";
+    const char *hint = strcmp(option, "dim") == 0     ? "for example --dim batch=1, or --dim 'seq<=128'"
+                       : strcmp(option, "bound") == 0 ? "for example --bound boxes=100"
+                                                      : "for example --shape input=1x3x224x224";
     if (!equals || equals == text)
         return ask_usage_error(x, hint, "--%s: '%.200s' has no name and value", option, text);
     bool is_bound = equals[-1] == '<';
@@ -84,7 +84,8 @@ static bool read_binds(const ask *x, compile_options *out)
     for (uint32_t i = 0; i < v->len; i++) {
         const char *equals = strrchr(v->data[i], '=');
         if (!equals || equals == v->data[i] || !equals[1])
-            return ask_usage_error(x, "as in --bind sr=16000", "--bind: '%.200s' has no name and value", v->data[i]);
+            return ask_usage_error(x, "for example --bind sr=16000",
+                                   "--bind: '%.200s' has no name and value", v->data[i]);
         list[i] = (input_binding){intern_n(x->c->names, v->data[i], (size_t)(equals - v->data[i])), equals + 1};
         for (uint32_t k = 0; k < i; k++)
             if (list[k].name == list[i].name && strcmp(list[k].numbers, list[i].numbers) != 0)
@@ -104,7 +105,7 @@ static bool read_widths(const ask *x, compile_options *out)
         char *end;
         unsigned long bytes = strtoul(s, &end, 10);
         if (end == s || (*end && *end != ',') || bytes > 64 || out->n_widths == COMPILE_MAX_WIDTHS)
-            return ask_usage_error(x, "as in --widths 64,32", "--widths: '%.100s' is not a list of widths", text);
+            return ask_usage_error(x, "for example --widths 64,32", "--widths: '%.100s' is not a list of widths", text);
         out->widths[out->n_widths++] = (uint32_t)bytes;
         s = end;
     }
@@ -134,7 +135,7 @@ static bool read_ram(const ask *x, compile_options *out)
     const uint64_t unit = n == 0 ? 0 : *end == 'K' || *end == 'k' ? 1024 : *end == 'M' || *end == 'm' ? 1024 * 1024 : 1;
     if (n == 0 || end[unit > 1] || n > UINT32_MAX / unit)
         return ask_usage_error(x, "K is 1024 bytes, M 1024 * 1024",
-                               "--ram: '%.100s' is not a size, as 4096, 128K or 8M",
+                               "--ram: '%.100s' is not a size such as 4096, 128K or 8M",
                                text);
     out->ram = n * unit;
     return true;
@@ -150,7 +151,7 @@ static bool read_offload(const ask *x, const struct offload **out)
     long least;
     for (size_t i = 0; i < sizeof others / sizeof *others && !s.targets; i++)
         if (ask_has(x, others[i]))
-            return ask_usage_error(x, "as in --offload xnnpack", "--%s: no target is named that takes a part",
+            return ask_usage_error(x, "for example --offload xnnpack", "--%s: no target is named that takes a part",
                                    ask_option_name(others[i]));
     if (!s.targets)
         return true;
@@ -239,16 +240,17 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
     if (x->verb == VERB_BENCH)
         return ask_usage_error(x, arena_printf(&x->c->mem, "lathe verify --target %s counts instructions there, where "
                                                "the machine has a counter", b->name),
-                               "--target: %s is an emulator's machine, and bench takes the time of this one", b->name);
+                               "--target: %s is a machine in an emulator, and bench measures time on this "
+                               "machine", b->name);
     if (x->verb != VERB_VERIFY && x->verb != VERB_RUN)
         return ask_usage_error(x, arena_printf(&x->c->mem, "--target %s --port %s makes a package for it", b->target,
                                                b->port),
-                               "--target: %s is an emulator's machine, for run and verify", b->name);
+                               "--target: %s is a machine in an emulator, only for run and verify", b->name);
     if (ask_has(x, OPT_EMULATOR) || ask_has(x, OPT_INTERPRET))
-        return ask_usage_error(x, "use only one of them", "--target %s has an emulator of its own", b->name);
+        return ask_usage_error(x, "use only one of them", "--target %s already has an emulator", b->name);
     if (strcmp(out->emit, "c") != 0)
-        return ask_usage_error(x, "leave --emit out", "--target: %s is an emulator's machine, which runs packages, and "
-                               "--emit %s makes none", b->name, out->emit);
+        return ask_usage_error(x, "leave --emit out", "--target: %s is a machine in an emulator, which runs packages, "
+                                                      "and --emit %s makes none", b->name, out->emit);
     out->board = b;
     out->port = port_find(b->port);
     *target_name = b->target;
@@ -307,8 +309,8 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
             "--target: '%.100s' is unknown", target_name);
     }
     if (out->target->regions_only)
-        return ask_usage_error(x, arena_printf(&x->c->mem, "--offload %s gives it what it can", out->target->name),
-                               "--target: %s takes parts of a model, not whole ones", out->target->name);
+        return ask_usage_error(x, arena_printf(&x->c->mem, "--offload %s gives it those parts", out->target->name),
+                               "--target: %s takes parts of a model, not whole models", out->target->name);
     if (module && out->target->address_bits == 32)
         return ask_usage_error(x, "--emit c makes a package for it", "--target: %s is a microcontroller, and "
                                "modules are for machines with an operating system", out->target->name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the library. This is the one place where setjmp is used: node-sized requests to arenas cannot fail for their
- * callers, and a library may not end the program that it is in. What a call holds is known to its compiler contexts
- * (memory, files that were read, temporary files, children), so it can be given back from here. */
+/* Calls of the library. This is the only place that uses setjmp. Small requests to arenas cannot fail for their
+ * callers, and a library may not end the program that it is part of. So a lack of memory jumps back to here. The
+ * compiler contexts know what a call holds (memory, files that were read, temporary files, children), so all of it can
+ * be given back from here. */
 #define _GNU_SOURCE /* uselocale */
 #include "api/border.h"
 
@@ -257,7 +258,7 @@ static bool say_wrong(lathe_context *x, home *h, void *args)
 int32_t border_refuse_missing(lathe_context *x, const char *what)
 {
     return border_call_briefly(x, say_wrong, &(wrong_use){"no %s is given", what,
-                                                          "it is NULL, as after a call that failed"});
+                                                          "it is NULL: did the call that made it fail?"});
 }
 
 int32_t border_refuse_busy(lathe_context *x, const char *what)

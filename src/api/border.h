@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The border between a program and the compiler: what every function of lathe.h goes through. A call works in a
- * compiler context of its own or of its object; the border gives its diagnostics to the caller's context, and turns a
- * lack of memory, of which arenas do not return, into a result. */
+/* The border between a program and the compiler. Every function of lathe.h goes through it. A call works in a compiler
+ * context of its own, or in that of its object, and the border passes its diagnostics to the caller's context. Arenas
+ * do not return when there is no memory. The border turns this into a result. */
 #ifndef LATHE_API_BORDER_H
 #define LATHE_API_BORDER_H
 #include "base/compiler.h"

@@ -155,7 +155,8 @@ static bool compile(lathe_context *x, home *h, void *args)
     if (!e->is_module && strcmp(o.emit, "c") != 0)
         return ask_usage_error(&q, "it takes c and module here", "emit: %s cannot be run", o.emit);
     if (o.vta)
-        return ask_usage_error(&q, "--offload vta gives it what it can", "target: vta is for computations");
+        return ask_usage_error(&q, "--offload vta gives it the parts that it can run",
+                               "target: vta is for computations");
     if (!pipeline_compile(brief, a->model->path, &o, &r))
         return false;
     keep_artifact(&h->c.mem, &r.artifact, &e->made);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is behind the opaque types of lathe.h, and what their files share. */
+/* The structs behind the opaque types of lathe.h, and what the files of this folder share. */
 #ifndef LATHE_API_OBJECTS_H
 #define LATHE_API_OBJECTS_H
 #include "api/ask.h"

@@ -14,7 +14,7 @@ bool remote_address(const ask *x, const char *option, const char *text, const ch
     char *end = NULL;
     long port = colon ? strtol(colon + 1, &end, 10) : 0;
     if (!colon || colon == text || end == colon + 1 || *end || port < 1 || port > 65535)
-        return ask_usage_error(x, "as in 127.0.0.1:9090", "--%s: '%.100s' is not a HOST:PORT", option, text);
+        return ask_usage_error(x, "for example 127.0.0.1:9090", "--%s: '%.100s' is not a HOST:PORT", option, text);
     const bool brackets = text[0] == '[' && colon[-1] == ']';
     *out_host = brackets ? arena_strndup(&x->c->mem, text + 1, (size_t)(colon - text) - 2)
                          : arena_strndup(&x->c->mem, text, (size_t)(colon - text));
@@ -61,7 +61,8 @@ bool remote_options(const ask *x, run_remote_options *out)
     *out = (run_remote_options){.key = ask_get(x, OPT_KEY, NULL), .by_tracker = !remote, .waiting = waiting,
                                 .user = (ask *)(uintptr_t)x};
     if (remote && tracker)
-        return ask_usage_error(x, "use only one of them", "--remote is a server, --tracker one who knows some");
+        return ask_usage_error(x, "use only one of them", "--remote names a server, and --tracker a tracker that knows "
+                                                          "servers");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (ask_has(x, others[i].option))
             return ask_usage_error(x, "use only one of them", "--%s is for runs on this machine, --%s for another",

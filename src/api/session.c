@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a model for running: a package folder is built, a model file is compiled first (for this machine), dynamic
+/* Opens a model for running. A package folder is built. A model file is compiled first, for this machine. Dynamic
  * dimensions come from the data that is given. */
 #include "api/session.h"
 
@@ -91,7 +91,7 @@ static bool check_late_options(const session *s, const char *kind)
     if (o == OPT_TARGET && s->options.board) /* where it runs */
         o = ask_find_early(s->x, OPT_TARGET + 1);
     return o == OPT_COUNT || ask_usage_error(s->x, "give it to 'lathe compile', or name the ONNX file instead",
-                                             "'%s' is a %s, compiled already: --%s has no effect", s->path, kind,
+                                             "'%s' is a %s and already compiled: --%s has no effect", s->path, kind,
                                              ask_option_name(o));
 }
 
@@ -110,14 +110,14 @@ static bool state_extents(session *s)
             known = true;
             x->value = d->dims[0];
             if (d->is_bound || (x->most >= 0 && d->dims[0] > x->most))
-                return ask_usage_error(s->x, "say --dim NAME=N", "--dim: %s is one number%s", x->name,
+                return ask_usage_error(s->x, "give --dim NAME=N", "--dim: %s is one number%s", x->name,
                                        x->most < 0 ? "" : arena_printf(&s->x->c->mem, ", at most %lld",
                                                                        (long long)x->most));
         }
         const char *hint = s->model.n_extents ? arena_printf(&s->x->c->mem, "open extents are: %s", names)
                                               : "give it to 'lathe compile', or name the ONNX file instead";
         if (!known)
-            return ask_usage_error(s->x, hint, "'%s' is a %s, compiled already, without an open extent '%s'",
+            return ask_usage_error(s->x, hint, "'%s' is a %s and already compiled, and has no open extent '%s'",
                                    s->path, s->model.module ? "module" : "package", d->name);
     }
     return true;
@@ -235,7 +235,7 @@ static bool check_names(session *s)
                 nearest_offer(&near, s->model.inputs[i].name);
             const char *question = nearest_question(&near, "", &s->x->c->mem);
             return ask_usage_error(
-                s->x, arena_printf(&s->x->c->mem, "%sas in --input NAME=FILE; inputs are %s", question, names),
+                s->x, arena_printf(&s->x->c->mem, "%sfor example --input NAME=FILE; inputs are %s", question, names),
                 "--input: '%.200s' is not an input", given->data[k]);
         }
         if (again)
@@ -411,18 +411,20 @@ static bool check_emulator(const session *s)
     if (!command)
         return true;
     if (command[strspn(command, " \t")] == '\0')
-        return ask_usage_error(x, "as in --emulator qemu-aarch64", "--emulator: no command");
+        return ask_usage_error(x, "for example --emulator qemu-aarch64", "--emulator: no command");
     if (ask_has(x, OPT_INTERPRET))
         return ask_usage_error(x, "use only one of them", "--interpret needs no --emulator: it runs here");
     return ask_has(x, OPT_TARGET) || file_is_dir(s->path) ||
-           ask_usage_error(x, "as in --target aarch64", "--emulator: say --target, which the package is for");
+           ask_usage_error(x, "for example --target aarch64",
+                           "--emulator needs --target, the target of the package");
 }
 
 /* What runs elsewhere is a module, for the vectors of that machine. */
 static bool check_remote(session *s)
 {
     if (!s->remote && (ask_has(s->x, OPT_KEY) || ask_has(s->x, OPT_TOKEN_FILE)))
-        return ask_usage_error(s->x, "as in --remote 127.0.0.1:9090", "--key and --token-file are for a remote device");
+        return ask_usage_error(s->x, "for example --remote 127.0.0.1:9090",
+                               "--key and --token-file are for a remote device");
     if (!s->remote)
         return true;
     s->options.emit = "module";
@@ -453,7 +455,7 @@ static bool open_rows(session *s)
                                                                           : "seed");
     if (!ask_has(s->x, OPT_AGAINST))
         return ask_usage_error(s->x, "give --against onnxruntime, interpreter or c, or a folder with output_N.pb",
-                               "--data: '%s' has inputs alone, and nothing to compare with", path);
+                               "--data: '%s' has only inputs, and no outputs to compare with", path);
     s->rows = arena_new(&s->x->c->mem, samples);
     s->data = NULL;
     return samples_open(s->x->c, path, s->rows);

@@ -51,8 +51,8 @@ static bool check_with(const session *s)
             return ask_usage_error(s->x, "use only one of them", "--target vta and --%s: %s", none[i].name,
                                    none[i].why);
     return s->x->verb != VERB_BENCH ||
-           ask_usage_error(s->x, "lathe run FILE --target vta --cycle says how many cycles it takes",
-                           "bench --target vta: the time of a simulator says nothing of the accelerator");
+           ask_usage_error(s->x, "lathe run FILE --target vta --cycle counts its cycles",
+                           "bench --target vta: the time of a simulator does not tell the time of the accelerator");
 }
 
 bool session_check_vta(session *s)
@@ -67,7 +67,7 @@ bool session_check_vta(session *s)
     if (!ask_cycle_model(s->x, &s->device.model) || !check_with(s) || !ask_is_file(s->x, OPT_TIMELINE))
         return false;
     if (timeline && !strstr(timeline, ".svg") && !strstr(timeline, ".json"))
-        return ask_usage_error(s->x, "as in --timeline timeline.svg",
+        return ask_usage_error(s->x, "for example --timeline timeline.svg",
                                "--timeline: '%.200s' ends in neither .svg nor .json", timeline);
     s->device.cycle = ask_has(s->x, OPT_CYCLE) || timeline;
     return s->device.cycle ||

@@ -39,7 +39,7 @@ static bool stop(tuning *t, compiler *c, measure_answer *out)
         return started;
     diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "--measure: there is no program '%.200s'",
                t->command.data[0]);
-    diag_hint(&c->diags, "as in --measure 'ssh board lathe measure'");
+    diag_hint(&c->diags, "for example --measure 'ssh board lathe measure'");
     return false;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe tune, the network as a whole: choices that kernels alone cannot tell. What an operator's form costs lies in
- * several kernels, in layouts between them, and in what stays in caches; so each form that a pass might have taken is
- * tried in the network, with the kernels that it brings tuned first, and stays where the network becomes faster. This
- * goes on until the network has no kernel and no point of choice that was not measured: a second call has nothing to
- * do. */
+/* lathe tune, the network as a whole. Single kernels do not show whether an operator's form is good: its cost is spread
+ * over several kernels, the layouts between them, and what stays in caches. So each form that a pass could have taken
+ * is tried in the network, after its kernels were tuned. It stays if the network becomes faster. This goes on until
+ * every kernel and every choice of the network was measured, so a second call has nothing to do. */
 #include "api/tune.h"
 
 #include <stdio.h>
@@ -217,10 +216,10 @@ static bool none_measured(tuning *t)
     diag_error(d, DIAG_ENVIRONMENT, src_loc_none(), "none of %u kernels could be measured", t->failed);
     if (!t->remote && !ask_has(t->x, OPT_MEASURE))
         diag_hint(d, "CC names the C compiler that builds them here; --measure COMMAND and --remote HOST:PORT have "
-                     "another machine measure, as in --measure 'ssh board lathe measure'");
+                     "another machine measure, for example --measure 'ssh board lathe measure'");
     else if (!t->remote)
-        diag_hint(d, "--measure: '%.200s' has to speak as 'lathe measure' does, as in --measure 'ssh board lathe "
-                     "measure'", ask_get(t->x, OPT_MEASURE, ""));
+        diag_hint(d, "--measure: '%.200s' has to answer as 'lathe measure' does, for example --measure 'ssh board "
+                     "lathe measure'", ask_get(t->x, OPT_MEASURE, ""));
     return false;
 }
 

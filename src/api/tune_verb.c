@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tuning: what is asked for; who measures; the file of the records, which goes on; what came of it. */
+/* lathe tune: its options, the machine that measures, the file of records, which a later call continues, and the
+ * summary. */
 #include "api/remote.h"
 #include "api/tune.h"
 
@@ -25,7 +26,7 @@ static bool find_command(tuning *t)
         vec_push(&c->mem, &t->command, "measure");
     }
     if (t->command.len == 0)
-        return ask_usage_error(t->x, "as in --measure 'ssh board lathe measure'", "--measure: no command");
+        return ask_usage_error(t->x, "for example --measure 'ssh board lathe measure'", "--measure: no command");
     vec_push(&c->mem, &t->command, NULL);
     return true;
 }
@@ -37,10 +38,11 @@ static bool read_remote(tuning *t)
     if (!remote_asked(t->x))
         return true;
     if (ask_has(t->x, OPT_MEASURE))
-        return ask_usage_error(t->x, "use only one of them", "--measure and --remote both say who measures");
+        return ask_usage_error(t->x, "use only one of them",
+                               "--measure and --remote both choose the machine that measures");
     if (!ask_has(t->x, OPT_TARGET))
-        return ask_usage_error(t->x, "as in --target x86-64-v3",
-                               "--remote: say --target, the processor of the machine that measures");
+        return ask_usage_error(t->x, "for example --target x86-64-v3",
+                               "--remote needs --target, the processor of the machine that measures");
     t->remote = o;
     return remote_options(t->x, o);
 }
@@ -53,7 +55,8 @@ static bool read_shard(tuning *t)
     t->shard = strtol(s, &end, 10) - 1;
     t->shards = *end == '/' ? strtol(end + 1, &last, 10) : 0;
     return (t->shards > 0 && *last == '\0' && t->shard >= 0 && t->shard < t->shards) ||
-           ask_usage_error(t->x, "as in --shard 2/8: the second of eight parts", "--shard: '%.100s' is not a part", s);
+           ask_usage_error(t->x, "for example --shard 2/8: the second of eight parts",
+                           "--shard: '%.100s' is not a part", s);
 }
 
 static bool cut_off(tuning *t, size_t whole)
@@ -99,7 +102,7 @@ bool tune_verb(ask *x, tuning *t)
     if (!t->model || !ask_compile_options(x, true, &t->options))
         return false;
     if (!t->file || strcmp(t->file, "-") == 0)
-        return ask_usage_error(x, "as in: lathe tune model.onnx -o tuned.schedules",
+        return ask_usage_error(x, "for example: lathe tune model.onnx -o tuned.schedules",
                                "no file for the records is given");
     if (!ask_is_file(x, OPT_OUT) || !read_shard(t) || !ask_number(x, OPT_BUDGET, 1, 1L << 30, 0, &budget) ||
         !ask_number(x, OPT_CANDIDATES, 1, 1000, 24, &t->most) || !ask_number(x, OPT_LIMIT, 1, 36000, 120, &t->limit) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verifying: outputs against stored ones, onnxruntime's or the interpreter's, with the greatest errors of each; or what
- * every operator makes, up to the first that is wrong. */
+/* Comparing. Outputs are compared with stored ones, with onnxruntime's or with the interpreter's, and the greatest
+ * errors are reported. Or the results of all operators are compared, up to the first wrong one. */
 #include "api/verify.h"
 
 #include "base/file.h"
@@ -526,7 +526,7 @@ static bool check_options(const ask *x)
         return ask_usage_error(x, "give --against onnxruntime or interpreter",
                                "--per-node: %s has no results of single operators", against ? "C" : "--data");
     if (ask_has(x, OPT_SEEDS) && ask_has(x, OPT_PER_NODE))
-        return ask_usage_error(x, "say --seed N, with the seed that is wrong",
+        return ask_usage_error(x, "give --seed N, with the seed whose result is wrong",
                                "--per-node runs one sample, --seeds many");
     if (ask_has(x, OPT_SEEDS) && !against)
         return ask_usage_error(x, "give --against onnxruntime, interpreter or c",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing what a model gives with what it should; whoever asks says how the results are told. */
+/* Comparing the results of a model with the expected ones. The caller decides how results are reported. */
 #ifndef LATHE_API_VERIFY_H
 #define LATHE_API_VERIFY_H
 #include "api/session.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiler context: made empty, freed whole. Folders hang their registries on it themselves. */
+/* The compiler context. It is made empty and freed as a whole. Folders add their registries to it themselves. */
 #include "base/compiler.h"
 
 #include <errno.h>

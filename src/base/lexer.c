@@ -145,7 +145,7 @@ static void quoted(lexer *l, token_kind kind)
 {
     const char *close = find_close(l);
     if (!close) {
-        (void)lexer_error(l, "this string has no closing quote on its line");
+        (void)lexer_error(l, "the string has no closing quote on its line");
         return;
     }
     l->pos++;
@@ -211,7 +211,7 @@ static void floating(lexer *l)
     if (*end)
         (void)lexer_error(l, "%s is not a number", l->tok.text);
     else if (isinf(l->tok.f))
-        (void)lexer_error(l, "%s is above the largest double; write inf for infinity", l->tok.text);
+        (void)lexer_error(l, "%s is larger than the largest double; write inf for infinity", l->tok.text);
 }
 
 static void number(lexer *l)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Artifacts on disk, all or not at all: files go to a temporary folder beside the wanted one, which then changes places
- * with it in one step. What was there gives way only when the manifest in it accounts for all that it holds, which is
- * looked at once more when it stands aside. */
+/* Artifacts on disk, all or nothing. Files go to a temporary folder beside the wanted one, which then changes places
+ * with it in one step. The old folder is replaced only if its manifest lists everything in it. This is checked once
+ * more after the exchange. */
 #define _GNU_SOURCE /* renameat2 */
 #include "base/file.h"
 #include "driver/manifest.h"

@@ -97,5 +97,5 @@ bool build_write_embedded(compiler *c, const char *scratch, const char *folder, 
     while (f->name && strcmp(f->name, path) != 0)
         f++;
     return f->name ? compiler_write_file(c, path_join(&c->mem, scratch, name), f->data, f->size)
-                   : diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not among the embedded files", path);
+                   : diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not an embedded file", path);
 }

@@ -108,7 +108,7 @@ bool computation_read(compiler *c, const char *file, span s, const char *schedul
     if (at < s.len) {
         diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' holds several computations, and one is taken here",
                    file);
-        diag_hint(&c->diags, "'lathe opt' takes them all; give the one that is meant in a file of its own");
+        diag_hint(&c->diags, "'lathe opt' takes all of them; put the one that you mean into a file of its own");
         return false;
     }
     if (!schedule_file)
@@ -123,7 +123,7 @@ bool computation_read(compiler *c, const char *file, span s, const char *schedul
 bool computation_refuses_schedules(compiler *c, const char *file)
 {
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--schedules is for models, and '%s' is a computation", file);
-    diag_hint(&c->diags, "--schedule FILE takes the schedule of one, alone in its file");
+    diag_hint(&c->diags, "--schedule FILE takes the schedule of one computation");
     return false;
 }
 
@@ -182,9 +182,9 @@ static bool run_passes(compiler *c, tir_func *f, const char *passes)
     return tir_run_passes(c, &m, passes, false, NULL);
 }
 
-static const char host_text[] = "%s: nothing here runs on the accelerator";
+static const char host_text[] = "%s: the schedule gives nothing to the accelerator";
 static const char host_hint[] =
-    "the schedule marks what does: set_scope, pragma \"dma_copy\" and \"alu\", tensorize (docs/explanation/vta.md)";
+    "mark what should run there: set_scope, pragma \"dma_copy\" and \"alu\", tensorize (docs/explanation/vta.md)";
 
 void computation_warn_of_host(compiler *c, const tir_func *f)
 {
@@ -200,7 +200,7 @@ static bool has_numbers(compiler *c, const tir_func *f)
         return true;
     diag_error(&c->diags, DIAG_UNSUPPORTED, f->loc, "the extent %s is known only when the computation runs",
                f->symbols[0]);
-    diag_hint(&c->diags, "write a number in its place; 'lathe opt' lowers it as it stands");
+    diag_hint(&c->diags, "write a number in its place; 'lathe opt' lowers it as it is");
     return false;
 }
 
@@ -247,7 +247,7 @@ static bool has_memory(compiler *c, const tir_func *f)
     tir_visit_stmt(f->body, find_scratchpad, NULL, &b);
     if (!b)
         return true;
-    diag_error(&c->diags, DIAG_UNSUPPORTED, f->loc, "the schedule places '%s' in %s, a memory of an accelerator's",
+    diag_error(&c->diags, DIAG_UNSUPPORTED, f->loc, "the schedule places '%s' in %s, a memory of an accelerator",
                b->name, b->scope_name);
     diag_hint(&c->diags, "--target vta runs it there; --interpret and -O0 leave the schedule out");
     return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Items of a report, together by what is said of them. */
+/* Groups items of a report by what is said about them. */
 #include "driver/groups.h"
 
 #define MOST_NAMES 8u /* of items of one group */

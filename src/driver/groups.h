@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of a report that say the same of many things are one line, with the names of the first few. */
+/* If a report says the same about many things, it has one line for all of them, with the names of the first few. */
 #ifndef LATHE_DRIVER_GROUPS_H
 #define LATHE_DRIVER_GROUPS_H
 #include "base/compiler.h"

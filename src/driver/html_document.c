@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The document of a page: all that it shows, as JSON. The page computes nothing that this does not say, but sums and
- * shares. */
+/* The document of a page: everything that it shows, as JSON. The page itself computes only sums and shares of these
+ * numbers. */
 #include "driver/html.h"
 
 #include <string.h>

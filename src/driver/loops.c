@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of a module from the text of their loops, where there is no C compiler. The text is read once for each
- * module; a call has a context of its own, so that threads do not wait for each other. */
+/* Runs kernels of a module from the text of their loops, if there is no C compiler. The text is read once for each
+ * module. Each call has a context of its own, so threads do not wait for each other. */
 #include "lathe/loops.h"
 
 #include "base/compiler.h"

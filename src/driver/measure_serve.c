@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side that measures: a package is built, its kernels run once, each is compared with the first, and those that are
- * right are timed in turns; the slower half leaves from time to time. A limit of time ends this program, so that who
- * asked finds out; what runs here is what the other side sent. */
+/* The side that measures. A package is built, and its kernels run once. Each result is compared with the first one.
+ * Kernels that are right are timed in turns, and the slower half drops out from time to time. A time limit ends this
+ * program, so the side that asked notices. Everything that runs here was sent by the other side. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Its nodes by operator, its weights, and the types of its ends; no pass has run. */
+/* What a model with open dimensions has: its nodes by operator, its weights, and the types of its inputs and outputs.
+ * No pass has run. */
 #include "driver/open_model.h"
 
 #include "base/json_out.h"

@@ -222,7 +222,7 @@ bool process_start(compiler *c, const char *const *argv, const char *dir, proces
     int ends[2];
     *out = (process){.c = c, .fd = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no way to talk to '%s': %s", argv[0],
+        return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no connection to '%s': %s", argv[0],
                           strerror(errno));
     out->pid = start(c, argv, dir, false, ends[1], ends[1], -1);
     (void)close(ends[1]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module that can be called: the virtual machine, with the caller's tensors as arguments. What a module of ours says
- * of itself is its report; of others, what their functions check and what they return. */
+/* A module that can be called: the virtual machine, with the caller's tensors as arguments. A module of Lathe has a
+ * report that says what it takes. For other modules this follows from what their functions check and return. */
 #include "driver/run_module.h"
 
 #include "lathe/loops.h"

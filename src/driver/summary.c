@@ -163,7 +163,8 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
 static void print_records(writer *w, const compile_result *r)
 {
     uint32_t used = te_records_used(r->records);
-    const char *chains = r->bounds && r->bounds->chains > 0 ? "kernels in chains have their own, and " : "";
+    const char *chains = r->bounds && r->bounds->chains > 0
+                             ? "kernels in chains have schedules of their own, and " : "";
     if (r->records->list.len > 0)
         w_line(w, "schedules  %u of %u given ones are used; %sthe rules chose those of the other kernels", used,
                r->records->list.len, chains);
@@ -209,7 +210,7 @@ static void print_bytes(writer *w, const compile_result *r)
     const char *reasons = "";
     const uint32_t n = notes_that_begin(w->a, r, QNN_NOTE_BYTES, &reasons);
     if (n > 0)
-        w_line(w, "4 bits     weights that become bytes: in %u operators (%s)", n, reasons);
+        w_line(w, "4 bits     weights become bytes in %u operators (%s)", n, reasons);
 }
 
 void summary_print(writer *w, const compile_result *r, const char *place)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs with regions of VTA on simulators: the regions run one after the other, and the report is of all of them. */
+/* Runs programs with regions for VTA on simulators. The regions run one after the other, and one report covers all of
+ * them. */
 #include "driver/vta_model.h"
 
 #include "driver/vta_vectors.h"

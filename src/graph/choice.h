@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms of operators: where a pass can compute one in several ways (a convolution directly or by Winograd's algorithm,
- * on planes or on blocks of channels), its estimate chooses, unless a record says which form was the best when the
- * whole network ran. So is how many workers share a small kernel (driver/problem.c). A node is known by its operator,
- * the types of its operands and its attributes. */
+/* Forms of operators. Some passes can compute an operator in several ways: a convolution directly or by Winograd's
+ * algorithm, on planes or on blocks of channels. The estimate of the pass chooses, unless a record says which form was
+ * the best when the whole network ran. How many workers share a small kernel is chosen in the same way
+ * (driver/problem.c). A node is identified by its operator, the types of its operands and its attributes. */
 #ifndef LATHE_GRAPH_CHOICE_H
 #define LATHE_GRAPH_CHOICE_H
 #include "base/ptr_map.h"

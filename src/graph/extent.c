@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extents that operands say: from what is known of their values, from what the model declares, and where only the data
- * decides, symbols. Such a symbol is always an extent by itself, so that a kernel can compute its value
- * (graph_own_symbols). */
+/* Extents that operands state. They come from what is known of the operands' values or from what the model declares. If
+ * only the data decides, they are symbols. Such a symbol is always an extent by itself, so that a kernel can compute
+ * its value (graph_own_symbols). */
 #include "graph/op/shape.h"
 
 /* The extent of that axis in a type of that rank; NULL: the type says nothing about it. */

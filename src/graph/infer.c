@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of all values, from the parameters on. Relations are guarded here: they see tensors of known rank only, as
- * their row asks for, so that each of them need not ask. A node whose operands are poisoned (have no type after an
- * error) is passed over in silence. */
+/* Computes the types of all values, starting with the parameters. Operands are checked here against the row's text, so
+ * type relations see only tensors of known rank and need not check this. A node whose operands are poisoned (they have
+ * no type after an error) is skipped without a message. */
 #include "graph/op.h"
 #include "graph/operand.h"
 

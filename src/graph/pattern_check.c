@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that patterns name where text does not suffice: NULL when the values hold to it, else why not. A value that
- * the match left out is NULL. docs/reference/partition.md lists them. */
+/* Checks that patterns name, for conditions that text cannot express. A check returns NULL if the values fulfill
+ * it, else the reason why not. A value that is missing in the match is NULL. docs/reference/partition.md lists the
+ * checks. */
 #include "graph/pattern.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a pattern's last node can be a node of a graph, and why not. Where there is a choice (operands that may be
- * swapped, a node that may be missing) the first way that fits stays; what was bound on another way is taken back. */
+/* Decides whether a pattern's last node can be a given node of a graph, and if not, why. If there are several ways
+ * (operands that may be swapped, a node that may be missing), the first one that fits is used. Bindings that were made
+ * on another way are undone. */
 #include "graph/pattern.h"
 
 #include "graph/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks definitions of integer tensors with dims for elements. Each value is looked at once; what is not understood is
- * not known, which is always right. */
+/* Follows the definitions of integer tensors whose elements are dims. Each value is visited once. What is not
+ * understood counts as unknown, which is always right. */
 #include "graph/shape_value.h"
 #include "base/ptr_map.h"
 #include "graph/op.h"

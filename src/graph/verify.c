@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verifier: what every other part relies on, checked. Structure first; types only where the structure holds. */
+/* The verifier: checks everything that the other parts rely on. Structure comes first. Types are checked only if the
+ * structure is right. */
 #include "graph/op.h"
 #include "graph/op/promise.h"
 #include "graph/operand.h"

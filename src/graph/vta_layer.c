@@ -250,7 +250,7 @@ static bool read_window(reader *r, const graph_node *n)
         r->out->pads[i] = w.pad_begin[i];
         r->out->pads[2 + i] = w.pad_end[i];
     }
-    return ok || no(r, "its window is not known");
+    return ok || no(r, "the size of its window is not known");
 }
 
 static bool read_conv(reader *r, graph_node *n)
@@ -282,7 +282,7 @@ static bool read_conv_transpose(reader *r, graph_node *n)
     bool ok = vta_layer_image(l->data[0], x) && nn_transpose_window_read(r->c, n, &t) && t.w.n == 2;
     diags_reset(&r->c->diags, mark);
     if (!ok)
-        return no(r, "its window is not known");
+        return no(r, "the size of its window is not known");
     for (uint32_t i = 0; i < 2; i++) {
         int64_t out = 0;
         if (t.w.dilation[i] != 1)
@@ -409,7 +409,7 @@ static bool read_pool_window(reader *r, const graph_node *n)
     const int64_t *k = NULL;
     vta_layer *l = r->out;
     if (graph_attr_ints(n, "pool_size", &k) != 2)
-        return no(r, "its window is not known");
+        return no(r, "the size of its window is not known");
     memcpy(l->kernel, k, sizeof l->kernel);
     return read_window(r, n);
 }

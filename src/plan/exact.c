@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A placement within a given size, or the proof that there is none, by search. Blocks are placed by rising offset, each
- * as low as those placed allow: every solution can be pushed down to such a one. A branch ends where the blocks of a
- * layer no longer fit above what is placed, where a block would be left out that fits below the next one, and where one
- * lies below that nothing can lift. What is left falls apart where no block that is not placed lives on; each part is
- * searched alone. Several orders of choice take turns, each time with twice the steps, so that an unlucky one costs
- * little. */
+/* Finds a placement within a given size, or proves by search that there is none. Blocks are placed by rising offset,
+ * each as low as the blocks before it allow: every solution can be pushed down to one like this. A branch of the search
+ * ends in three cases: the blocks of a layer no longer fit above what is placed; a block would be left out that fits
+ * below the next one; a block lies below that nothing can lift. If no unplaced block lives across a point in time, both
+ * sides are searched separately. Several orders of choice take turns, each time with twice as many steps, so that an
+ * unlucky order costs little. */
 #include "plan/facts.h"
 
 #include <stdlib.h>

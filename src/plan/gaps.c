@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A placement within a given size by filling gaps, for blocks that lie side by side. What is placed lies below all that
- * is not, so each layer has a floor: no block that is left can begin below it. A gap is a run of layers with one floor
- * between higher ones. Who fills the lowest place of a layer in a gap lives inside the gap and begins at its floor, or
- * the place stays empty, which takes room from that layer. So the search branches where the fewest can come: a layer
- * without room to spare and with one block that fits is no choice at all. What falls apart in time is searched alone,
- * and states that led nowhere are remembered, whichever way they were reached. Orders of choice take turns. */
+/* Finds a placement within a given size by filling gaps, for blocks that lie side by side. Placed blocks lie below all
+ * others, so each layer has a floor: no block that is left can begin below it. A gap is a run of layers with the same
+ * floor between higher floors. The lowest place of a layer in a gap is either filled by a block that lives inside the
+ * gap and begins at its floor, or stays empty, which costs room in that layer. So the search branches where there are
+ * the fewest possibilities: a layer without spare room and with only one block that fits leaves no choice. Parts that
+ * do not meet in time are searched separately. States that led nowhere are remembered, in whichever way they were
+ * reached. Orders of choice take turns. */
 #include "plan/facts.h"
 
 #include <stdlib.h>

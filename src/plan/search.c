@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of operators with the least peak, by dynamic programming over the sets of operators that are done: all
- * orders that reach a set are one from there on. Level by level; with more sets than the effort allows, the best of a
- * level go on, and the result is only good. An operator that frees as much as it brings, below a peak that stands
- * anyway, comes first without loss, so that chains cost nothing. */
+/* Finds the order of operators with the smallest peak, by dynamic programming over sets of finished operators: all
+ * orders that lead to a set count as one from there on. It works level by level. If there are more sets than the effort
+ * allows, only the best of a level go on, and the result may not be the best. An operator that frees as much as it
+ * adds, and stays below a peak that exists anyway, runs at once: this loses nothing, and chains cost nothing. */
 #include "plan/facts.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Row streaming: cuts of the steps into chains and kernels that stand alone. What a piece takes is known by itself, the
- * peak of a cut is that of its largest piece, so dynamic programming finds the cut that costs least under a limit; the
- * planner then says what it really takes. What a kernel alone takes is an estimate, as if all that may overlap did:
- * where the planner does not get there, the kernels at its peak count with what they took, and cuts are made anew. */
+/* Row streaming: cuts the steps into chains and single kernels. The memory of a piece does not depend on the other
+ * pieces, and the peak of a cut is that of its largest piece. So dynamic programming finds the cheapest cut under a
+ * limit. The planner then computes what the cut really needs. The memory of a single kernel is an estimate that assumes
+ * the best overlap. If the planner does not reach it, the kernels at its peak count with what they needed, and the cut
+ * is computed again. */
 #include "plan/stream.h"
 #include "plan/facts.h"
 #include "prog/chain.h"

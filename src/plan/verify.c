@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks a finished plan from the problem alone, sharing nothing with the planner but the notion of a root. */
+/* Checks a finished plan from the problem alone. It shares nothing with the planner except the definition of a root. */
 #include "plan/plan.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain loops of a kernel. Loops are much larger than what they are made of, and networks repeat themselves: a call
- * of operators like those of an earlier one, in all but names and places, has that one's loops. They are as good as a
- * copy, since passes write new statements. */
+/* The plain loops of a kernel. Loops are much larger than the operators that they are made from, and networks repeat
+ * themselves. If a call has the same operators as an earlier one, except for names and places, it gets the same loops.
+ * Sharing them is safe, because passes write new statements. */
 #include "graph/op.h"
 #include "prog/lower.h"
 #include "te/from_graph.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants of regions in the order that a code generator wants, instead of the model's: none lies in a package twice,
- * and the meaning of the kernel stays. */
+/* Constants of regions in the order that a code generator wants, in place of the model's order. No constant is in a
+ * package twice, and the meaning of the kernel stays. */
 #include "prog/source.h"
 #include "tir/build.h"
 #include "tir/node.h"

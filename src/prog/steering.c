@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which inputs decide where a program branches and how often it loops: for choosing numbers that try it out. */
+/* Finds the inputs that decide where a program branches and how often it loops, so that test data can be chosen for
+ * them. */
 #include "prog/prog.h"
 
 static bool reads_into(const prog_step *s, const bool *decides)

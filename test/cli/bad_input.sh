@@ -75,12 +75,12 @@ head -c 256 /dev/zero > zero.bin
 expect_error 2 'second time' run "$model" --input image=zero.bin --input image=zero.bin
 expect_error 2 'is graph text' compile symbol.txt --dim n=3 -o out
 "$lathe" compile "$model" -q -o package
-expect_error 2 'compiled already, without an open extent' run package --dim n=3
+expect_error 2 'already compiled, and has no open extent' run package --dim n=3
 for option in --integers '--requant fast' --quantized-io '--plan-effort 9' '--schedules no' --no-winograd --no-split-data '--offload vta' \
     --input-in-workspace '--share-kernels shape' --interpret '-O1'; do
-    expect_error 2 'compiled already: --' run package $option
+    expect_error 2 'already compiled: --' run package $option
 done
-expect_error 2 'compiled already: --schedules' bench package --schedules no
+expect_error 2 'already compiled: --schedules' bench package --schedules no
 
 # --- the environment
 CC=/nowhere/cc expect_error 3 'no program' run "$model"

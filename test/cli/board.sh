@@ -102,6 +102,6 @@ PY
 fi
 
 expect_error 2 'cortex-m4 --port baremetal makes a package for it' compile "$model" -o out --target qemu-m4
-expect_error 2 'has an emulator of its own' run "$model" --target qemu-m4 --emulator qemu-arm
+expect_error 2 'already has an emulator' run "$model" --target qemu-m4 --emulator qemu-arm
 expect_error 2 'unknown' run "$model" --target qemu-m5
 finish

@@ -81,7 +81,7 @@ check "constants are not doubled: $ours beside $plain" [ "$ours" -le $((plain + 
 
 # without the library, in a package and in a module
 for how in c module; do
-    CC=cc XDG_CACHE_HOME=$work/none expect_error 3 'arm_nnfunctions.h is not there: CMSIS-NN is to be installed' \
+    CC=cc XDG_CACHE_HOME=$work/none expect_error 3 'arm_nnfunctions.h is not there: install CMSIS-NN' \
         run net.txt --offload cmsis_nn --emit $how --input x=x.bin --output-dir none
 done
 

@@ -105,14 +105,14 @@ expect_error 2 'timeline: there is no folder' run both.te --target vta --timelin
 expect_error 2 'target vta and --interpret' run both.te --target vta --interpret
 expect_error 2 'profile is for the cycle model' run both.te --target vta --profile hls
 expect_error 2 'takes chisel or hls' run both.te --target vta --cycle --profile compatible
-expect_error 2 'the time of a simulator says nothing' bench both.te --target vta
+expect_error 2 'the time of a simulator does not tell' bench both.te --target vta
 expect_error 2 'compared with itself' run gemm.txt --interpret --against interpreter
 expect_error 2 'run --against is for computations' run "$top/demo/digits.onnx" --against interpreter
 expect_error 2 'capture is for the accelerator' compile gemm.txt --capture -o x.c
 expect_error 2 'port has no effect' compile both.te --target vta --port posix -o x.c
 expect_error 2 'emit module: that cannot be made' compile both.te --target vta --emit module -o x.so
 expect_error 2 'has no graph of a model' compile gemm.txt --emit graph
-expect_error 2 'says all itself' run gemm.txt --dim n=3
+expect_error 2 'are only for models' run gemm.txt --dim n=3
 cat both.te > two.te && cat gemm.txt >> two.te
 expect_error 2 'several computations, and one is taken here' run two.te
 sed 's/^pragma C.i0/pragma C.nosuch/' both.te > broken.te
@@ -121,7 +121,7 @@ expect_error 2 "VTA configuration 'nosuch'" run both.te --target vta --vta-confi
 printf 'symbol n <= 64\nplaceholder A: float32[n]\ncompute B: float32[i: n] = (A[i] + 1.0)\nreturn B\n' > symbol.te
 expect_error 1 'the extent n is known only when' run symbol.te
 sed -e '/^--- schedule/,$d' both.te > plain.te
-expect_error 1 'nothing here runs on the accelerator' run plain.te --target vta
+expect_error 1 'the schedule gives nothing to the accelerator' run plain.te --target vta
 awk '/^#/ { next } /^---$/ { exit } { print }' "$top/test/golden/vta/host-and-device.case" > host.te
 expect 0 'C: equal to' run host.te --target vta --against c
 expect_error 1 'the host computes something itself' compile host.te --target vta --capture -o x.c

@@ -45,7 +45,7 @@ expect 0 'hidden: f32\[1, 0, 64\]' run p --dim seq=0
 expect_error 1 'seq is (9|7) already' run p --input ids=ids9.npy --input mask=mask7.npy
 expect_error 1 'extent 40 at axis 1; seq is at most 32' run p --input ids=ids40.npy
 expect_error 2 'seq is one number, at most 32' run p --dim seq=33
-expect_error 2 "without an open extent 'n'" run p --dim n=3
+expect_error 2 "has no open extent 'n'" run p --dim n=3
 
 # --- a report that was changed
 for change in 's/"most": 32/"most": 1000000000/' 's/"open_shape": \[1, "seq"\]/"open_shape": [1, 100000000]/' \

@@ -93,7 +93,7 @@ expect_error 1 ' [0-9]+ are missing for all constants together: f has' compile "
 lacks=$(sed -n 's/.* \([0-9]*\) are missing.*/\1/p' stderr)
 check "$lacks bytes are missing of $total" test "$lacks" -ge $((total - 2048)) -a "$lacks" -le $((total - 960))
 printf 'r ram 8K - 1\n' > small.txt
-expect_error 1 'there is no rom' compile "$model" -o no --target generic --memory small.txt
+expect_error 1 'no ROM is described' compile "$model" -o no --target generic --memory small.txt
 wrong() { printf '%b' "$1" > wrong.txt; expect_error 1 "$2" compile "$model" -o no --memory wrong.txt; }
 wrong '' 'no memory is described'
 wrong 'r*/y ram 8K - 1\n' 'not a name of a memory'
@@ -101,7 +101,7 @@ wrong '# a\n\nr ram 8K -\n' 'wrong.txt:3: five words'
 wrong 'r ram 8K - 1 2\n' 'five words'
 wrong 'r tcm 8K - 1\n' 'ram or rom'
 wrong 'r ram 8KB - 1\n' 'not a size'
-wrong 'r ram 8k - 1\n' 'there is no rom'
+wrong 'r ram 8k - 1\n' 'no ROM is described'
 wrong 'r ram -1 - 1\n' 'not a size'
 wrong 'r ram 99999999999999999999 - 1\n' 'not a size'
 wrong 'r ram 8K a"b 1\n' 'not a name of a section'

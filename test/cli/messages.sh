@@ -34,7 +34,7 @@ hint 2 'leave --workers out' compile model.onnx -o out --workers 4 --port bareme
 mkdir -p sets/test_data_set_0
 hint 1 'data sets: --data sets/test_data_set_0' run model.onnx --data sets
 for option in --emit=graph --emit=tir; do
-    hint 2 'name a file, as in sets/FILE' compile model.onnx $option -o sets
+    hint 2 'name a file, for example sets/FILE' compile model.onnx $option -o sets
 done
 "$lathe" compile model.onnx --emit graph -o graph.txt
 hint 2 'name a file' opt graph.txt -o sets

@@ -74,7 +74,7 @@ expect 0 'MACs 8388608 where each extent without a bound is 1024$' compile produ
 expect 0 '^y: f32\[3, 5\]' run open.so --dim n=3 --dim m=5
 expect 0 '^i: i64\[2, 700\]' run open.so --dim n=100 --dim m=7
 expect 2 "open extents are: n, m" run open.so --dim k=3
-expect 2 "is a module, compiled already" run open.so --dim k=3
+expect 2 "is a module and already compiled" run open.so --dim k=3
 expect 0 '^output y: f32.n, m.$' inspect open.so
 for extents in "2147483648 2147483648" "8589934592 2147483648" "4611686018427387904 8"; do
     read -r n m <<< "$extents"
@@ -203,7 +203,7 @@ check 'nothing was written' test ! -e no
 expect 0 'nothing in .* is quantized' compile "$digits" --emit module --integers --vta-config pynq -o plain.so
 check 'that is said once, whatever widths there are' test "$(grep -c 'is quantized' stderr)" = 1
 check 'so is that of the accelerator' test "$(grep -c 'vta-config changes nothing' stderr)" = 1
-expect 2 'compiled already: --target' run m.so --target generic
+expect 2 'already compiled: --target' run m.so --target generic
 expect 2 'trace is for modules' run "$digits" --trace
 expect 2 'cannot run a module' verify m.so --against onnxruntime
 expect 2 'per-node is for packages' verify "$digits" --emit module --per-node --against interpreter

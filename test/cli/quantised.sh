@@ -292,7 +292,7 @@ for target in cortex-m4 cortex-m55; do
         grep -q 'become bytes' stdout bits_$model/report.json && bad "$model, $target: its weights do not become bytes"
     done
 done
-become='^4 bits +weights that become bytes: in 1 operators'
+become='^4 bits +weights become bytes in 1 operators'
 bytes() { # MODEL TARGET REASON
     expect 0 "$become \\(.*$3" compile $1.onnx -o bits_$1 --target $2 --port baremetal --integers
     check "$1, $2: the report has it" grep -q "its weights of 4 bits become bytes: .*$3" bits_$1/report.json

@@ -82,9 +82,9 @@ expect 2 'is not a HOST:PORT' run "$work/model.onnx" --remote 127.0.0.1:70000
 expect 2 'is for runs on this machine' bench "$work/model.onnx" --remote 127.0.0.1:1 --against onnxruntime
 expect 2 'a remote device runs modules' run "$work/model.onnx" --remote 127.0.0.1:1 --emit c
 expect 2 'is a package' run "$work" --remote 127.0.0.1:1
-expect 2 'a server, --tracker' run "$work/model.onnx" --remote 127.0.0.1:1 --tracker 127.0.0.1:2
-expect 2 'say --target' tune "$work/model.onnx" -o "$work/no.log" --remote 127.0.0.1:1
-expect 2 'both say who measures' tune "$work/model.onnx" -o "$work/no.log" --remote 127.0.0.1:1 --measure x --target aarch64
+expect 2 'a server, and --tracker' run "$work/model.onnx" --remote 127.0.0.1:1 --tracker 127.0.0.1:2
+expect 2 'needs --target' tune "$work/model.onnx" -o "$work/no.log" --remote 127.0.0.1:1
+expect 2 'both choose the machine' tune "$work/model.onnx" -o "$work/no.log" --remote 127.0.0.1:1 --measure x --target aarch64
 expect 3 'Connection refused' tune "$work/model.onnx" -o "$work/no.log" --remote 127.0.0.1:1 --target x86-64-v2
 [ ! -e "$work/no.log" ] && good || bad "a file of records without a server: $(cat "$work/no.log")"
 expect 2 'for a remote device' run "$work/model.onnx" --key board

@@ -154,7 +154,7 @@ for verb in 'run' 'bench' 'verify --against interpreter'; do
 done
 CC='' expect_error 3 'target rv64gcv is not this machine' run "$digits" --target rv64gcv
 check 'and its compiler' grep -q "hint: CC='.* -static', with --emulator" "$work/stderr"
-expect_error 2 'bench takes the time of this one' bench "$digits" --target qemu-m4
+expect_error 2 'bench measures time on this machine' bench "$digits" --target qemu-m4
 check 'what counts there is named' grep -q 'hint: lathe verify --target qemu-m4' "$work/stderr"
 expect 0 ' 1 worker$' bench "$digits" --target generic --profile --repeat 1 --workers 1
 finish

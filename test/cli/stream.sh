@@ -29,7 +29,7 @@ check "report.json says it" grep -q '"reached_bytes": *[0-9]' p/report.json
 expect 0 '' schedule m.graph --target cortex-m -o m.schedules
 expect 0 '' compile m.graph --target cortex-m --minimize ram -o p --schedules m.schedules
 check "as many are used as the report has" test \
-    "$(sed -n 's/^schedules *\([0-9]*\) of .*; kernels in chains have their own.*/\1/p' stdout)" = \
+    "$(sed -n 's/^schedules *\([0-9]*\) of .*; kernels in chains have schedules of their own.*/\1/p' stdout)" = \
     "$(grep -c '"schedule": "m.schedules' p/report.json)"
 for model in m.graph "$top/demo/digits.onnx"; do
     expect 0 '' run "$model" --target cortex-m --seed 3 --output-dir alone
@@ -105,7 +105,7 @@ expect_error 2 'rows are not streamed on the target x86-64-v3' compile m.graph -
 expect_error 2 'rows are not streamed' compile m.graph --target cortex-m --minimize ram -O0 -o q
 expect 0 'streaming' compile m.graph --target cortex-m --ram 64k -o p
 for text in 0 -1 12X 12KB 12kb 0x8000 6.1K k K '' 99999999999; do
-    expect_error 2 "is not a size, as 4096, 128K or 8M" compile m.graph --target cortex-m "--ram=$text" -o q
+    expect_error 2 "is not a size such as 4096, 128K or 8M" compile m.graph --target cortex-m "--ram=$text" -o q
 done
 expect_error 2 'minimize' compile m.graph --target cortex-m --minimize size -o q
 # What has branches, and what has no rows, is left alone.

@@ -97,7 +97,7 @@ printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo "{\\"failed\\": \\"no room\\
 printf '#!/bin/sh\nsed -u "/^end$/q" > log.in; echo hello\n' > raves.sh
 chmod +x ./*.sh
 expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --measure ./dies.sh
-grep -q '^ *hint: --measure: .*dies.sh. has to speak as' stderr && good || bad "no hint: $(cat stderr)"
+grep -q '^ *hint: --measure: .*dies.sh. has to answer as' stderr && good || bad "no hint: $(cat stderr)"
 grep -q 'not measured: the measuring program ended with status 3' stdout && good || bad "it says: $(cat stdout)"
 expect_error 3 'none of 2 kernels could be measured' tune model.txt -o no.log --measure ./refuses.sh
 grep -q 'not measured: no room' stdout && good || bad "it says: $(cat stdout)"

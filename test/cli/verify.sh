@@ -160,7 +160,7 @@ left='; not compared: [0-9]+ are made and carried by branches and loops, 1 are e
 }
 
 # a package for another machine, in an emulator
-expect 2 'say --target' verify net.onnx --against interpreter --emulator qemu-aarch64
+expect 2 'needs --target' verify net.onnx --against interpreter --emulator qemu-aarch64
 expect 2 'it runs here' run net.onnx --interpret --target generic --emulator qemu-aarch64
 expect 2 'no command' run net.onnx --target generic --emulator ' '
 # Many samples: seeds, and folders of data sets, of which one is wrong. Random inputs span what a model quantises.
@@ -190,7 +190,7 @@ expect 2 'use only one of them' verify quantise.onnx --data sets --seeds 2 --aga
 "$python" -c 'import numpy as n; n.save("rows.npy", n.linspace(-60, 60, 1500, dtype="f4"))' # three times the first axis
 expect 0 '^y: 3 samples, max abs 0, .*: ok$' verify quantise.onnx --data rows.npy --against onnxruntime
 expect 0 '"samples": 3, .*"worst": "sample 0"' verify quantise.onnx --data rows.npy --against interpreter --json
-expect 2 'has inputs alone, and nothing to compare with' verify quantise.onnx --data rows.npy
+expect 2 'has only inputs, and no outputs to compare with' verify quantise.onnx --data rows.npy
 expect 2 'use only one of them' verify quantise.onnx --data rows.npy --seeds 2 --against c
 expect 2 '.--per-node runs one sample' verify quantise.onnx --data rows.npy --per-node --against interpreter
 expect 1 'verify takes files of samples' run quantise.onnx --data rows.npy

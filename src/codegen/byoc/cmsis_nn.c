@@ -138,7 +138,7 @@ static bool find_ending(arm *a, flat_op *op, int64_t channels, ending *out)
         out->bias = next->in[0] == op->out ? next->in[1] : next->in[0];
         if (!known(a, out->bias) || lathe_value_count(out->bias) != channels ||
             lathe_value_extent(out->bias, flat_is_image(op->out) ? -3 : -1) != channels)
-            return lathe_gen_decline(a->g, "what is added is not a bias of each channel");
+            return lathe_gen_decline(a->g, "the added value is not one bias for each channel");
         next->done = true;
         next = flat_reader(&a->list, a->f, next->out);
     }
@@ -274,7 +274,7 @@ static bool write_op(arm *a, flat_op *op)
         return conv(a, op);
     if (strcmp(name, "nn.max_pool2d") == 0)
         return pool(a, op);
-    return lathe_gen_decline(a->g, "CMSIS-NN is called for no %s here", name);
+    return lathe_gen_decline(a->g, "CMSIS-NN is not used for %s here", name);
 }
 
 static bool is_read(const arm *a, const graph_value *v)
@@ -309,8 +309,8 @@ static bool func(lathe_gen *g, const lathe_func *f)
 static bool begin(lathe_gen *g)
 {
     lathe_gen_library_header(g, "arm_nnfunctions.h",
-                             "CMSIS-NN is to be installed, as Arm publishes it, and the compiler told where it lies, "
-                             "as in CPU='-I.../CMSIS-NN/Include'");
+                             "install CMSIS-NN from Arm, and tell the compiler where it is, for example "
+                             "CPU='-I.../CMSIS-NN/Include'");
     lathe_gen_declare(g, "%s",
                       "/* Of each of n matrices the transposed one. */\n"
                       "static void lathe_arm_turn(int8_t *to, const int8_t *from, int n, int rows, int columns)\n{\n"

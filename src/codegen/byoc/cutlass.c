@@ -308,7 +308,7 @@ static bool begin(lathe_gen *g)
     static const char *const headers[] = {"math.h", "pthread.h", "string.h"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         lathe_gen_header(g, headers[i]);
-    lathe_gen_library_header(g, "cuda_runtime.h", "NVIDIA's CUDA toolkit is to be installed");
+    lathe_gen_library_header(g, "cuda_runtime.h", "install NVIDIA's CUDA toolkit");
     lathe_gen_declare(g, "#define LATHE_MOST_CONSTANTS %u\n", MOST_CONSTANTS);
     lathe_gen_declare(g, "%s\n%s", cutlass_product, cutlass_own);
     lathe_gen_declare(g, "%s", cutlass_helpers);

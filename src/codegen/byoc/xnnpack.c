@@ -206,7 +206,7 @@ static bool conv(xnn *x, flat_op *op)
     const graph_value *w = op->in[1];
     uint32_t in;
     if (!is_constant(x, w) || !flat_is_image(op->in[0]) || !is_plain(op->node))
-        return lathe_gen_decline(x->g, "XNNPACK takes convolutions of images with constant weights");
+        return lathe_gen_decline(x->g, "XNNPACK supports convolutions of images with constant weights");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1);
     const int64_t groups = lathe_node_int(op->node, "groups");
     const int64_t kernel[2] = {lathe_value_extent(w, 2), lathe_value_extent(w, 3)}, taps = kernel[0] * kernel[1];
@@ -507,7 +507,7 @@ static bool begin(lathe_gen *g)
     static const char *const headers[] = {"math.h", "pthread.h", "stdlib.h", "string.h"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         lathe_gen_header(g, headers[i]);
-    lathe_gen_library_header(g, "xnnpack.h", "XNNPACK is to be installed, in Debian the package libxnnpack-dev");
+    lathe_gen_library_header(g, "xnnpack.h", "install XNNPACK, in Debian the package libxnnpack-dev");
     lathe_gen_library_header(g, "pthreadpool.h", "it comes with XNNPACK, in Debian in the package libpthreadpool-dev");
     lathe_gen_declare(g, "%s", xnnpack_helpers);
     return true;

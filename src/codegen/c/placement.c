@@ -61,8 +61,8 @@ static bool is_name(const char *s, const char *others)
 static bool wrong(compiler *c, const char *file, uint32_t line, const char *what)
 {
     diag_error(&c->diags, DIAG_SYNTAX, src_loc_none(), "%s:%u: %s", file, line, what);
-    diag_hint(&c->diags, "a line is NAME ram|rom SIZE SECTION COST, as in: dtcm ram 128K .dtcm_bss 1; SECTION - is "
-                         "where the compiler puts things");
+    diag_hint(&c->diags, "a line is NAME ram|rom SIZE SECTION COST, for example: dtcm ram 128K .dtcm_bss 1; SECTION - "
+                         "is where the compiler puts things");
     return false;
 }
 
@@ -105,7 +105,7 @@ static bool read_memory(compiler *c, const char *file, uint32_t line, const memo
     if (!m->is_ram && strcmp(l->words[1], "rom") != 0)
         return wrong(c, file, line, "the second word is ram or rom");
     if (!read_size(l->words[2], &m->bytes))
-        return wrong(c, file, line, "the third word is not a size, as 4096, 128K or 8M");
+        return wrong(c, file, line, "the third word is not a size such as 4096, 128K or 8M");
     if (!is_name(l->words[3], "_.") && strcmp(l->words[3], "-") != 0)
         return wrong(c, file, line, "the fourth word is not a name of a section");
     if (!read_size(l->words[4], &cost) || cost > UINT32_MAX)
@@ -222,7 +222,7 @@ static const char *names_of(compiler *c, const placement *all, bool ram)
             text = arena_printf(&c->mem, "%s%s%s has %llu of %llu left", text, *text ? ", " : "", m->name,
                                 (unsigned long long)(m->bytes - m->used), (unsigned long long)m->bytes);
     }
-    return *text ? text : ram ? "there is no ram" : "there is no rom";
+    return *text ? text : ram ? "no RAM is described" : "no ROM is described";
 }
 
 /* Of constants from o to the end, which is the first that found no room: bytes that lack for all of them together. */

@@ -47,7 +47,7 @@ bool runtime_add(const package *p, artifact *out)
     }
     add(p, out, "src/tvmrt.h", forward, sizeof forward - 1);
     return found == wanted || diag_error(&p->c->diags, DIAG_INTERNAL, src_loc_none(),
-                                    "'%s' is not among the embedded files", p->u->port->file);
+                                    "'%s' is not an embedded file", p->u->port->file);
 }
 
 bool runtime_add_files(const package *p, const prog_source *s, artifact *out)
@@ -58,7 +58,7 @@ bool runtime_add_files(const package *p, const prog_source *s, artifact *out)
         while (f->name && strcmp(f->name, s->files[i].name) != 0)
             f++;
         if (!f->name)
-            return diag_error(&p->c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not among the embedded files",
+            return diag_error(&p->c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not an embedded file",
                               s->files[i].name);
         add(p, out, package_file(p, s, i), f->data, f->size);
         if (object)

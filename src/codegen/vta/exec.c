@@ -337,9 +337,9 @@ static void run_host(machine *m, tir_stmt *s)
 {
     compiler *c = m->c;
     if (m->capturing) {
-        fail(m, DIAG_UNSUPPORTED, "the host computes something itself, which a captured stream cannot hold");
+        fail(m, DIAG_UNSUPPORTED, "the host computes something itself, and a captured stream cannot contain that");
         diag_hint(&c->diags,
-                  "the form with recorders holds it; or give every stage to the accelerator in the schedule");
+                  "use the form with recorders, or give every stage to the accelerator in the schedule");
         return;
     }
     const arena_mark mark = arena_get_mark(&c->mem); /* what a round of a loop takes is given back */

@@ -79,7 +79,7 @@ static bool check_declared(onnx_node *n, graph_value *v)
     if (d->kind != TYPE_TENSOR || t->kind != TYPE_TENSOR)
         return true;
     if (t->dt != d->dt)
-        return onnx_fail(n, DIAG_TYPE, "result '%s' is declared %s but the operator gives %s", v->name,
+        return onnx_fail(n, DIAG_TYPE, "result '%s' is declared as %s but the operator gives %s", v->name,
                          dtype_name(d->dt), dtype_name(t->dt));
     bool same = t->shape.rank == d->shape.rank;
     for (int32_t i = 0; same && i < t->shape.rank; i++) {
@@ -92,7 +92,8 @@ static bool check_declared(onnx_node *n, graph_value *v)
         type_print(&w, d);
         w_str(&w, " but computed as ");
         type_print(&w, t);
-        diag_warning(&n->c->diags, DIAG_TYPE, n->loc, "result '%s' is declared %s; the computed shape is used", v->name,
+        diag_warning(&n->c->diags, DIAG_TYPE, n->loc, "result '%s' is declared as %s; the computed shape is "
+                                                      "used", v->name,
                      w.data);
         v->declared = (type){0};
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the importer say about a node: that it failed, which is told once, and that its operator is not
- * there, which onnx_report.c tells for the whole model. */
+/* How the files of the importer report errors of a node: that it failed, which is reported once, and that its operator
+ * is missing, which onnx_report.c reports for the whole model. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What attributes promise of a node's operands: `pairs`, that products by neighbouring weights have sums of 16 bits,
- * and `proved`, that lists of steps keep to their data and to 16 bits, and that this data is at most `most`. Kernels
- * rely on them, so whoever believes one has looked: the type relations, and the verifier where these are not asked. */
+/* What attributes promise about a node's operands. `pairs`: products by neighboring weights have sums of 16 bits.
+ * `proved`: lists of steps stay within their data and within 16 bits, and the data is at most `most`. Kernels rely on
+ * these promises, so they are checked first: by the type relations, and by the verifier where those do not run. */
 #ifndef LATHE_GRAPH_OP_PROMISE_H
 #define LATHE_GRAPH_OP_PROMISE_H
 #include "graph/op.h"

@@ -93,7 +93,7 @@ static void drop_stated(compiler *c, const graph_node *n, uint32_t i, const type
         w_str(&w, " and ");
         type_print(&w, b);
         (void)diag_warning(&c->diags, DIAG_TYPE, n->loc,
-                           "%%%s is declared with extent %lld on axis %d, but the branches give %s; those are taken",
+                           "%%%s is declared with extent %lld on axis %d, but the branches give %s; these are used",
                            n->outputs[i]->name, (long long)stated, k, w.data);
         n->outputs[i]->declared = (type){0};
         return;

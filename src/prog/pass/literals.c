@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constants with one number in all places become that number in the kernels that read them. Kernels that several steps
- * share keep their operands: what is a number for one step is an array for another. So this comes before sharing.
- * Regions keep theirs, too: their targets know the function as it is. */
+/* A constant with the same number in all places becomes that number in the kernels that read it. If several steps share
+ * a kernel, it keeps its operands, because one step may have a number where another one has an array. So this pass
+ * comes before sharing. Regions keep their operands too, because their targets know the function as it is. */
 #include "base/ptr_map.h"
 #include "prog/prog.h"
 

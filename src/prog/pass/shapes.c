@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share-shapes: kernels whose loops differ in numbers alone share one function, which gets them in an array. A number
- * may be what stands in an index, an extent of a serial loop, a condition, a zero point, a scale (tir/shape.h). A
- * literal that is the same in all of them stays; one that is another one times, or plus, the same number in all of
- * them is made of that; what all have as a factor stays in the code, where the C compiler sees it. */
+/* share-shapes: kernels whose loops differ only in numbers share one function, which gets the numbers in an array. A
+ * number may be in an index, an extent of a serial loop, a condition, a zero point or a scale (tir/shape.h). A literal
+ * that is the same in all kernels stays. If a literal is always another one times, or plus, the same number, it is
+ * computed from the other one. A factor that all values of a number have in common stays in the code, where the C
+ * compiler sees it. */
 #include <math.h>
 #include <string.h>
 

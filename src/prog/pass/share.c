@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Equal kernels are one: same target, same loops, names left out. Before they have the loops of their target, those of
- * equal operators with equal plain loops are one, so that fewer are scheduled. Equal constants of a function are one,
- * too. */
+/* Makes equal kernels one: kernels with the same target and the same loops, names left out. Before kernels have the
+ * loops of their target, equal operators with equal plain loops become one, so that fewer kernels are scheduled. Equal
+ * constants of a function become one, too. */
 #include "graph/graph.h"
 #include "base/ptr_map.h"
 #include "prog/prog.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels make becomes results of the function, too, so that a caller sees every step: for finding the operator
- * that computes wrongly. Where a run decides extents, another result tells the shape. Left out are extents themselves,
- * and what branches and loops make inside and carry. It comes before joining, which would put values into others. */
+/* Makes the results of kernels results of the function, so that a caller sees every step and can find the operator that
+ * computes wrongly. If a run decides extents, another result has the shape. Extents themselves, and values that
+ * branches and loops make inside or carry, are left out. This pass comes before joining, which would put values into
+ * others. */
 #include "graph/graph.h"
 #include "prog/prog.h"
 #include "te/from_graph.h"

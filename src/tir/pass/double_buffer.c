@@ -213,7 +213,7 @@ static tir_stmt *double_buffer(tir_rewriter *r, tir_stmt *s)
         return s;
     const tir_buffer *need = made_outside(s->body, &p);
     if (need || s->for_kind != FOR_SERIAL) {
-        const char *why = need ? arena_printf(&r->c->mem, "it reads %s, which the same loop makes", need->name)
+        const char *why = need ? arena_printf(&r->c->mem, "it reads %s, which the same loop computes", need->name)
                                : "the loop around it is not serial: its iterations have no order";
         x->ok =
             diag_error(&r->c->diags, DIAG_VERIFY, src_loc_none(),

@@ -99,7 +99,7 @@ static bool gather(matcher *m, tir_stmt *s, clause *at, nest *out)
     switch (s->kind) {
     case TIR_FOR:
         if (s->for_kind == FOR_PARALLEL || s->for_kind == FOR_VTHREAD)
-            return mismatch(m, "loop %s is shared out inside of it", s->var->name);
+            return mismatch(m, "loop %s is split among parts inside of it", s->var->name);
         if (at->n_loops == MAX_LOOPS)
             return mismatch(m, "it has more than %u loops", MAX_LOOPS);
         at->loops[at->n_loops++] = s;
@@ -347,7 +347,7 @@ static bool match_chain(matcher *m, tir_expr_ref want, tir_expr_ref have)
     add_terms(want->op, want, &w);
     add_terms(want->op, have, &h);
     if (w.n != h.n || w.n > MAX_TERMS)
-        return mismatch(m, "it computes %s where %s has %s", expr_text(m, have), m->row.name, expr_text(m, want));
+        return mismatch(m, "it computes %s, and %s has %s", expr_text(m, have), m->row.name, expr_text(m, want));
     m->checks++;
     return match_terms(m, &w, &h, 0, 0);
 }
@@ -376,7 +376,7 @@ static bool match_value(matcher *m, tir_expr_ref want, tir_expr_ref have)
     if (want->kind == TIR_LOAD && have->kind == TIR_LOAD)
         return match_access(m, want->u.buffer, want->n_args, want->args, have->u.buffer, have->n_args, have->args);
     if (!same_head(want, have) || (want->n_args == 0 && !tir_expr_equal(want, have)))
-        return mismatch(m, "it computes %s where %s has %s", expr_text(m, have), m->row.name, expr_text(m, want));
+        return mismatch(m, "it computes %s, and %s has %s", expr_text(m, have), m->row.name, expr_text(m, want));
     if (is_integer_chain(want))
         return match_chain(m, want, have);
     m->checks++;
