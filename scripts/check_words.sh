@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The words of pages, messages and comments: misspelt ones by codespell, and those that docs/words.txt refuses in pages
-# and in string literals of C, which is what the programs print and write. In pages code does not count: text between
-# backticks and in fences.
+# and in string literals of C and of the Python packages, which is what the programs print and write. In pages code does
+# not count: text between backticks and in fences.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -25,12 +25,19 @@ prose() {
          fence { next }
          { gsub(/`[^`]*`/, "`"); print FILENAME ":" FNR ": " $0 }' "${pages[@]}"
 }
-# the same of string literals in C
+# the same of string literals in C, and of those in the Python packages, docstrings included
 literals() {
-    git ls-files 'src/*.[ch]' 'src/*.def' 'tools/*.[ch]' 'runtime/*.[ch]' 'bindings/*.[ch]' 'bindings/*.def' | python3 -c '
-import re, sys
+    git ls-files 'src/*.[ch]' 'src/*.def' 'tools/*.[ch]' 'runtime/*.[ch]' 'bindings/*.[ch]' 'bindings/*.def' \
+        'bindings/python/src/*.py' | python3 -c '
+import re, sys, tokenize
 token = re.compile(r"""/\*.*?\*/|//[^\n]*|#include[^\n]*|\x27(?:[^\x27\\\n]|\\.)*\x27|"((?:[^"\\\n]|\\.)*)"|\n""", re.S)
 for path in sys.stdin.read().split():
+    if path.endswith(".py"):
+        for t in tokenize.generate_tokens(open(path, encoding="utf-8").readline):
+            if t.type == tokenize.STRING:
+                for i, text in enumerate(t.string.split("\n")):
+                    print(f"{path}:{t.start[0] + i}: {text}")
+        continue
     line = 1
     for m in token.finditer(open(path, encoding="utf-8").read()):
         if m.group(1):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Primitives that add a stage: caches in front of a reader or behind a computation, and the parts of a sum. */
+/* Primitives that add a stage: caches before a reader or after a computation, and the parts of a sum. */
 #include "te/stage.h"
 
 #include <string.h>

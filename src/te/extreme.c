@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the extreme of a long row lies. A comparison and two choices for each element wait for each other; an extreme
- * alone vectors find many times as fast. So each part of the row has its extreme, and what is searched is the row of
- * these and then one part. The last part begins where it is whole: what it shares with the one before it changes no
- * first place, but the last one, which is not looked for so. The result is that of the stage as it was: NaN is the
- * extreme of its part and of the row. */
+/* Finds the place of the extreme in a long row. With a comparison and two choices for each element, each element waits
+ * for the one before it. Vectors that look for the extreme alone are many times as fast. So each part of the row gets
+ * its extreme; then the row of these extremes is searched, and then one part. The last part begins so that it is whole.
+ * It overlaps with the part before it. This does not change which place is first, but it would change which is last, so
+ * the last place is not searched like this. The result is the same as that of the original stage: NaN is the extreme of
+ * its part and of the row. */
 #include "te/extreme.h"
 #include "te/op/util.h"
 #include "tir/walk.h"

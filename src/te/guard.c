@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a loop's position says of the tensor: the values of its axes, and the guards without which a box that reaches
- * beyond the tensor, or a rolling window that has a row already, would compute too much. */
+/* What the position of a loop means for the tensor: the values of its axes, and guards. Without a guard, too much would
+ * be computed by a box that reaches beyond the tensor, or by a rolling window that already has a row. */
 #include "te/stage.h"
 #include "tir/instr.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it costs to make a stage where it is read instead of storing it. */
+/* The cost of computing a stage where it is read, instead of storing it. */
 #ifndef LATHE_TE_INLINE_H
 #define LATHE_TE_INLINE_H
 #include "te/te.h"

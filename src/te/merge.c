@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Some rows of an image as one: where all stages walk rows and columns in step, elements lie one behind the other
- * whatever the length of a row is called, and a length that divides better into tiles costs nothing. The computation
- * is built anew; a stage that reads neighbours, or where it stands in its row, refuses. */
+/* Turns some rows of an image into one. If all stages go through rows and columns together, elements are contiguous,
+ * whatever counts as the length of a row. A length that divides better into tiles then costs nothing. The computation
+ * is built anew. A stage that reads neighbors, or depends on its position in the row, refuses. */
 #include "te/merge.h"
 #include "tir/map.h"
 #include "tir/walk.h"

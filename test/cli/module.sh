@@ -215,7 +215,7 @@ expect 2 'emulator runs packages' run m.so --emulator /no/such --target generic
 expect 2 'for another machine than this one' run "$digits" --emit module --target rv64gcv
 expect 2 'cortex-m4 is a microcontroller' run "$digits" --emit module --target cortex-m4
 expect 2 'cortex-m4 is a microcontroller' compile "$digits" --emit module --target cortex-m4 -o no.so
-expect 2 'qemu-m4 is an emulator.s machine, which runs packages' run "$digits" --emit module --target qemu-m4
+expect 2 'qemu-m4 is a machine in an emulator, which runs packages' run "$digits" --emit module --target qemu-m4
 head -c 5000 m.so > short.so
 expect 1 'short.so' run short.so
 check "no file was begun" sh -c '! ls no.so no 2> /dev/null'

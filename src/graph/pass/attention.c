@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuse-attention: a product of queries and keys, a scale, a mask, softmax and the product with values become one
- * operator, nn.attention, whose scores are never stored as a whole. It reads its operands, and writes its result, in
- * the order in which they lie: transpositions around it go. For processors with vectors; how many features there are
- * must be known. Where it stops short for such a reason, a note says so. */
+/* fuse-attention: the product of queries and keys, a scale, a mask, softmax, and the product with values become one
+ * operator, nn.attention, which never stores all scores. It reads its operands and writes its result in the order in
+ * which they lie, so transpositions around it disappear. It is for processors with vectors, and the number of features
+ * must be known. If an attention does not qualify, a note says why. */
 #include "graph/op/attention.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"

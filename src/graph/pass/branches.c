@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* take-branches: an `if` whose condition is a constant gives way to the branch that it takes, a loop of one round to
- * its body, a loop of none to what it begins with. What regions capture and has become a constant is made again inside,
- * so that folding goes on there. */
+/* take-branches: an `if` with a constant condition is replaced by the branch that it takes, a loop of one round by its
+ * body, and a loop of no rounds by its initial values. If a captured value has become a constant, the constant is made
+ * again inside of the region, so that folding can go on there. */
 #include "graph/op.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MergeComposite: nodes that a pattern of a target finds become a function with the pattern's name, and a call of it.
- * Targets in order of preference, patterns in the order of their table, nodes from the last to the first, so that the
- * longest way through a chain is seen first; what is taken is taken. Nodes that are left know why (offload_log). */
+/* MergeComposite: nodes that a pattern of a target matches become a function with the pattern's name, and a call of it.
+ * Targets come in order of preference, patterns in the order of their table, and nodes from the last to the first, so
+ * that the longest way through a chain is found first. A node that was taken is not matched again. Nodes that are left
+ * know why (offload_log). */
 #include "graph/pass/offload.h"
 #include "base/ptr_map.h"
 #include "graph/pass/outline.h"

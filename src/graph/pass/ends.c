@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantised-ends: where it is asked for, inputs that are only quantised, and results that only were dequantised, are
- * handed over as the quantised numbers: a quarter of the caller's memory, and no float between a sensor's bytes and the
- * model. What lies between, movements, moves the numbers. Scales and zero points are told in graph_module.ends. */
+/* quantized-ends: on request, an input that is only quantized, and a result that was only dequantized, are handed over
+ * as quantized numbers. This takes a quarter of the caller's memory, and needs no floats between a sensor's bytes and
+ * the model. Operators in between that move elements then move the numbers. graph_module.ends has the scales and zero
+ * points. */
 #include "base/ptr_map.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fill-rows: softmax along rows of many elements that are no whole vectors works on rows that are filled up, so that
- * the ends of several rows' sums run side by side; no bit of a result changes by that. For vectors that hold all
- * partial sums of a row: with narrower ones the copy costs more than it brings. */
+/* fill-rows: softmax along many rows whose length is not a multiple of the vector works on rows that are filled up. The
+ * ends of the sums of several rows then run side by side. No bit of a result changes. It is for vectors that hold all
+ * partial sums of a row: with narrower vectors the copy costs more than it saves. */
 #include "graph/op.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"

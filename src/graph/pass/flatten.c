@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flatten-rows: a product of a tensor [B, L, K] with one matrix is a product of B * L rows: as such it reads the matrix
- * once, and its tiles of rows do not end with each batch. What follows element by element is done on the rows as well,
- * so that it stays the product's epilogue; for other readers the result is a view of [B, L, N]. On microcontrollers
- * it is done for quantised numbers, whose kernel with channels last takes a matrix, and for one batch, too. */
+/* flatten-rows: a product of a tensor [B, L, K] with one matrix becomes a product of B * L rows. It then reads the
+ * matrix once, and its tiles of rows do not end with each batch. Element-wise operators after it also work on the rows,
+ * so that they stay the product's epilogue. For other readers the result is a view of [B, L, N]. On microcontrollers it
+ * is done for quantized numbers, whose kernel with channels last takes a matrix, and there for one batch as well. */
 #include "base/ptr_map.h"
 #include "graph/op.h"
 #include "graph/pass.h"

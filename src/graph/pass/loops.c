@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* close-loops: what makes a loop go on becomes nodes. Behind this pass a loop has no number of rounds: its condition is
- * all there is, and the round is the first of the values that it carries. Before it, the type relation sees from the
- * number of rounds how many rows there are; here those types are kept. */
+/* close-loops: the test that continues a loop becomes nodes. After this pass a loop has no number of rounds. It has
+ * only a condition, and the number of the round is the first value that it carries. Before this pass, the type relation
+ * computes the number of rows from the number of rounds. These types are kept here. */
 #include "graph/op.h"
 #include "graph/pass.h"
 #include "graph/shape_value.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of the pass use-integers: products by constants of 4 bits that are dequantised, in blocks or not, become
- * qnn.matmul_nibbles, whose weights stay two in a byte. They are packed here, because a constant folder that comes
- * later would make floats of them. */
+/* Part of the pass use-integers: products by dequantized constants of 4 bits, in blocks or not, become
+ * qnn.matmul_nibbles, whose weights stay two in a byte. They are packed here, because constant folding would otherwise
+ * make floats of them. */
 #include "graph/pass/qnn.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack-nibbles: constant weights of integer convolutions and products whose numbers are of 4 bits (within 16
- * neighbouring ones, wherever these begin) lie two in a byte, and the kernel that reads them takes them apart
- * (unpack_nibbles). It comes behind all that packs weights: their order stays, and two numbers share a byte that are
- * whole vectors apart, so that masks and shifts of vectors are all that is needed. */
+/* pack-nibbles: constant weights of integer convolutions and products are stored two in a byte, if their numbers have 4
+ * bits (they lie within 16 neighboring numbers, wherever these begin). The kernel that reads them splits them
+ * (unpack_nibbles). This pass comes after all passes that pack weights, and keeps their order. The two numbers of a
+ * byte are whole vectors apart, so that masks and shifts of vectors are enough to split them. */
 #include "graph/op/nn.h"
 #include "graph/op/layout.h"
 #include "graph/op/steps.h"

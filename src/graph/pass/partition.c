@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PartitionGraph: nodes that a target has become functions with the attribute `compiler`, one for each region, and
- * calls of them. Regions that do less than the target asks for stay; composites that stay are taken apart again. The
- * log gets what runs where, and why the rest stayed. */
+/* PartitionGraph: nodes that a target has taken become functions with the attribute `compiler`, one for each region,
+ * and calls of them. A region with less work than the target asks for stays, and its composites are inlined again. The
+ * log says what runs where, and why the rest stayed. */
 #include "graph/pass/offload.h"
 #include "graph/pass/outline.h"
 #include "graph/pass/rewrite.h"

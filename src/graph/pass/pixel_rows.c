@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A first layer has a few planes, less than instructions for products of integers take side by side. With pixels in
- * rows, all channels of one in front of those of the next, a row of the window is one run of numbers: the convolution
- * becomes one of a single plane, as many times wider, whose stride along the row is a pixel's. The border is put in
- * first. */
+/* A first layer has few planes, fewer than instructions for products of integers take side by side. If the pixels of a
+ * row are stored with all their channels together, a row of the window is one run of numbers. The convolution then has
+ * a single plane, which is wider by the number of channels, and its stride along the row is the size of a pixel. The
+ * border is added first. */
 #include "graph/pass/pixel_rows.h"
 #include "graph/op/nn.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of the pass use-integers for numbers of 16 bits: a sum of products that i32 may not hold is added in i64 from
- * sums over a few channels each, which i32 holds for these weights. So the multiplications are those of any other
- * layer: packed, tiled, by the processor's instructions for pairs of 16 bits. */
+/* Part of the pass use-integers for numbers of 16 bits. A sum of products that may not fit into i32 is added in i64,
+ * from sums over a few channels each, which fit into i32 for these weights. So the multiplications are the same as in
+ * any other layer: packed, tiled, with the processor's instructions for pairs of 16 bits. */
 #include "graph/pass/qnn.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What use-integers leaves in float: a note for each operator that reads dequantised numbers when it has ended, with
- * the reason that it found on its way, or one that follows from what the operator is. */
+/* What use-integers leaves in float. When it has ended, each operator that reads dequantized numbers gets a note with
+ * the reason: the one that the pass found, or one that follows from the operator itself. */
 #include "graph/pass/qnn.h"
 
 #include <string.h>

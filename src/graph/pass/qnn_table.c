@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators between a dequantised value and a quantize that work element by element on that value alone: any such
- * function of 8 bits is a table of 256 entries. The table is made of the operators themselves, on all 256 numbers, and
- * constant folding computes it: there is no second meaning of any operator here. */
+/* Operators between a dequantized value and a quantize that work element by element on this value alone. Any such
+ * function of 8 bits is a table of 256 entries. The table is made by running the operators themselves on all 256
+ * numbers, and constant folding computes it. So no operator has a second definition here. */
 #include "graph/pass/qnn.h"
 
 #include <string.h>

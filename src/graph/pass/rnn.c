@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn-products: of a recurrent operator with constant weights, what does not depend on the state becomes one product
- * over all steps and samples, W x + b, which gets the schedule of products; the steps that are left read R in blocks of
- * gates (te/op/rnn.c), as wide as the registers hold sums of some samples. All W x exist at once, which takes memory:
- * for targets with vectors only. */
+/* rnn-products: in a recurrent operator with constant weights, the part that does not depend on the state becomes one
+ * product over all steps and samples, W x + b, with the schedule of products. The steps that are left read R in blocks
+ * of gates (te/op/rnn.c), which are as wide as the registers can hold sums of some samples. All W x exist at once,
+ * which takes memory. So the pass is for targets with vectors only. */
 #include "graph/op.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"

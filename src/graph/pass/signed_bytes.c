@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signed-bytes: where a processor multiplies i8 by i8 with less work than u8 by i8 (type/dot.h), quantised numbers of
- * u8 become i8, 128 less, as their zero points do: all sums stay the same. What makes such numbers and what moves them
- * is rewritten; a consumer that is not finds u8 behind an addition, and i8 is made of u8 for a product whose data comes
- * from elsewhere. Sums and pools that round with their zero point inside have an attribute for such i8 (as_u8). */
+/* signed-bytes: if a processor multiplies i8 by i8 with less work than u8 by i8 (type/dot.h), quantized numbers of u8
+ * become i8. 128 is subtracted from them and from their zero points, so all sums stay the same. Operators that make or
+ * move such numbers are rewritten. A consumer that is not rewritten finds u8 after an addition, and i8 is made from u8
+ * for a product whose data comes from elsewhere. Sums and pools that round with their zero point inside have an
+ * attribute for such i8 (as_u8). */
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of the simplifier. A rule looks at a node and the nodes behind its operands; it returns the value that
- * stands for the node's only result (made by nodes that it appended), or NULL for no change. The type must come out
- * the same: the driver checks it, and drops the replacement otherwise. */
+/* Rules of the simplifier. A rule looks at a node and at the nodes that make its operands. It returns the value that
+ * replaces the node's only result (made by nodes that it appended), or NULL for no change. The type must stay the same:
+ * the driver checks this, and drops the replacement otherwise. */
 #ifndef LATHE_GRAPH_PASS_SIMPLIFY_H
 #define LATHE_GRAPH_PASS_SIMPLIFY_H
 #include "graph/pass/rewrite.h"

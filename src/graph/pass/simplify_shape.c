@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape operands that are proven: what they say is what the result's type says, whatever the symbols are. */
+/* Finds shape operands that provably say what the result's type says, whatever the values of the symbols are. */
 #include "graph/op.h"
 #include "graph/pass/simplify.h"
 #include "graph/shape_value.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RelayToTIRTargetHook and ExtractPrimFuncConstants: a target's own hand on its regions. The hook may make other nodes
- * and constants of a region; types are inferred again, and constants that it leaves become parameters, whose operands
- * are constants of the caller, so that a kernel is its code and nothing else. What makes loops of the region then is
- * the row's `lower`, or its code generator. */
+/* RelayToTIRTargetHook and ExtractPrimFuncConstants: a target may change its regions itself. Its hook may replace nodes
+ * and constants of a region, and types are inferred again. Constants that it leaves become parameters, whose operands
+ * are constants of the caller, so that a kernel contains only code. The loops of the region then come from the row's
+ * `lower`, or from its code generator. */
 #include "graph/pass/offload.h"
 #include "graph/pass/outline.h"
 

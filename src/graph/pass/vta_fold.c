@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vta-fold: a convolution of few channels leaves most of the accelerator's lanes empty. Rows, columns or both of its
- * kernel become channels then: the CPU, which makes the image anyway, puts what a window reads side by side, and the
- * weights are constants in that order. Each sum has the same products, so every bit stays as it was. Whether it pays
- * is decided by what the device computes and loads. */
+/* vta-fold: a convolution with few channels leaves most of the accelerator's lanes empty. So rows, columns or both of
+ * its kernel become channels. The CPU makes the image anyway, and puts what a window reads side by side. The weights
+ * are constants in the same order. Each sum has the same products, so every bit stays the same. The work and the loads
+ * of the device decide whether the pass is done. */
 #include "base/ptr_map.h"
 #include "graph/op.h"
 #include "graph/pass.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heapsort in loop IR. A merge sort would keep equal elements in order by itself but needs a second list; here the
- * comparison looks at places where elements are equal. Loop IR has no loop that ends when a condition does: the way
- * down from the top has as many steps as the heap has levels, and steps behind the last one change nothing. */
+/* Heapsort in loop IR. A merge sort keeps equal elements in order by itself, but needs a second list. Here the
+ * comparison looks at the places of equal elements. Loop IR has no loop that ends on a condition: the way down from the
+ * top has as many steps as the heap has levels, and steps after the end change nothing. */
 #include "te/op/heap.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A heap of places, for sorts inside of loops (te/op/loops.h): whatever the data, n elements of which k are wanted take
- * n log k steps, and no memory beside the list of places. On top stands the place that is last in order. */
+/* A heap of places, for sorts inside of loops (te/op/loops.h). For any data, finding k of n elements takes n log k
+ * steps, and no memory except the list of places. The place that is last in order is at the top. */
 #ifndef LATHE_TE_OP_HEAP_H
 #define LATHE_TE_OP_HEAP_H
 #include "te/op/loops.h"

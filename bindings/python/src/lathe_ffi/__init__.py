@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Portable modules in Python, called through tvm-ffi.
 
-``lathe_ffi.Machine("model.so")`` loads a module into the virtual machine of this package and initialises it;
+``lathe_ffi.Machine("model.so")`` loads a module into the virtual machine of this package and initializes it;
 ``machine["main"](x)`` calls it with anything that speaks DLPack. ``LoadFromFile``, ``GetFunction``, ``configure``,
 ``set_workers``, ``devices`` and ``source`` are the functions below it, also globals of tvm-ffi
 (``lathe.LoadFromFile``).
