@@ -233,7 +233,10 @@ static bool inspect_report(ask *x, const run_report *r)
 {
     static const char *const heads[] = {"op", "layer", "tasks", "on", "operators"};
     if (ask_has(x, OPT_HTML))
-        return ask_usage_error(x, "name the model instead", "pictures are made from a model");
+        return ask_usage_error(x, arena_printf(&x->c->mem, "name the model that it was made of: lathe inspect MODEL "
+                                               "--target %s --html %.200s", r->target, ask_get(x, OPT_HTML, "")),
+                               "--html: '%.200s' is compiled already, and has neither the graph of the model nor the "
+                               "schedules of its kernels", x->args.data[0]);
     if (ask_has(x, OPT_JSON)) {
         w_str(&x->out, r->text);
         return true;

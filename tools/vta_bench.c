@@ -277,9 +277,9 @@ bool vta_bench(ask *x, vta_error *e)
     if (!json)
         w_fmt(&x->out, "%-22s %-8s %10s %10s\n", "G MAC/s on one thread", "level", "stream", "products");
     for (int level = VTA_SIM_SCALAR; level <= VTA_SIM_VNNI; level++) {
-        if (!bench_level(x, &j, (vta_sim_level)level, e) && e->status != VTA_UNSUPPORTED)
-            return false;
         if (!compiler_progress(x->c, "timing level", (uint32_t)level + 1, VTA_SIM_VNNI + 1))
+            return false;
+        if (!bench_level(x, &j, (vta_sim_level)level, e) && e->status != VTA_UNSUPPORTED)
             return false;
     }
     json_out_end(&j);

@@ -9,6 +9,7 @@ do what they say. Without Chromium the test is skipped.
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,7 @@ def pages(lathe, folder):
     """(name, model, options) of the pages, as far as the models are here. No options: `lathe view` shows the model."""
     yield "unknown", odd_model(folder), None
     yield "digits", TOP / "demo" / "digits.onnx", []
+    yield "digits-column", TOP / "demo" / "digits.onnx", []
     yield "digits-compared", TOP / "demo" / "digits.onnx", ["--workers", "1", "--compare", f"{folder}/digits.html"]
     counts = counted(lathe, folder)
     if counts:
@@ -49,6 +51,8 @@ def pages(lathe, folder):
     for model in models.all_models():
         if model.name in ("resnet50", "minilm") and not model.skip:
             yield model.name, model.write(folder), []
+        if model.name == "minilm" and not model.skip:
+            yield "minilm-column", model.write(folder), []
 
 
 def odd_model(folder):
@@ -137,6 +141,15 @@ USE = """(() => {
 })()"""
 
 
+def without_dagre(path):
+    """The page as a compiler without dagre writes it: boxes in one column."""
+    with open(path, encoding="utf-8") as f:
+        page, n = re.subn(r"<!-- dagre.*?</script>", "", f.read(), count=1, flags=re.DOTALL)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(page)
+    assert n <= 1
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--lathe", default=str(TOP / "build" / "lathe"))
@@ -155,6 +168,8 @@ def main():
                 viewed(options.lathe, model, path)
             else:
                 subprocess.run([options.lathe, "inspect", str(model), "--html", path, *settings], check=True)
+            if name.endswith("column"):
+                without_dagre(path)
             for width in WIDTHS:
                 for theme in ("light", "dark"):
                     b.open("file://" + os.path.abspath(path), width, theme=theme)

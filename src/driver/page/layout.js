@@ -129,6 +129,9 @@ const Layout = (() => {
       y += nodes[i].h + GAP.rank + 14;
       half = Math.max(half, nodes[i].w / 2);
     }
+    for (const i of piece.edges)
+      if (edges[i].to === edges[i].from + 1)
+        half = Math.max(half, 8 + edges[i].w); // lanes do not cross labels
     const ends = []; // of each lane: the node that its last edge ends at
     for (const i of [...piece.edges].sort((a, b) => edges[a].from - edges[b].from)) {
       const { from, to } = edges[i], a = place.nodes.get(from), b = place.nodes.get(to);

@@ -603,6 +603,17 @@ function check() {
       }
     }
   });
+  const labels = edges.map((e, i) => [e, place.edges[i]]).filter(([e, p]) => p.x !== undefined && e.text);
+  edges.forEach(e => {
+    const length = e.element.getTotalLength();
+    for (let at = 0; at <= length; at += 4) {
+      const p = e.element.getPointAtLength(at), hit = labels.find(([l, q]) => l !== e && Math.abs(p.x - q.x) < l.w / 2 - 3 && Math.abs(p.y - q.y) < 5);
+      if (hit) {
+        wrong.push(`the edge '${e.name}' crosses the label of '${hit[0].name}'`);
+        break;
+      }
+    }
+  });
   for (const svg of document.querySelectorAll(".chart svg")) {
     const texts = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()]);
     texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
