@@ -9,9 +9,19 @@ import numpy as np
 from onnx import ModelProto, NodeProto, defs, helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from ._compiler import Error, Executable, Option, compile
+from ._compiler import Error, Executable, InputError, Option, compile
 
 _NEWEST_OPSET = 27  # for a node alone, where the package onnx knows more than the compiler
+
+
+def _compile(model: ModelProto, target: str, **options: Option) -> Executable:
+    """A package; a module where data decides an extent that nothing limits, for it gets that memory while it runs."""
+    try:
+        return compile(model, target, **options)  # type: ignore[arg-type]
+    except InputError as e:
+        if "emit" in options or not any(d.code == "unsupported" and "no upper bound" in d.text for d in e.diagnostics):
+            raise
+    return compile(model, target, emit="module", **options)  # type: ignore[arg-type]
 
 
 class Prepared(BackendRep):
@@ -39,7 +49,7 @@ class LatheBackend(Backend):
         """``options`` are those of ``lathe.compile``."""
         if not cls.supports_device(device):
             raise ValueError(f"the device {device!r} is not known: it takes CPU")
-        return Prepared(compile(model, **options))  # type: ignore[arg-type]
+        return Prepared(_compile(model, "native", **options))
 
     @classmethod
     def run_node(
@@ -69,7 +79,7 @@ class LatheBackend(Backend):
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: typing.Any) -> bool:
         """Whether the model can be compiled."""
         try:
-            compile(model, "generic")
+            _compile(model, "generic")
         except Error:
             return False
         return cls.supports_device(device)
