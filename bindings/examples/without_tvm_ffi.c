@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     if (synchronize(NULL, args, 2, &none) != 0)
         return 1;
     args[0].v_int64 += 1000; /* no such queue */
-    if (synchronize(NULL, args, 2, &none) == 0 || !strstr(last_error(), "no command queue"))
+    if (synchronize(NULL, args, 2, &none) == 0 || !strstr(last_error(), "not a command queue"))
         return 1;
     if (register_again() == 0) /* nothing to register with */
         return 1;

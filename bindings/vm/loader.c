@@ -97,6 +97,9 @@ static const loaded *load(lathe_runtime *rt, const char *bytes, size_t size, lat
 
 typedef int (*wrap_function)(TVMFFIAny *compiled, const char *bytes, size_t n_bytes, const char *source);
 
+static wrap_function host_wrap; /* NULL: not looked for yet, or there is none; behind `lock` */
+static bool looked;
+
 /* Its library, beside this one; NULL: there is none, or it was compiled for classes of another version of tvm-ffi. */
 static wrap_function find_wrap(void)
 {
@@ -120,12 +123,11 @@ static wrap_function find_wrap(void)
 
 static int wrap(const loaded *l, TVMFFIAny *module)
 {
-    static bool looked;
-    static wrap_function f;
     pthread_mutex_lock(&lock);
     if (!looked)
-        f = find_wrap();
+        host_wrap = find_wrap();
     looked = true;
+    const wrap_function f = host_wrap;
     pthread_mutex_unlock(&lock);
     const vm_bytes bytes = vm_value_text(&l->bytes);
     return f && l->source ? f(module, (const char *)bytes.data, bytes.size, l->source) : 0;

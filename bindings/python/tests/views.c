@@ -129,7 +129,7 @@ static void test_devices(TVMFFIAny cmd, DLTensor *t, int32_t *lanes)
     (void)call("buffer_free", &freed, 1, raised, sizeof raised);
     expect("buffer_free of device memory", raised, NULL, NULL);
     load(cmd, &on_device, raised, sizeof raised);
-    expect("device memory that was freed", raised, "ValueError", "no buffer");
+    expect("device memory that was freed", raised, "ValueError", "not a buffer");
 }
 
 int main(int argc, char **argv)
