@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The words of pages, messages and comments: misspelt ones by codespell, and those that docs/words.txt refuses in pages
-# and in string literals of C and of the Python packages, which is what the programs print and write. In pages code does
-# not count: text between backticks and in fences.
+# in public headers, from which the reference is made, and in string literals of C and of the Python packages, which
+# the programs print and write. In pages code does not count: text between backticks and in fences.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -24,6 +24,11 @@ prose() {
          /^ *```/ { fence = !fence; next }
          fence { next }
          { gsub(/`[^`]*`/, "`"); print FILENAME ":" FNR ": " $0 }' "${pages[@]}"
+}
+# the same of public headers
+headers() {
+    grep -nH '' include/lathe/*.h runtime/tvmrt/tvmrt.h runtime/vm/lathe_vm.h runtime/vm/lathe_tensor.h runtime/vta/vta.h \
+        runtime/vta/vta_runtime.h runtime/vta/vta_replay.h runtime/rpc/lathe_rpc.h | sed 's/:/: /2'
 }
 # the same of string literals in C, and of those in the Python packages, docstrings included
 literals() {
@@ -51,7 +56,7 @@ while IFS= read -r hit; do
         found=$(grep -oP -m 1 -- "$pattern" <<< "${hit#*: }" | head -n 1)
         [ -z "$found" ] || echo "FAILED ${hit%%: *}: \"$found\": $instead"
     done < <(rows)
-done < <({ prose; literals; } | grep -P -- "^[^ ]* .*($(rows | cut -f 1 | paste -sd '|'))")
+done < <({ prose; headers; literals; } | grep -P -- "^[^ ]* .*($(rows | cut -f 1 | paste -sd '|'))")
 passed=$((${#pages[@]} - (failed < ${#pages[@]} ? failed : ${#pages[@]})))
 echo "words: $passed passed, $failed failed"
 [ $failed = 0 ]

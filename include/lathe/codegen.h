@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public header for a code generator of one's own (docs/how-to/add-a-back-end.md): a library, or hardware, that takes
- * parts of a model, each a function of the graph, and runs them by C source that the generator writes. This header
- * needs nothing else of Lathe: compile with -Iinclude alone, as C or C++.
+/* Public header for your own code generator (docs/how-to/add-a-back-end.md), for a library or hardware that takes parts
+ * of a model. Each part is a function of the graph, and your generator writes the C source that runs it. This header
+ * needs nothing else of Lathe: compile it with only -Iinclude, as C or C++.
  *
  * A generator is a row of the table of targets: a name, patterns of what it takes, and callbacks. It is loaded by
  * `lathe compile MODEL --load-codegen FILE.so --offload NAME`. For each compile the base walks the functions that the

@@ -63,15 +63,15 @@ typedef struct lathe_diagnostic {
 lathe_context *lathe_context_new(void);
 void lathe_context_free(lathe_context *context); /* may be NULL */
 
-/* Is told every diagnostic at the end of the call that found it. `d` is valid during the call. */
+/* Gets every diagnostic at the end of the call that found it. `d` is valid until fn returns. */
 typedef void (*lathe_diagnostic_fn)(void *user, const lathe_diagnostic *d);
 void lathe_on_diagnostic(lathe_context *context, lathe_diagnostic_fn fn, void *user);
 
-/* Is told what is done, and asked often whether to go on: not 0 ends the work, and the call returns LATHE_CANCELLED.
- * share: the part of this stage that is done, from 0 to 1; below 0: not known. Both functions run in the thread that
- * made the call. A call that they make on the context, or on the executable that the call works on, fails with
- * LATHE_BAD_USAGE (on the context: without a diagnostic, for those of the call that is on its way go on). They must not
- * free the objects that the call works on. */
+/* Gets the name of the current stage, and is asked often whether to go on: a result other than 0 ends the work, and the
+ * call returns LATHE_CANCELLED. share: the part of this stage that is done, from 0 to 1; below 0: unknown. Both
+ * functions run in the thread that made the call. They may use neither the context nor the executable that the call
+ * works on: such a call fails with LATHE_BAD_USAGE. On the context it leaves no diagnostic, because those of the
+ * running call are still being collected. They must not free objects that the call works on. */
 typedef int (*lathe_progress_fn)(void *user, const char *stage, double share);
 void lathe_on_progress(lathe_context *context, lathe_progress_fn fn, void *user);
 
@@ -79,8 +79,8 @@ void lathe_on_progress(lathe_context *context, lathe_progress_fn fn, void *user)
 const lathe_diagnostic *lathe_diagnostic_at(const lathe_context *context, uint32_t index);
 
 /* --- settings: the options of the program, by name and text ---
- * `lathe compile --help` lists those of the verb "compile", and so on; what prints or names files of output is not
- * among them. */
+ * `lathe compile --help` lists those of the verb "compile", and so on. Options that print, or that name output files,
+ * are not settings. */
 
 typedef struct lathe_settings lathe_settings;
 
@@ -135,8 +135,8 @@ const lathe_tensor_info *lathe_executable_output(const lathe_executable *executa
 /* What the compile has made, as JSON (docs/reference/report.md); "" when a loaded module has none. */
 const char *lathe_report(const lathe_executable *executable);
 
-/* Builds a package with the machine's C compiler ($CC, else cc) and loads it. lathe_run does so at the first call;
- * whoever wants to know before then calls it here. */
+/* Builds a package with the machine's C compiler ($CC, else cc) and loads it. lathe_run does so at the first call. Call
+ * this function if you want to know earlier whether it works. */
 int32_t lathe_build(lathe_context *context, lathe_executable *executable);
 
 /* Runs the model once. inputs: in the order of lathe_executable_input, in memory of the CPU, with any strides.
@@ -155,7 +155,7 @@ int32_t lathe_profile(lathe_context *context, lathe_executable *executable, cons
 /* --- what else the program does; the result is text, mostly JSON; the context keeps it until its next call --- */
 
 /* The operators, the memory plan and the work of a model, as lathe_report has them, without writing any code. A model
- * with open dimensions that the settings say nothing of is described as it stands (docs/reference/report.md). */
+ * with open dimensions for which the settings give no value is described as it is (docs/reference/report.md). */
 int32_t lathe_inspect(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
                       const char **out_json);
 /* What a kernel computes and how its loops run, as `lathe schedule` prints it, for the option "schedules" of a compile.
@@ -167,12 +167,13 @@ int32_t lathe_schedule(lathe_context *context, const lathe_model *model, const l
  * NULL when nothing was compared. */
 int32_t lathe_verify(lathe_context *context, const lathe_model *model, const lathe_settings *settings,
                      const char **out_json);
-/* Quantises the model of floats to 8 bits, from samples ("data", "calibrate"), and writes it to path. The JSON is the
- * result that `lathe quantize --json` prints: what it costs. */
+/* Quantizes a float model to 8 bits with samples ("data", "calibrate"), and writes it to path. The JSON is the result
+ * that `lathe quantize --json` prints: what the model loses. */
 int32_t lathe_quantize(lathe_context *context, const lathe_model *model, const char *path,
                        const lathe_settings *settings, const char **out_json);
-/* Measures schedules for the model's kernels, and keeps the best in the file at path, for the option "schedules" of a
- * compile. The program `lathe` measures, which must be on the PATH, or what the option "measure" names. */
+/* Measures schedules for the model's kernels, and keeps the best ones in the file at path, for the option "schedules"
+ * of a compile. The program that measures is `lathe`, which must be on the PATH, or the one that the option "measure"
+ * names. */
 int32_t lathe_tune(lathe_context *context, const lathe_model *model, const char *path, const lathe_settings *settings,
                    const char **out_json);
 

@@ -389,7 +389,7 @@ void tvmrt_thread_keep_off(tvmrt_thread_t *thread);
 int tvmrt_barrier_init(tvmrt_barrier_t *barrier);
 /* Announces `count` arrivals. Only between a completed sync (or the init) and the first arrival. */
 int tvmrt_barrier_reset(tvmrt_barrier_t *barrier, uint32_t count);
-/* One of the announced arrivals; what the caller wrote before is seen by whoever returns from sync. */
+/* One of the announced arrivals. Threads that return from sync see what the caller wrote before. */
 int tvmrt_barrier_arrive(tvmrt_barrier_t *barrier);
 /* Returns when all announced arrivals came. One thread at a time. */
 int tvmrt_barrier_sync(tvmrt_barrier_t *barrier);

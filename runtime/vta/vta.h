@@ -150,7 +150,7 @@ typedef struct vta_cycle_options {
     uint32_t unit_fill;      /* cycles of a GEMM or ALU beside its micro-ops; 0: 7 */
 } vta_cycle_options;
 
-/* Token queues between neighbours; load is the first stage, store the last. */
+/* Token queues between neighbors; load is the first stage, store the last. */
 enum vta_token_queue {
     VTA_LOAD_TO_COMPUTE,
     VTA_COMPUTE_TO_LOAD,
@@ -289,7 +289,7 @@ typedef enum vta_left {
 
 typedef struct vta_context_options {
     uint32_t max_insns;   /* capacity of the instruction queue, at least 256; 0: 65536. When full, what it has runs */
-    uint32_t max_uops;    /* capacity of the micro-op log between synchronisations; 0: 65536 */
+    uint32_t max_uops;    /* capacity of the micro-op log between synchronizations; 0: 65536 */
     uint32_t max_kernels; /* micro-op kernels remembered; 0: 4096. When full, all are forgotten and recorded again */
     uint32_t max_buffers; /* 0: 4096 */
     void (*log)(void *user, const char *text); /* dumps of the debug flags, warnings; NULL: standard error */
@@ -307,7 +307,7 @@ vta_status vta_context_init(void *memory, size_t bytes, vta_device *d, const vta
 void vta_context_destroy(vta_context *c); /* frees its buffers and what it took from the device; not `memory` */
 vta_device *vta_context_device(const vta_context *c);
 uint32_t vta_context_debug(vta_context *c, uint32_t flags); /* returns the flags before */
-/* The device's counters as JSON, the published keys first, then "left_tokens" of the last synchronisation, "buffers"
+/* The device's counters as JSON, the published keys first, then "left_tokens" of the last synchronization, "buffers"
  * that there are, and bytes that were copied: "to_device_nbytes", "from_device_nbytes", "within_device_nbytes". Returns
  * the length; 0: the device counts nothing. */
 size_t vta_context_counters(vta_context *c, char *out, size_t size);

@@ -150,10 +150,10 @@ vta_status vta_replay(vta_device *d, const vta_capture *p, const vta_memory *scr
 
 /* --- the program's device ----------------------------------------------------------------------------------------- */
 
-/* What generated code asks for before it replays, and gives back behind it. Whoever links the program defines both: a
- * board, over a device of its own (vta_mmio_init); on a host libvta does, with a simulator (vta_host.c). From acquire
- * to release the device is the caller's alone, whatever thread it runs on. NULL: there is none, *e says why. `e` of
- * release: how the work ended, for a log. */
+/* Generated code acquires a device before it replays a stream, and releases it afterwards. The program has to define
+ * both functions. A board does so for a device of its own (vta_mmio_init). On a host, libvta defines them with a
+ * simulator (vta_host.c). From acquire to release the device belongs to the caller alone, whatever thread it runs on.
+ * NULL: there is no device, and *e says why. `e` of release: how the work ended, for a log. */
 vta_device *vta_host_acquire(const vta_config *c, vta_error *e);
 void vta_host_release(vta_device *d, const vta_error *e);
 

@@ -215,7 +215,7 @@ expect_error 2 'has no records of lathe tune' tune model.txt -o notes.txt
 sed 's/"seconds": [^,]*,//' t.log > broken.log
 expect_error 1 'broken.log:1:1: .*a field is missing' compile model.txt -o q --schedules broken.log
 { cat t.log; echo '{"computation": '; } > broken.log
-expect_error 1 'broken.log:3:1: .*no record' compile model.txt -o q --schedules broken.log
+expect_error 1 'broken.log:3:1: .*not a record' compile model.txt -o q --schedules broken.log
 
 # the measuring side takes packages, and nothing else
 measure() { printf "$1" | timeout "$limit" "$lathe" measure > stdout 2> stderr; }
