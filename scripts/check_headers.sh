@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every header compiles alone, twice included, as C11 and as C++17, without a warning: check_headers.sh [c++]. With c++
-# only as C++17: what a header forgets to include is missing there, too, and the sources are C11.
+# only as C++17: what a header forgets to include is missing there, too, and the sources are C11. Where the compiler is
+# built, include/lathe/op_names.h has to name the functions that the headers declare (scripts/op_names.sh).
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -38,6 +39,9 @@ export -f one
 # shellcheck disable=SC2086
 log=$(find $folders -name '*.h' 2>/dev/null | LC_ALL=C sort \
     | xargs -r -P "${JOBS:-2}" -I{} bash -c 'out=$(one {}); printf "%s\n" "$out"')
+if [ -e "${BUILD:-build}/liblathe_core.a" ] && ! bash scripts/op_names.sh --check "${BUILD:-build}"; then
+    log+=$'\nFAILED include/lathe/op_names.h: not made from these headers; run scripts/op_names.sh'
+fi
 failed=$(grep -c '^FAILED' <<< "$log")
 grep -v '^ok ' <<< "$log"
 echo "headers: $(grep -c '^ok ' <<< "$log") passed, $failed failed"

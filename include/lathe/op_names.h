@@ -338,6 +338,8 @@
 #define graph_op_at lathe_op_graph_op_at
 #define graph_op_count lathe_op_graph_op_count
 #define graph_op_set_te lathe_op_graph_op_set_te
+#define graph_op_unknown lathe_op_graph_op_unknown
+#define graph_op_unread lathe_op_graph_op_unread
 #define graph_own_symbols lathe_op_graph_own_symbols
 #define graph_parse lathe_op_graph_parse
 #define graph_print lathe_op_graph_print

@@ -213,6 +213,7 @@ def test_profile_schedule_and_summary(tmp_path):
     assert lathe.load(tmp_path / "saved").profile(rounds=1)["operators"]
     page = m._repr_html_()
     assert "<b>digits.onnx</b> on" in page and "needs 5." in page and "<td>1×1×8×8</td>" in page
+    assert "<td>conv1, relu1</td>" in page
     odd = lathe.compile(b'func @main(%"<b>": f32[2]) {\n  %y = add(%"<b>", %"<b>") : f32[2]\n  return %y\n}\n')
     assert "<td>&lt;b&gt;</td>" in odd._repr_html_()
 

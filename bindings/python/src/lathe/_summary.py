@@ -53,9 +53,14 @@ def _findings(report: dict[str, typing.Any]) -> str:
     return "<ul>" + "".join(f"<li>{html.escape(f)}</li>" for f in found) + "</ul>" if found else ""
 
 
+def _nodes(source: str) -> str:
+    """Each node once: one that became several operators stands there for each of them."""
+    return ", ".join(dict.fromkeys(source.split(", ")))
+
+
 def _kernels(report: dict[str, typing.Any]) -> str:
     largest = sorted(report["operators"], key=lambda o: -o["macs"])[:_KERNELS]
-    rows = "".join(_row((o["kernel"], o["source"], f"{o['macs']:,}")) for o in largest if o["macs"])
+    rows = "".join(_row((o["kernel"], _nodes(o["source"]), f"{o['macs']:,}")) for o in largest if o["macs"])
     if not rows:
         return ""
     head = _row(("kernel", "nodes of the model", "multiply-adds"), "th")
