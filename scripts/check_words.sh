@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The words of pages, messages and comments: misspelt ones by codespell, and those that docs/words.txt refuses in pages
+# The words of pages, messages and comments: misspelt ones by codespell, and those that docs/words.txt refuses in pages,
 # in public headers, from which the reference is made, and in string literals of C and of the Python packages, which
 # the programs print and write. In pages code does not count: text between backticks and in fences.
 # SPDX-License-Identifier: Apache-2.0
