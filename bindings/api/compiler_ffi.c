@@ -452,8 +452,10 @@ static int run_run(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
     const TVMFFISeqCell *seq = tvm_ffi_cell(a[1].object);
     const uint32_t n_out = count_outputs(h->executable);
     const lathe_dltensor **in = tensors_in(row, seq);
-    lathe_managed_tensor **out = in ? calloc((size_t)n_out + 1, sizeof *out) : NULL;
-    int rc = !in ? -1 : out ? begin(&w, row, &a[2]) : raise_memory();
+    if (!in)
+        return -1;
+    lathe_managed_tensor **out = calloc((size_t)n_out + 1, sizeof *out);
+    int rc = out ? begin(&w, row, &a[2]) : raise_memory();
     if (rc == 0) {
         w.outcome = lathe_run(w.x, h->executable, in, (uint32_t)seq->size, out, n_out);
         rc = w.outcome == LATHE_DONE ? tensors_out(out, n_out, &w.value) : 0;
