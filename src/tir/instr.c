@@ -168,7 +168,6 @@ static const char *type_text(compiler *c, tir_type t)
     return t.lanes > 1 ? arena_printf(&c->mem, "%sx%u", dtype_full_name(t.dt), t.lanes) : dtype_full_name(t.dt);
 }
 
-/* Neighbours in memory, from which the hardware loads them. */
 static bool is_run(tir_expr_ref e)
 {
     tir_expr_ref last = e->kind == TIR_LOAD && e->n_args > 0 ? e->args[e->n_args - 1] : NULL;
@@ -192,7 +191,7 @@ static const char *fault_of_operand(compiler *c, const tir_instr_form *f, tir_ex
     const int64_t lanes = f->fixed[p] + f->per_lane[p] * tir_instr_units(f, result);
     const tir_type needed = {want->dt, (uint16_t)lanes};
     if (lanes <= (int64_t)TIR_MAX_LANES && have->type.dt == needed.dt && have->type.lanes == needed.lanes)
-        return i == 0 || lanes == 1 || is_run(have)
+        return !tir_instr_in_memory(f->row, i) || is_run(have)
                    ? NULL
                    : arena_printf(&c->mem, "operand %s of %s is not a run of elements in memory", want->name,
                                   f->row->name);

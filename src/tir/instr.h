@@ -42,6 +42,11 @@ static inline bool tir_instr_by_address(const tir_intrin *row, uint32_t i)
 {
     return row->passed[tir_instr_param(row, i)] == 'a';
 }
+/* Whether argument i is a vector that the instruction itself reads from memory. */
+static inline bool tir_instr_in_memory(const tir_intrin *row, uint32_t i)
+{
+    return i < tir_instr_operands(row) && row->passed[tir_instr_param(row, i)] == 'm';
+}
 /* Whether the result is a value, so that nothing is written. */
 static inline bool tir_instr_gives_value(const tir_intrin *row)
 {

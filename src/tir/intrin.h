@@ -32,9 +32,9 @@ typedef struct tir_intrin {
     /* Statements over operands and symbols. A region holds the identity and the sum, one of them alone, or, when the
      * nest has one store, just that (body). NULL: the hardware has no such code. */
     const char *body, *reset, *update;
-    /* Only of an instruction: how each operand of the nest is passed, the result last. 'v': by value, in registers; its
-     * elements lie one behind the other. 'a': by the address of its first element. A result by value is an operand
-     * too, and its lanes say what the first symbol is. NULL: the row is code. */
+    /* Only of an instruction: how each operand of the nest is passed, the result last. 'v': by value, in registers;
+     * 'm': the same, read from a run of elements in memory; 'a': by the address of its first element. A result by value
+     * is an operand too, and its lanes say what the first symbol is. NULL: the row is code. */
     const char *passed;
     /* The nest of what the instruction computes, where that is less than what it stands for: a sum that has 16 bits on
      * the way. The rule that takes the row has proved that they are enough. NULL: `nest`. */

@@ -76,7 +76,7 @@
      .passed = operands,                                                                                            \
      .call = text}
 #define STEPS(id, what, a_type, term, kept, text)                                                                   \
-    IN_LANES(id, what, STEPS_NEST(id, a_type, term), STEPS_DO(id, a_type, term, kept), "vvvvv", text)
+    IN_LANES(id, what, STEPS_NEST(id, a_type, term), STEPS_DO(id, a_type, term, kept), "mmmmv", text)
 
 /* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
 #define NIBBLES_NEST                                                                                                \
@@ -90,6 +90,17 @@
     "        out[j] = ((int32*)out[j] + (cast(int32, (int8*)a[h, k])*((((int32*)b[j] >> cast(int32, (h*4))) >> "    \
     "cast(int32, (k*8))) & 15)))\n"                                                                                 \
     "      }\n    }\n  }\n}\n"
+/* Words of two numbers of 16 bits each. */
+#define LOW(x)  "cast(int32, cast(int16, (int32*)" x "[j]))"
+#define HIGH(x) "((int32*)" x "[j] >> 16)"
+#define WORDS_NEST                                                                                                  \
+    "primfn(a: handle, b: handle, out: handle) -> ()\n"                                                             \
+    "  attr = {\"global_symbol\": \"dot_words\", \"inputs\": 2}\n"                                                   \
+    "  buffers = {a: Buffer(int32, [n]), b: Buffer(int32, [n]), out: Buffer(int32, [n])} {\n"                       \
+    "  for (j: int64, 0, n) {\n"                                                                                    \
+    "    out[j] = 0\n"                                                                                              \
+    "    out[j] = ((int32*)out[j] + ((" LOW("a") "*" LOW("b") ") + (" HIGH("a") "*" HIGH("b") ")))\n"               \
+    "  }\n}\n"
 /* Two rows by two columns of weights, eight products each, in two pieces: lane 2 i + j has row i and column j. */
 #define TILE_NEST(name, a_type)                                                                                     \
     "primfn(a: handle, b: handle, out: handle) -> ()\n"                                                             \
@@ -118,13 +129,13 @@
      .symbols = {{"m", 1, 2, 1}, {"row", 0, 0, 0}, {"half", 0, 0, 0}},                                              \
      .reset = TILE_LANES("0"),                                                                                      \
      .update = TIR_INSTRUCTION,                                                                                     \
-     .passed = "avv",                                                                                               \
+     .passed = "amv",                                                                                               \
      .call = text,                                                                                                  \
      .lanes = 4}
 
-#define BYTES(id, what, a_type, text) IN_LANES(id, what, NEST(id, a_type, "int8", "4"), NULL, "vvv", text)
+#define BYTES(id, what, a_type, text) IN_LANES(id, what, NEST(id, a_type, "int8", "4"), NULL, "mmv", text)
 #define PAIRS(id, what, a_type, kept, text) \
-    IN_LANES(id, what, NEST(id, a_type, "int8", "4"), PAIRS_NEST(id, a_type, kept), "vvv", text)
+    IN_LANES(id, what, NEST(id, a_type, "int8", "4"), PAIRS_NEST(id, a_type, kept), "mmv", text)
 
 static const tir_intrin rows[] = {
     BYTES("dot_u8s8", "out[j] += a[0] * b[j, 0] + ... + a[3] * b[j, 3], uint8 by int8", "uint8",
@@ -140,9 +151,11 @@ static const tir_intrin rows[] = {
     STEPS("dot_s8s8_steps", "the same, int8 by int8; weights below 0 multiply what is one more", "int8", SIGNED_TERM,
           AS_IT_IS, "$v_steps_i8(out, &a, &b, &c, &d)"),
     IN_LANES("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16",
-             NEST("dot_s16s16", "int16", "int16", "2"), NULL, "vvv", "$v_dot_i16(out, &a, &b)"),
+             NEST("dot_s16s16", "int16", "int16", "2"), NULL, "mmv", "$v_dot_i16(out, &a, &b)"),
     IN_LANES("dot_s8u4", "out[j] += a[0] * code 0 of the word b[j] + ... + a[7] * code 7, int8 by numbers of 4 bits",
-             NIBBLES_NEST, NULL, "vvv", "$v_nibbles(out, &a, &b)"),
+             NIBBLES_NEST, NULL, "mmv", "$v_nibbles(out, &a, &b)"),
+    IN_LANES("dot_words", "out[j] += low a[j] * low b[j] + high a[j] * high b[j], halves of words as int16", WORDS_NEST,
+             NULL, "vvv", "$v_dot_words(out, a, b)"),
     TILE("dot_tile_u8s8", "out[i, j] += a[i, 0] * b[j, 0] + ... + a[i, 7] * b[j, 7], two rows of uint8 by two of int8",
          "uint8", "$v_tile_u8(out, &a, row, half, &b)"),
     TILE("dot_tile_s8s8", "the same, int8 by int8", "int8", "$v_tile_i8(out, &a, row, half, &b)"),

@@ -1,66 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The helpers for sums of products of bytes, or of 16 bits, in lanes (tir/intrin_dot.c): the instruction of the
- * processor, by the names that gcc and clang give it, an exact form for other vectors, and plain C. Products of words
- * are still known by their form. */
+ * processor, by the names that gcc and clang give it, an exact form for other vectors, and plain C. */
 #include "codegen/c/emit.h"
-
-#include "tir/build.h"
-#include "tir/walk.h"
 
 static uint32_t granule_of(dtype dt)
 {
     return 32 / dtype_bits(dt);
 }
-
-static bool is_number(tir_expr_ref x, int64_t value)
-{
-    if (x->kind == TIR_BROADCAST)
-        x = x->args[0];
-    return tir_is_const(x, value);
-}
-
-static bool is_sum(tir_expr_ref x)
-{
-    return x->kind == TIR_BINOP && x->op == TIR_ADD && x->type.dt == DT_I32;
-}
-
-/* cast(i32, cast(i16, a)) * cast(i32, cast(i16, b)) */
-static bool is_low_product(tir_expr_ref x, tir_expr_ref *a, tir_expr_ref *b)
-{
-    if (x->kind != TIR_BINOP || x->op != TIR_MUL)
-        return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (x->args[i]->kind != TIR_CAST || x->args[i]->args[0]->kind != TIR_CAST ||
-            x->args[i]->args[0]->type.dt != DT_I16 || x->args[i]->args[0]->args[0]->type.dt != DT_I32)
-            return false;
-    *a = x->args[0]->args[0]->args[0];
-    *b = x->args[1]->args[0]->args[0];
-    return true;
-}
-
-static bool is_high(tir_expr_ref x, tir_expr_ref of)
-{
-    return x->kind == TIR_BINOP && x->op == TIR_SHR && is_number(x->args[1], 16) && tir_expr_equal(x->args[0], of);
-}
-
-bool dot_words_match(tir_expr_ref x, c_dot *out)
-{
-    tir_expr_ref a, b;
-    for (uint32_t i = 0; i < 2 && is_sum(x) && x->type.lanes > 1; i++) {
-        tir_expr_ref sum = x->args[1 - i];
-        for (uint32_t k = 0; k < 2 && is_sum(sum); k++) {
-            tir_expr_ref high = sum->args[1 - k];
-            if (!is_low_product(sum->args[k], &a, &b) || high->kind != TIR_BINOP || high->op != TIR_MUL ||
-                !is_high(high->args[0], a) || !is_high(high->args[1], b))
-                continue;
-            *out = (c_dot){x->args[i], a, b};
-            return true;
-        }
-    }
-    return false;
-}
-
-/* --- the helper's text --- */
 
 /* One name for what gcc and clang call differently. */
 static const char names_text[] =

@@ -242,12 +242,7 @@ const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char 
 bool instr_has_helper(tir_expr_ref x, c_need_kind kind);
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes); /* the type is needed, then */
 
-/* dot.c: acc[j] + low a[j] * low b[j] + high a[j] * high b[j], of words of two numbers of 16 bits each, which has a
- * helper; false: x is something else. */
-typedef struct c_dot {
-    tir_expr_ref acc, a, b;
-} c_dot;
-bool dot_words_match(tir_expr_ref x, c_dot *out);
+/* dot.c */
 void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
 void needs_write_dot_steps(arena *a, writer *w, const c_needs *all, const c_need *n); /* dot_steps.c */
 void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_need *n); /* dot_nibbles.c */

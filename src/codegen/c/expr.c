@@ -210,19 +210,6 @@ static c_text vector_clamp(c_emit *e, tir_expr_ref x)
                 arena_printf(e->tmp, "%s, %s", a, b));
 }
 
-/* Products of words, two numbers of 16 bits each, by its helper. */
-static bool dot_words(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    c_dot d;
-    if (!dot_words_match(x, &d))
-        return false;
-    const c_need words = {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16, .lanes = x->type.lanes};
-    const char *acc = expr_text(e, d.acc).s, *a = expr_text(e, d.a).s;
-    *out = call(e, words, arena_printf(e->tmp, "%s_dot_words", c_vector_name(e, DT_I32, x->type.lanes)),
-                arena_printf(e->tmp, "%s, %s, %s", acc, a, expr_text(e, d.b).s));
-    return true;
-}
-
 #define MOST_BYTES 8
 
 /* The bytes that a chain of `|` reads of one buffer; false: something else, or more than MOST_BYTES. */
@@ -272,8 +259,6 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
         return vector_bound(e, x);
     c_text out;
-    if (x->type.lanes > 1 && dot_words(e, x, &out))
-        return out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
     if (any_byte(e, x, &out))

@@ -60,8 +60,8 @@ static void note_expr(void *ctx, tir_expr_ref x)
         note_access(e, x->u.buffer, x->n_args, x->args);
     }
     for (uint32_t i = 1; x->kind == TIR_INSTR && i < x->n_args; i++)
-        if (x->args[i]->kind == TIR_LOAD && x->args[i]->type.lanes > 1)
-            keep_in_memory(e, x->args[i]->u.buffer); /* its helper gets the address */
+        if (tir_instr_in_memory(x->u.row, i))
+            keep_in_memory(e, x->args[i]->u.buffer); /* the helper gets the address */
     if (x->kind == TIR_ADDRESS)
         keep_in_memory(e, x->u.buffer); /* registers have none */
 }

@@ -22,6 +22,7 @@ static const struct {
     {"dot_s16s16", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I16, .to = DT_I16}, false},
     {"dot_u8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8}, false},
     {"dot_s8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_I8, .to = DT_I8}, false},
+    {"dot_words", {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16}, false},
     {"dot_s8u4", {.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32}, false},
     {"dot_tile_u8s8", {.kind = NEED_TILE, .dt = DT_U8, .to = DT_I8}, false},
     {"dot_tile_s8s8", {.kind = NEED_TILE, .dt = DT_I8, .to = DT_I8}, false},

@@ -95,7 +95,10 @@ static void cut_sums(te_sched *s, const te_node *a, const te_node *y, const char
         te_sched_annotate(s, TE_UNROLL, acc, pair);
     te_sched_annotate(s, TE_UNROLL, acc, kw);
     te_sched_annotate(s, TE_UNROLL, acc, col);
-    te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(a, LANE));
+    if (te_axis_extent(a, LANE) % 2 == 0)
+        te_sched_tensorize(s, acc, te_axis_name(a, LANE), "dot_words");
+    else
+        te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(a, LANE));
 }
 
 bool te_schedule_row_pairs(te_sched *s, const struct target *t, te_node *anchor, te_node *last)

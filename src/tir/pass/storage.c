@@ -5,6 +5,7 @@
  * of many systems have little more, and an array of rows grows with the model. Arrays whose indices are all constant
  * become registers; those marked so whose indices are not become arrays again. */
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/lane.h"
 #include "tir/map.h"
 #include "tir/node.h"
@@ -73,12 +74,12 @@ static bool is_row_of_tiles(storage *st, use *u, tir_expr_ref e)
     return true;
 }
 
-/* Vectors that an instruction reads come from memory. */
+/* What an instruction reads from memory stands there. */
 static void note_instr(storage *st, tir_expr_ref e)
 {
     for (uint32_t i = 1; i < e->n_args; i++) {
         tir_expr_ref a = e->args[i];
-        const bool reads = a->kind == TIR_LOAD && a->type.lanes > 1;
+        const bool reads = a->kind == TIR_LOAD && tir_instr_in_memory(e->u.row, i);
         use *u = reads ? (use *)(uintptr_t)tir_map_get(&st->uses, a->u.buffer) : NULL;
         if (u)
             u->constant = false;
