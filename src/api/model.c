@@ -98,6 +98,9 @@ int32_t lathe_read(lathe_context *x, const char *path, lathe_model **out)
 
 int32_t lathe_read_bytes(lathe_context *x, const void *bytes, size_t size, const char *name, lathe_model **out)
 {
+    *out = NULL;
+    if (!bytes && size > 0)
+        return border_refuse_missing(x, "bytes");
     return read_into(x, &(read_args){.path = name ? name : "model", .bytes = bytes ? bytes : "", .size = size}, out);
 }
 

@@ -153,6 +153,8 @@ static void test_bad_models(void **state)
     assert_null(m);
     expect_error(x, lathe_read_bytes(x, "nonsense", 8, NULL, &m), LATHE_BAD_INPUT, "format", "nonsense");
     expect_error(x, lathe_read_bytes(x, NULL, 0, NULL, &m), LATHE_BAD_INPUT, "format", "empty");
+    expect_error(x, lathe_read_bytes(x, NULL, 8, NULL, &m), LATHE_BAD_USAGE, "usage", "bytes");
+    assert_null(m);
     m = read_text(x, "func @main(%x: f32[2]) {\n  %y = add(%x, %z) : f32[2]\n  return %y\n}\n");
     lathe_executable *e;
     expect_error(x, lathe_compile(x, m, NULL, &e), LATHE_BAD_INPUT, "syntax", "z");
