@@ -283,7 +283,7 @@ def unpooled(g, rng, dtype):
 
 
 def masks(g, rng, dtype):
-    """Attention with rows of a mask that hide every key: their result is 0."""
+    """Rows of a mask that hide every key give 0 in Attention. Its products before the soft cap and behind it."""
     near = (1e-5, 1e-5) if dtype == np.float32 else (4e-3, 4e-3)
     for heads, causal, is_bool, softcap in ((4, 0, 1, 0.0), (2, 0, 0, 0.0), (4, 1, 1, 0.0), (1, 1, 0, 2.0)):
         q, k, v = (rng.standard_normal((2, h, s, 8)).astype(dtype) for h, s in ((4, 5), (heads, 6), (heads, 6)))
@@ -293,12 +293,15 @@ def masks(g, rng, dtype):
         mask = keep if is_bool else np.where(keep, 0, -np.inf).astype(dtype)
         hidden = ~keep | (np.triu(np.ones((5, 6), bool), 1) if causal else False)
         scores = np.einsum("bhsd,bhtd->bhst", wide(q), wide(np.repeat(k, 4 // heads, 1))) / np.sqrt(8)
-        scores = np.tanh(scores / softcap) * softcap if softcap else scores
+        raw, scores = scores, np.tanh(scores / softcap) * softcap if softcap else scores
         e = np.where(hidden, 0, np.exp(scores))
         weights = e / np.maximum(e.sum(-1, keepdims=True), 1e-30)
         y = np.einsum("bhst,bhtd->bhsd", weights, wide(np.repeat(v, 4 // heads, 1))).astype(dtype)
         g.node("Attention", [q, k, v, mask], [y], near=near, is_causal=causal, softcap=softcap)
         g.node("Attention", [q, k, v, (mask,)], [y], near=near, is_causal=causal, softcap=softcap)
+        for mode, products in ((0, raw), (1, scores)):
+            g.node("Attention", [q, k, v, mask], [y, None, None, products.astype(dtype)], near=near, is_causal=causal,
+                   softcap=softcap, qk_matmul_output_mode=mode)
 
 
 def fourier(g, rng, dtype):

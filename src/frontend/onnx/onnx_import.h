@@ -396,7 +396,7 @@ graph_value *onnx_requantize(onnx_node *n, graph_value *acc, graph_value *sa, gr
 /* --- attention (onnx_op_attention.c, onnx_op_rotary.c) --- */
 
 /* softmax(q k^T scale + bias) v over [batch, heads, positions, size]; heads of keys and values may serve several of q.
- * What is made stands in the last three: with `all` in the shape of the scores of all heads of q. */
+ * What is made stands in the last four: with `all` in the shape of the scores of all heads of q. */
 typedef struct onnx_attention {
     graph_value *q, *k, *v;
     graph_value *bias; /* broadcasts to [batch, heads, positions, keys]; NULL: none */
@@ -406,7 +406,7 @@ typedef struct onnx_attention {
     dtype dt, precise;     /* precise: of the softmax, DT_NONE: dt */
     bool all;
     bool may_hide_all; /* the bias may be minus infinity for all keys of a row: then its result is 0, not NaN */
-    graph_value *products, *biased, *weights;
+    graph_value *products, *capped, *biased, *weights;
 } onnx_attention;
 
 graph_value *onnx_attend(onnx_node *n, onnx_attention *a);

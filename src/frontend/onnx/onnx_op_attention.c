@@ -90,12 +90,17 @@ static graph_value *regroup_bias(onnx_node *n, graph_value *b, const onnx_attent
 }
 
 /* On both sides where halves would leave their range; else on the query, which is shorter. */
-static graph_value *scaled_products(onnx_node *n, onnx_attention *a)
+static graph_value *scaled_products(onnx_node *n, const onnx_attention *a)
 {
     bool both = dtype_bits(a->dt) < 32;
     graph_value *by = onnx_const_float(n, a->dt, both ? sqrt(a->scale) : a->scale);
     graph_value *q = onnx_binary(n, "multiply", a->q, by), *k = both ? onnx_binary(n, "multiply", a->k, by) : a->k;
-    graph_value *s = onnx_matmul(n, q, k, false, true, DT_NONE);
+    return onnx_matmul(n, q, k, false, true, DT_NONE);
+}
+
+static graph_value *capped_products(onnx_node *n, const onnx_attention *a)
+{
+    graph_value *s = a->products;
     if (a->softcap <= 0)
         return s;
     graph_value *c = onnx_const_float(n, a->dt, a->softcap);
@@ -151,12 +156,14 @@ graph_value *onnx_attend(onnx_node *n, onnx_attention *a)
         a->bias = a->bias ? regroup_bias(n, a->bias, a, s) : NULL;
     }
     a->products = scaled_products(n, a);
-    a->biased = onnx_plus(n, a->products, a->bias);
+    a->capped = capped_products(n, a);
+    a->biased = onnx_plus(n, a->capped, a->bias);
     a->weights = softmax(n, a->biased, a, s);
     graph_value *y = without_hidden_rows(n, a, onnx_matmul(n, a->weights, a->v, false, false, DT_NONE));
     a->weights = a->all ? without_hidden_rows(n, a, a->weights) : a->weights;
     if (shared && a->all) {
         a->products = regroup(n, a->products, a->q_heads, s);
+        a->capped = regroup(n, a->capped, a->q_heads, s);
         a->biased = regroup(n, a->biased, a->q_heads, s);
         a->weights = regroup(n, a->weights, a->q_heads, s);
     }
@@ -242,8 +249,6 @@ bool onnx_op_attention(onnx_node *n)
     onnx_alias(n, 0, onnx_rank(onnx_in(n, 0)) == 3 ? onnx_join_heads(n, y) : y);
     onnx_alias(n, 1, a.k);
     onnx_alias(n, 2, a.v);
-    onnx_alias(n, 3, mode == 3 ? a.weights : mode == 2 ? a.biased : a.products);
-    if (!n->failed && mode == 0 && a.softcap > 0 && n->n_out > 3)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "the product before the soft cap as a result is not supported yet");
+    onnx_alias(n, 3, mode == 3 ? a.weights : mode == 2 ? a.biased : mode == 1 ? a.capped : a.products);
     return !n->failed;
 }
