@@ -49,18 +49,8 @@ static bool explain(ask *x)
     return true;
 }
 
-/* What is wrong with a command line is told in the form that it asks for, wherever it does so. */
-static bool asks_for_documents(const ask *x, int argc, char **argv)
-{
-    int i = 0;
-    while (i < argc && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--") != 0)
-        i++;
-    return i < argc && strcmp(argv[i], "--json") == 0 && ask_takes(x, OPT_JSON);
-}
-
 static bool run_verb(ask *x, int argc, char **argv)
 {
-    x->documents = asks_for_documents(x, argc, argv);
     if (!cli_parse(x, argc, argv))
         return false;
     if (ask_has(x, OPT_HELP)) {
@@ -223,6 +213,20 @@ static void end_without_memory(void *context, size_t size)
     _exit(3);
 }
 
+/* Whether the verb is asked for a document: known before all else, for what is wrong with the rest of the command line,
+ * and a lack of memory, are told in that form, too. */
+static bool asks_for_documents(ask *x, int argc, char **argv)
+{
+    const int verb = argc > 1 ? find_verb(argv[1]) : -1;
+    int i = 2;
+    while (i < argc && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--") != 0)
+        i++;
+    if (verb < 0 || i >= argc || strcmp(argv[i], "--json") != 0)
+        return false;
+    x->verb = (ask_verb)verb;
+    return ask_takes(x, OPT_JSON);
+}
+
 int main(int argc, char **argv)
 {
     compiler c;
@@ -230,6 +234,7 @@ int main(int argc, char **argv)
     ask x = {.c = &c, .say = say, .flush = cli_say, .program = find_self(path, sizeof path)};
     arena root;
     arena_init(&root, NULL);
+    x.documents = asks_for_documents(&x, argc, argv);
     root.out_of_memory = end_without_memory;
     root.context = &x;
     compiler_setup_under(&c, &root);
