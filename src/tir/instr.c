@@ -31,7 +31,7 @@ static void search_self(void *ctx, tir_expr_ref e)
 }
 
 typedef struct store_scan {
-    uint32_t updates, others;
+    uint32_t updates;
 } store_scan;
 
 static bool is_update(tir_stmt *store)
@@ -44,10 +44,7 @@ static bool is_update(tir_stmt *store)
 static void scan_store(void *ctx, tir_stmt *s)
 {
     store_scan *n = ctx;
-    if (s->kind == TIR_STORE && is_update(s))
-        n->updates++;
-    else
-        n->others += s->kind == TIR_STORE;
+    n->updates += s->kind == TIR_STORE && is_update(s);
 }
 
 static tir_stmt *drop_identity(tir_rewriter *r, tir_stmt *s)
@@ -102,10 +99,16 @@ static bool measure(compiler *c, tir_instr_form *f)
     return true;
 }
 
+/* Whether the hardware has an instruction for this part. */
+static bool is_instruction(const char *code)
+{
+    return code && strcmp(code, TIR_INSTRUCTION) == 0;
+}
+
 static bool read_form(compiler *c, tir_instr_form *f)
 {
     const tir_intrin *row = f->row;
-    store_scan n = {0, 0};
+    store_scan n = {0};
     if (!tir_intrin_is_instr(row) || !row->nest)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic %s is not an instruction", row->name);
     for (uint32_t i = 0; i < row->n_symbols; i++)
@@ -116,12 +119,14 @@ static bool read_form(compiler *c, tir_instr_form *f)
     tir_visit_stmt(nest->body, scan_store, NULL, &n);
     f->n_operands = nest->n_params;
     f->params = nest->params;
+    f->update = n.updates && is_instruction(row->update) ? without_identity(c, nest) : NULL;
+    f->whole = is_instruction(row->body) && !tir_instr_gives_value(row) ? nest : NULL;
     if (nest->n_params != tir_instr_operands(row) || nest->n_params > TIR_INTRIN_OPERANDS ||
-        nest->n_inputs + 1 != nest->n_params || (tir_instr_gives_value(row) && n.updates == 0))
+        nest->n_inputs + 1 != nest->n_params || (!f->update && !f->whole))
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "intrinsic %s: its nest has not the operands that it is passed, and one result", row->name);
-    f->update = n.updates ? without_identity(c, nest) : NULL;
-    f->whole = tir_instr_gives_value(row) || (n.updates && !n.others) ? NULL : nest;
+                          "intrinsic %s: its nest must have one result, the operands that `passed` tells of, and a "
+                          "part that is an instruction",
+                          row->name);
     return measure(c, f);
 }
 
@@ -147,7 +152,8 @@ int64_t tir_instr_elements(compiler *c, tir_expr_ref e, uint32_t param)
         tir_expr_ref n = b->shape[i];
         for (uint32_t k = tir_instr_operands(f->row); k < tir_instr_args(f->row); k++) {
             const tir_var *const *symbol = &f->symbols[tir_instr_symbol(f->row, k) - f->row->symbols];
-            n = tir_substitute(c, n, 1, symbol, &e->args[k]);
+            tir_expr_ref value = tir_cast(c, DT_I64, e->args[k]);
+            n = tir_substitute(c, n, 1, symbol, &value);
         }
         if (!tir_is_int(n, &extent) || !i64_mul(all, extent, &all))
             return -1;
@@ -232,8 +238,10 @@ const char *tir_instr_fault(compiler *c, tir_expr_ref e)
     const uint32_t want = tir_instr_args(f->row);
     const bool counted = e->n_args == want || (f->row->runs && e->n_args > want && e->op == TIR_ADD);
     const char *why = !counted ? arena_printf(&c->mem, "%s takes %u arguments", f->row->name, want)
-                      : !(e->op == TIR_ADD ? f->update : e->op == TIR_OP_NONE ? f->whole : NULL)
-                          ? arena_printf(&c->mem, "%s has no such part", f->row->name)
+                      : e->op == TIR_ADD && !f->update ? arena_printf(&c->mem, "%s adds to nothing", f->row->name)
+                      : e->op != TIR_ADD && !f->whole
+                          ? arena_printf(&c->mem, "%s only adds to its result: write %s.update", f->row->name,
+                                         f->row->name)
                       : tir_instr_gives_value(f->row) ? fault_of_lanes(c, f, e->type.lanes)
                                                       : NULL;
     for (uint32_t i = 0; i < e->n_args && !why; i++)
