@@ -1,5 +1,6 @@
 # lathe_embed(OUT): turns the runtime's sources, and the files named in src/driver/embedded_files.txt
-# (one path from the top of the tree per line, # starts a comment), into one C file of byte arrays.
+# (one path from the top of the tree per line, in which * stands for any part of a name, and # starts a comment), into
+# one C file of byte arrays.
 # dagre, which the pages lay out graphs with, comes from the system where it is installed, and is named dagre.js.
 # A file below runtime/tvmrt keeps its path from there as its name; any other keeps its path from the top.
 # SPDX-License-Identifier: Apache-2.0
@@ -18,7 +19,8 @@ function(lathe_embed out)
         file(STRINGS ${list} lines REGEX "^[^#]")
         foreach(line IN LISTS lines)
             string(STRIP "${line}" line)
-            list(APPEND files ${CMAKE_SOURCE_DIR}/${line})
+            file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${line})
+            list(APPEND files ${found})
         endforeach()
     endif()
     list(REMOVE_DUPLICATES files)

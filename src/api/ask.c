@@ -224,8 +224,9 @@ int ask_choice(const ask *x, ask_option o, const char *list, const char *otherwi
 const char *ask_word_at(ask_option o, uint32_t i, const char **out_brief)
 {
     const package_port *p = o == OPT_PORT ? port_at(i) : NULL;
-    *out_brief = p ? p->brief : NULL;
-    return p ? p->name : NULL;
+    const ecosystem *e = o == OPT_AS ? ecosystem_at(i) : NULL;
+    *out_brief = p ? p->brief : e ? e->brief : NULL;
+    return p ? p->name : e ? e->name : NULL;
 }
 
 bool ask_is_file(const ask *x, ask_option o)

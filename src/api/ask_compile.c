@@ -200,6 +200,8 @@ static bool check_artifact_options(const ask *x, const compile_options *o)
         const char *emits, *words;
     } some[] = {
         {OPT_PORT, "c|graph|prog|schedule|tir", "packages"}, /* of text: the port's usual target */
+        {OPT_AS, "c", "packages"},
+        {OPT_EXAMPLE, "c", "packages"},
         {OPT_CONSTANTS, "c", "packages"},
         {OPT_NAMES, "c", "packages"},
         {OPT_INPUT_IN_WORKSPACE, "c", "packages"},
@@ -259,9 +261,62 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
 
 static bool read_port(const ask *x, compile_options *out)
 {
-    const int choice = ask_choice(x, OPT_PORT, NULL, port_default()->name);
-    out->port = choice >= 0 ? port_at((uint32_t)choice) : port_default();
-    return choice >= 0;
+    const int as = ask_choice(x, OPT_AS, NULL, ecosystem_at(0)->name);
+    const ecosystem *e = as >= 0 && ask_has(x, OPT_AS)   ? ecosystem_at((uint32_t)as)
+                         : ask_has(x, OPT_EXAMPLE) ? ecosystem_example()
+                                                   : NULL;
+    const char *usual = e ? e->ports : port_default()->name;
+    usual = arena_strndup(&x->c->mem, usual, strcspn(usual, "|"));
+    const int choice = as < 0 ? -1 : ask_choice(x, OPT_PORT, NULL, usual);
+    if (choice < 0)
+        return false;
+    out->as = e;
+    out->port = port_at((uint32_t)choice);
+    if (!e || is_listed(e->ports, out->port->name))
+        return true;
+    if (e == ecosystem_example())
+        return ask_usage_error(x, "leave --port out", "--example is for --port %s, and this is %s", e->ports,
+                               out->port->name);
+    return ask_usage_error(x, "leave --port out", "--as %s takes the ports %s, and not %s", e->name, e->ports,
+                           out->port->name);
+}
+
+/* Options that an ecosystem's build has no way to follow. */
+static bool check_ecosystem(const ask *x, const compile_options *o)
+{
+    static const ask_option others[] = {OPT_NAMES, OPT_OFFLOAD, OPT_LOAD_CODEGEN};
+    const char *name = o->as ? o->as->name : "";
+    if (ask_has(x, OPT_AS) && ask_has(x, OPT_EXAMPLE))
+        return ask_usage_error(x, "leave one of them out", "--as %s has an example of its own", name);
+    if (!o->as || ask_has(x, OPT_EXAMPLE))
+        return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (ask_has(x, others[i]))
+            return ask_usage_error(x, "leave one of them out", "--%s: not together with --as %s",
+                                   ask_option_name(others[i]), name);
+    if (ask_has(x, OPT_MEMORY) && !o->as->takes_files)
+        return ask_usage_error(x, "leave --memory out, or --as cmake", "--memory: the build of %s includes no files of "
+                               "constants", name);
+    if (o->constants_form == CONSTANTS_BIN || (o->constants_form == CONSTANTS_INCBIN && !o->as->takes_files))
+        return ask_usage_error(x, "leave --constants out", "--constants %s: not together with --as %s",
+                               constants_form_name(o->constants_form), name);
+    return true;
+}
+
+/* The machine that an example is for: an emulator's with the target. */
+static bool read_example(const ask *x, compile_options *out)
+{
+    const board *b = board_of_target(strcmp(out->target->name, "cortex-m") == 0 ? "cortex-m4" : out->target->name);
+    if (!ask_has(x, OPT_EXAMPLE))
+        return true;
+    if (!b || board_is_hosted(b))
+        return ask_usage_error(x, arena_printf(&x->c->mem, "as in --target cortex-m4; 'lathe targets' lists emulators"),
+                               "--example: no emulator has the target %s", out->target->name);
+    ecosystem_board *e = arena_new(&x->c->mem, ecosystem_board);
+    *e = (ecosystem_board){b->name, b->tools, b->cflags, b->ldflags, b->script, b->startup, b->emulator};
+    out->example_board = e;
+    out->target = target_find(b->target);
+    return true;
 }
 
 /* The width of the schedule. workers: -1: not said; 0: one, and no thread code. */
@@ -335,6 +390,10 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     if (form && out->constants_form == CONSTANTS_DEFAULT)
         return ask_usage_error(x, arena_printf(&x->c->mem, "it takes %s", ask_row_of(OPT_CONSTANTS)->value),
                                "--constants: '%.100s' is unknown", form);
+    if (!check_ecosystem(x, out) || !read_example(x, out))
+        return false;
+    if (out->as && !out->as->takes_files)
+        out->constants_form = CONSTANTS_C;
     out->opt_level = (int)level;
     out->plan_effort = (uint32_t)effort;
     out->no_winograd = ask_has(x, OPT_NO_WINOGRAD);

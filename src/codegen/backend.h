@@ -3,6 +3,7 @@
  * artifact: named files in memory, which the driver writes all or not at all. */
 #ifndef LATHE_CODEGEN_BACKEND_H
 #define LATHE_CODEGEN_BACKEND_H
+#include "codegen/ecosystem.h"
 #include "codegen/port.h"
 #include "plan/plan.h"
 #include "type/offload.h"
@@ -70,6 +71,8 @@ typedef struct codegen_unit {
     const struct stream_bounds *bounds; /* what row streaming found; NULL: it is not for the target */
     const struct target *target; /* its workers are the width of the schedule */
     const package_port *port;            /* what a package runs on */
+    const ecosystem *as;         /* what a package is laid out for; NULL: nothing, it has a Makefile */
+    const ecosystem_board *board; /* of an example; else NULL */
     const char *host;            /* of a module's file: "x86_64" | "aarch64" | "riscv64" */
     bool short_names;            /* of packages: identifiers of at most 31 characters, tables without names */
     bool with_interpreter;       /* a module holds its loops as text, too */

@@ -460,6 +460,8 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .bounds = out->bounds,
                                .target = t,
                                .port = o->port,
+                               .as = o->as,
+                               .board = o->example_board,
                                .host = o->host,
                                .with_interpreter = o->with_interpreter,
                                .short_names = o->short_names,

@@ -25,6 +25,8 @@ typedef struct compile_options {
     const char *emit; /* "c" | "module" | "graph" | "prog" | "schedule" | "tir" */
     const char *module_name;
     const package_port *port; /* what a package runs on */
+    const ecosystem *as;      /* what a package is laid out for; NULL: see codegen_unit */
+    const ecosystem_board *example_board; /* of --example; else NULL */
     const char *host; /* of a module's file */
     bool with_interpreter; /* a module holds its loops as text, too */
     uint32_t widths[COMPILE_MAX_WIDTHS], n_widths; /* bytes of vectors that it is for; none: all of the target's */

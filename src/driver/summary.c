@@ -178,6 +178,14 @@ static void print_next(writer *w, const compile_result *r, const char *place)
 {
     const char *cc = target_cross_cc(r->unit.target);
     const char *with = cc ? arena_printf(w->a, " CC=%s", cc) : "";
+    if (r->unit.board) {
+        w_line(w, "make -C %s/example run", place);
+        return;
+    }
+    if (r->unit.as) {
+        w_line(w, "give %s to %s (docs/how-to/firmware.md)", place, r->unit.as->name);
+        return;
+    }
     if (r->unit.port->system == PORT_BARE)
         w_line(w, "make -C %s lib%s (AR, CPU: see %s/Makefile)", place, with, place);
     else if (r->unit.port->system == PORT_RTOS)

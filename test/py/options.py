@@ -41,6 +41,8 @@ ROWS = {
     "host": [("aarch64", "conv", [])],
     "with-interpreter": [(None, "conv", [])],
     "port": [("freertos", "conv", [])],
+    "as": [("zephyr", "conv", [])],
+    "example": [(None, "conv", [])],
     "memory": [("@memory", "conv", CORTEX)],
     "constants": [("bin", "conv", [])],
     "shape": [("x=5x4", "open", ["--dim", "n<=9"])],

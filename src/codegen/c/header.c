@@ -88,7 +88,7 @@ static void fields(const package *p, writer *w, const char *kind, const package_
             w_fmt(w, "    int64_t %s[%d]; /* written by the run: the shape of %s */\n", io[i].c_name,
                   p->outputs[io[i].shape_of].type.shape.rank, p->outputs[io[i].shape_of].c_name);
         else
-            w_fmt(w, "    %svoid *%s;\n", is_input ? "const " : "", io[i].c_name);
+            w_fmt(w, "    %s%s *%s;\n", is_input ? "const " : "", dtype_c_name(io[i].type.dt), io[i].c_name);
     }
     if (n == 0)
         w_fmt(w, "    void *none; /* the model has no %s */\n", kind);

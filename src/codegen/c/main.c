@@ -344,7 +344,7 @@ static void set_input(const package *p, writer *w, uint32_t i)
         w_fmt(w, "    in.%s = extents[%u].value == 0 ? %s_EMPTY : extents[%u].value;\n", p->inputs[i].c_name,
               package_extent(p, p->inputs[i].extent), p->macro, package_extent(p, p->inputs[i].extent));
     else
-        w_fmt(w, "    in.%s = input_%u.bytes;\n", p->inputs[i].c_name, i);
+        w_fmt(w, "    in.%s = (const void *)input_%u.bytes;\n", p->inputs[i].c_name, i);
 }
 
 static void run_body(const package *p, writer *w)
@@ -364,7 +364,7 @@ static void run_body(const package *p, writer *w)
         set_input(p, w, i);
     for (uint32_t i = 0; i < p->n_outputs; i++)
         if (package_is_data(&p->outputs[i]))
-            w_fmt(w, "    out.%s = output_%u.bytes;\n", p->outputs[i].c_name, i);
+            w_fmt(w, "    out.%s = (void *)output_%u.bytes;\n", p->outputs[i].c_name, i);
     w_str(w, p->n_inputs ? "" : "    in.none = NULL;\n");
     w_str(w, p->n_outputs ? "" : "    out.none = NULL;\n");
     package_template(p, w, open ? "    run_status = @p_run(&in, &out);\n    if (run_status == 0)\n        "
@@ -497,6 +497,11 @@ static const char dualcore_main[] =
     "void tvmrt_port_start_core(void (*entry)(void))\n{\n    multicore_launch_core1(entry);\n}\n#endif\n\n"
     "int main(void)\n{\n    return run_and_print();\n}\n";
 
+/* Builds that take every file of a folder have a main of their own. */
+static const char begin_guard[] =
+    "#if !defined(ARDUINO) && !defined(ESP_PLATFORM) && !defined(@M_NO_MAIN)\n\n";
+static const char end_guard[] = "\n#endif\n";
+
 static const char *const mains[] = {[PORT_MAIN_FILES] = files_main,
                                     [PORT_MAIN_PRINTS] = prints_main,
                                     [PORT_MAIN_FREERTOS] = freertos_main,
@@ -509,6 +514,7 @@ void main_write(const package *p, writer *w)
     package_template(p, w, files ? head_text : prints_head);
     w_str(w, files && open ? head_extents : "");
     package_template(p, w, files ? head_includes : "");
+    package_template(p, w, begin_guard);
     w_str(w, tensor_text);
     io_rows(p, w, "input", p->inputs, p->n_inputs);
     io_rows(p, w, "output", p->outputs, p->n_outputs);
@@ -545,4 +551,5 @@ void main_write(const package *p, writer *w)
         w_str(w, "    if (load_constants(argv[0]) != 0)\n        return 1;\n");
     if (files)
         w_str(w, files_run);
+    w_str(w, end_guard);
 }

@@ -272,5 +272,7 @@ void makefile_write_cmake(const package *p, writer *w)
     package_template(p, w,
                      "set_target_properties(@p PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)\n\n"
                      "add_executable(@p_runner src/main.c)\ntarget_link_libraries(@p_runner PRIVATE @p)\n"
-                     "set_target_properties(@p_runner PROPERTIES OUTPUT_NAME runner C_STANDARD 99 C_EXTENSIONS OFF)\n");
+                     "set_target_properties(@p_runner PROPERTIES OUTPUT_NAME runner C_STANDARD 99 C_EXTENSIONS OFF)\n"
+                     "if(NOT CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR) # a part of another build\n"
+                     "    set_target_properties(@p_runner PROPERTIES EXCLUDE_FROM_ALL ON)\nendif()\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C back end: collects the files of a package. The runtime's own sources are added by the driver. */
 #include "codegen/c/package.h"
+#include "codegen/c/template.h"
 #include "prog/source.h"
 
 #include <string.h>
@@ -171,8 +172,12 @@ bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
     add_text(&p, out, "CMakeLists.txt", makefile_write_cmake);
     if (u->short_names && !short_names_write(&p, out))
         return false;
-    const uint32_t report = out->files.len;
     add(&p, out, PACKAGE_REPORT, NULL, 0, false); /* it tells of all others */
     makefile_products(&p, out);
-    return add_sources(&p, out) && runtime_add(&p, out) && write_report(&p, out, report);
+    if (!add_sources(&p, out) || !runtime_add(&p, out) || (u->as && !arrange_for(&p, out)))
+        return false;
+    uint32_t report = 0;
+    while (strcmp(out->files.data[report].path, PACKAGE_REPORT) != 0)
+        report++;
+    return write_report(&p, out, report);
 }

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# compile --as: the folder for each build system of firmware: its sources without a warning by gcc and by compilers for
+# Arm and RISC-V, its example's main, its manifests as data, and runs: by CMake's own build and in an emulator, and over
+# stand-ins where the ecosystem's headers are not here (Zephyr, FreeRTOS, Arduino, MLPerf Tiny). compile --example.
+# Not in `make check`: it builds packages.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/lib.bash"
+cc=${CC:-gcc}
+here=$top/test/cli/firmware runtime=$top/test/runtime
+python=${LATHE_PYTHON:-$top/build/venv/bin/python}
+cd "$work" || exit 3
+six_operators > six.txt # 0 -> 3
+have() { command -v "$1" > /dev/null; }
+strict=(-Wall -Wextra -Werror -O0)
+mkdir -p esp/freertos
+ln -s "$runtime"/freertos_stub/*.h esp/freertos
+
+# library ECOSYSTEM FLAGS...: all sources of its package by each compiler; the host's objects stay
+library() {
+    local e=$1 f
+    shift
+    mkdir -p "obj/$e"
+    for f in "$e"/src/*.c; do
+        check "$e: $f" "$cc" -std=gnu11 "${strict[@]}" "$@" "-I$e/include" "-I$e/src" -c "$f" -o "obj/$e/$(basename "$f" .c).o"
+    done
+    check "$e: no main in the library" sh -c "! nm obj/$e/*.o | grep -q ' T main$'"
+    # shellcheck disable=SC2046
+    ! have arm-none-eabi-gcc || check "$e: Cortex-M4" arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -std=gnu11 "${strict[@]}" \
+        -fsyntax-only "$@" "-I$e/include" "-I$e/src" $(grep -L tvmrt_port_blocking.h "$e"/src/*.c)
+    # shellcheck disable=SC2046
+    ! have riscv64-unknown-elf-gcc || check "$e: RV32IMC" riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 --specs=picolibc.specs \
+        -std=gnu11 "${strict[@]}" -fsyntax-only "$@" "-I$e/include" "-I$e/src" $(grep -L tvmrt_port_blocking.h "$e"/src/*.c)
+}
+
+# runs ECOSYSTEM MAIN FLAGS...: its example on this machine says status 0 and the right number
+runs() {
+    local e=$1 main=$2 by=$cc
+    shift 2
+    case $main in *.ino | *.cpp) by=${CXX:-g++} ;; esac
+    check "$e: $main" "$by" "${strict[@]}" "$@" "-I$e/include" "-I$e/src" -c -x "$([ "$by" = "$cc" ] && echo c || echo c++)" "$main" -o "obj/$e/main.o"
+    check "$e: links" "$by" "obj/$e"/*.o -lm -lpthread -o "obj/$e/program"
+    check "$e: runs" sh -c "timeout $limit obj/$e/program > said && grep -q 'status 0' said && grep -Eq '(= 3|^3.00)$' said"
+}
+
+for e in zephyr esp-idf arduino platformio cmsis-pack cmake mlperf-tiny; do
+    expect 0 "next: give $e to $e" compile six.txt --as "$e" --module-name kws -o "$e"
+done
+main=examples/tvmgen_kws
+library zephyr "-I$runtime/zephyr_stub"
+runs zephyr zephyr/samples/tvmgen_kws/src/main.c
+library esp-idf -DESP_PLATFORM -Iesp -DTVMRT_MUTEX_BYTES=160 -DTVMRT_COND_BYTES=160 -DTVMRT_THREAD_BYTES=4864
+printf 'void app_main(void);\nint main(void)\n{\n    app_main();\n    return 0;\n}\n' > start.c
+"$cc" -c start.c -o obj/esp-idf/start.o
+"$cc" "-I$runtime/freertos_stub" -c "$runtime/freertos_stub/freertos_stub.c" -o obj/esp-idf/stub.o
+runs esp-idf esp-idf/$main/main/main.c -DTVMRT_MUTEX_BYTES=160 -DTVMRT_COND_BYTES=160 -DTVMRT_THREAD_BYTES=4864
+library arduino
+printf 'void setup();\nvoid loop();\nint main() {\n  setup();\n  loop();\n}\n' > sketch.cpp
+${CXX:-g++} -c sketch.cpp -o obj/arduino/start.o
+runs arduino arduino/$main/tvmgen_kws.ino -include "$here/arduino/Arduino.h"
+library platformio
+runs platformio platformio/$main/src/main.c
+library cmsis-pack
+runs cmsis-pack cmsis-pack/$main/main.c
+expect 0 '' compile six.txt --as cmsis-pack --port threadx -o threadx
+library threadx "-I$runtime/cmsis_stub"
+check "a pack for an RTOS asks for it" grep -q 'Cgroup="RTOS2"' threadx/Lathe.tvmgen_default.pdsc
+
+# MLPerf Tiny, by its own CMake over the stand-in of the harness
+library mlperf-tiny
+if have cmake; then
+    check "mlperf-tiny: cmake" sh -c "cmake -S mlperf-tiny -B mlperf -DMLPERF_TINY=$here/mlperf -DTH_MODEL_VERSION=ad01 \
+        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DCMAKE_BUILD_TYPE=Debug && cmake --build mlperf"
+    check "mlperf-tiny: 10 -> 23, by which AD's error is 169" sh -c "mlperf/tvmgen_kws_mlperf_tiny | grep -q '^m-results-\[169.000\]'"
+    # a library of CMake: installed, and found by a project that knows nothing else
+    check "cmake: builds" sh -c "cmake -S cmake -B made -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS='-Wall -Wextra -Werror' && cmake --build made &&
+        cmake --install made --prefix $work/root && made/examples/tvmgen_kws/tvmgen_kws_example | grep -q '= 3$'"
+    cp -r cmake/$main fresh
+    check "cmake: a fresh project" sh -c "cmake -S fresh -B fresh/build -DCMAKE_PREFIX_PATH=$work/root && cmake --build fresh/build &&
+        fresh/build/tvmgen_kws_example | grep -q '= 3$'"
+    # the usual package as a part of another build: no runner; and all its files in one folder with another main
+    expect 0 '' compile six.txt -q -o plain
+    mkdir -p outer
+    printf 'cmake_minimum_required(VERSION 3.16)\nproject(outer C)\nadd_subdirectory(../plain plain)\n' > outer/CMakeLists.txt
+    check "a part of another build has no runner" sh -c "cmake -S outer -B outer/build && cmake --build outer/build && test ! -e outer/build/plain/runner"
+fi
+mkdir -p flat && cp plain/include/* flat && cp plain/src/*.c plain/src/*names.h plain/src/*.bin flat 2> log
+cp plain/src/tvmrt_port_blocking.h flat
+check "all files of a package beside another main" sh -c "cd flat && $cc -DARDUINO=1 -w *.c ../start.c -Dapp_main=tvmrt_engine_default -lm -lpthread -o ../flat.exe"
+
+# manifests as data
+"$python" - << 'PY' > said 2>&1
+import json, sys, xml.etree.ElementTree as tree
+try:
+    import yaml
+except ImportError:
+    yaml = None
+    print("PyYAML is not here: YAML is not read")
+for f in ("arduino/library.json", "platformio/library.json"):
+    with open(f) as text:
+        about = json.load(text)
+    assert about["name"] == "tvmgen_kws" and about["version"], f
+pack = tree.parse("cmsis-pack/Lathe.tvmgen_kws.pdsc").getroot()
+import os
+for f in pack.iter("file"):
+    assert os.path.exists(os.path.join("cmsis-pack", f.get("name"))), f.get("name")
+names = {f.get("name") for f in pack.iter("file")}
+assert all("src/" + f in names for f in os.listdir("cmsis-pack/src") if f.endswith(".c")), names
+for e in pack.iter("example"):
+    assert os.path.exists(os.path.join("cmsis-pack", e.get("folder"), e.find("project/environment").get("load")))
+files = ["zephyr/zephyr/module.yml", "zephyr/samples/tvmgen_kws/sample.yaml", "esp-idf/idf_component.yml",
+         "esp-idf/examples/tvmgen_kws/main/idf_component.yml", "cmsis-pack/examples/tvmgen_kws/tvmgen_kws.csolution.yml",
+         "cmsis-pack/examples/tvmgen_kws/tvmgen_kws.cproject.yml"]
+for f in files if yaml else ():
+    with open(f) as text:
+        assert isinstance(yaml.safe_load(text), dict), f
+with open("arduino/library.properties") as text:
+    keys = dict(line.rstrip("\n").split("=", 1) for line in text)
+assert all(keys.get(k) for k in ("name", "version", "author", "maintainer", "sentence", "category", "architectures")), keys
+print("read")
+PY
+check "manifests: $(tail -n 1 said)" grep -q '^read$' said
+
+# a firmware of its own
+if have arm-none-eabi-gcc && have qemu-system-arm; then
+    expect 0 'make -C own/example run' compile six.txt --example --target cortex-m4 -o own
+    check "the example runs in the emulator" sh -c "timeout $limit make -s -C own/example run > said 2>&1 && grep -q '^status 0, [0-9]* instructions' said &&
+        grep -q '^y 3.000' said"
+fi
+
+# integers have their own types, and what does not fit is refused
+printf 'func @main(%%x: i8[2, 3], %%y: i64[4]) {\n  %%a = negative(%%x)\n  %%b = negative(%%y)\n  return %%a, %%b\n}\n' > types.txt
+expect 0 '' compile types.txt -q -o types
+check "members have the type of the elements" sh -c "grep -q 'const int8_t \*x;' types/include/tvmgen_default.h && grep -q ' int64_t \*b;' types/include/tvmgen_default.h"
+check "the usual main runs" make -s -C types run
+expect_error 2 '--as is for packages, and --emit module makes none' compile six.txt --as cmake --emit module -o m.so
+expect_error 2 '--as arduino takes the ports baremetal, and not freertos' compile six.txt --as arduino --port freertos -o none
+expect_error 2 "--as: 'ardvino' is unknown" compile six.txt --as ardvino -o none
+check "the nearest is offered" grep -q 'did you mean arduino' stderr
+expect_error 2 'constants bin: not together with --as zephyr' compile six.txt --as zephyr --constants bin -o none
+expect_error 2 'constants incbin: not together with --as zephyr' compile six.txt --as zephyr --constants incbin -o none
+expect_error 2 'names: not together' compile six.txt --as zephyr --names short -o none
+expect_error 2 'offload: not together' compile six.txt --as zephyr --offload vta -o none
+expect_error 2 'has an example of its own' compile six.txt --as zephyr --example -o none
+expect_error 2 '--example is for --port baremetal' compile six.txt --port freertos --example -o none
+expect_error 2 'no emulator has the target x86-64-v3' compile six.txt --example --target x86-64-v3 -o none
+check "refused, nothing is written" test ! -e none
+finish
