@@ -221,6 +221,7 @@ def main():
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--filter", default="*", help="of the names of cases")
     options = parser.parse_args()
+    options.lathe = os.path.abspath(options.lathe)
     boards = shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")
     with tempfile.TemporaryDirectory() as folder:
         checker = Checker(options, folder)

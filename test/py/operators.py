@@ -139,7 +139,7 @@ def windows(x, kernel, stride, fill=-np.inf, pads=(0, 0)):
     return view.reshape(*view.shape[:4], -1)
 
 
-def pool_places(x, kernel, stride, storage_order):
+def pool_places(x, kernel, stride, storage_order=0):
     """Which element of the tensor each window takes: of equal ones the first in memory, in either order of counting."""
     n, c, h, w = x.shape
     at = first_extreme(windows(x, kernel, stride), True)
