@@ -202,19 +202,20 @@ bool onnx_op_dft(onnx_node *n)
 
 /* --- STFT --- */
 
-/* Frames of the signal, times the window: [frames, length, parts]. */
-static graph_value *read_frames(onnx_node *n, const fourier *f, int64_t step, graph_value *window)
+/* Frames of the signal, times the window: [batch * frames, length, parts], and how many of them each signal has. */
+static graph_value *read_frames(onnx_node *n, const fourier *f, int64_t step, graph_value *window, dim *out_frames)
 {
     const int64_t size[2] = {f->length, f->parts_in}, strides[2] = {step, 1};
     const dim length = dim_const(n->c, f->length), parts = dim_const(n->c, f->parts_in), one = dim_const(n->c, 1);
     attr a[3] = {attr_int(n->c, "axis", 1), attr_ints(n->c, "window_shape", 2, size),
                  attr_ints(n->c, "strides", 2, strides)};
     graph_value *x = onnx_emit(n, ONNX_ARGS("sliding_window", 3, a, onnx_in(n, 0)));
+    *out_frames = onnx_dim(n, x, 1);
     if (window) {
         window = onnx_reshape(n, onnx_cast(n, window, f->dt), 2, (dim[]){length, one});
         x = onnx_binary(n, "multiply", x, window);
     }
-    return onnx_reshape(n, x, 3, (dim[]){dim_mul(n->c, onnx_dim(n, x, 0), onnx_dim(n, x, 1)), length, parts});
+    return onnx_reshape(n, x, 3, (dim[]){dim_mul(n->c, onnx_dim(n, x, 0), *out_frames), length, parts});
 }
 
 /* The one pair of length and step, at most `have` samples, that gives the declared result: how operands that only a run
@@ -294,10 +295,12 @@ bool onnx_op_stft(onnx_node *n)
         return onnx_fail(n, DIAG_TYPE, "the signal is shorter than a frame of %lld samples", (long long)f.length);
     f.in = f.length;
     f.out = f.onesided ? f.length / 2 + 1 : f.length;
-    graph_value *y = transform_rows(n, &f, read_frames(n, &f, step, window));
-    dim rows = onnx_dim(n, x, 0), each = dim_sub(n->c, onnx_dim(n, x, 1), dim_const(n->c, f.length));
-    each = dim_add(n->c, dim_floordiv(n->c, each, dim_const(n->c, step)), dim_const(n->c, 1));
-    y = onnx_reshape(n, y, 4, (dim[]){rows, each, dim_const(n->c, f.out), dim_const(n->c, 2)});
+    dim frames = NULL, whole[4] = {onnx_dim(n, x, 0)};
+    graph_value *y = transform_rows(n, &f, read_frames(n, &f, step, window, &frames));
+    whole[1] = frames;
+    whole[2] = dim_const(n->c, f.out);
+    whole[3] = dim_const(n->c, f.parts_out);
+    y = onnx_reshape(n, y, 4, whole);
     y = expect_number(n, expect_number(n, y, 1, step), 3, f.length);
     return onnx_alias(n, 0, y);
 }
