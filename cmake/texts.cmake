@@ -1,6 +1,7 @@
-# The manual page and the completions for shells, which the program prints. They are left out where it cannot run here.
+# The manual page and the completions for shells, which the program prints: a part of every build, as the rule for
+# installing names them. They are left out where the program cannot run.
 # SPDX-License-Identifier: Apache-2.0
-add_custom_target(texts)
+add_custom_target(texts ALL)
 if(CMAKE_CROSSCOMPILING)
     return()
 endif()

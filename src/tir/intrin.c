@@ -93,8 +93,8 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define DOT_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 4, 1}, {"n", 1, 1 << 16, 1, .open = true}, {"a_row", 0, 0, 0}, \
-                          {"a_step", 0, 0, 0}}
+#define DOT_ROWS_SYMBOLS                                                                                               \
+    {TIR_EXTENT("m", 3), TIR_EXTENT("r", 4), TIR_OPEN_EXTENT("n", 1 << 16), TIR_STRIDE("a_row"), TIR_STRIDE("a_step")}
 #define DOT_ROWS_RESET   "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, r) \"unrolled\" { out[i, j] = 0 } }"
 #define DOT_ROWS_INSTR(by_words)                                                                                       \
     .reset = DOT_ROWS_RESET, .update = TIR_INSTRUCTION, .passed = "aaa", .words = true,                                \
@@ -119,7 +119,7 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define DOT_BYTES_SYMBOLS {{"r", 1, 4, 1}, {"n", 1, 1 << 16, 1}}
+#define DOT_BYTES_SYMBOLS {TIR_EXTENT("r", 4), TIR_EXTENT("n", 1 << 16)}
 #define DOT_BYTES_RESET   "for (j: int64, 0, r) \"unrolled\" { out[j] = 0 }"
 #define DOT_BYTES_INSTR(is_signed)                                                                                     \
     .reset = DOT_BYTES_RESET, .update = TIR_INSTRUCTION, .passed = "aaa",                                              \
@@ -147,7 +147,7 @@ static const tir_intrin built_in[] = {
              "  }\n"
              "}\n",
      .n_symbols = 4,
-     .symbols = {{"m", 1, 16, 1}, {"n", 1, 64, 1}, {"a_row", 0, 0, 0}, {"out_row", 0, 0, 0}},
+     .symbols = {TIR_EXTENT("m", 16), TIR_EXTENT("n", 64), TIR_STRIDE("a_row"), TIR_STRIDE("out_row")},
      .reset = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" { out[i, j] = 0.0 } }",
      .update = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" {\n"
                "  out[i, j] = fma((float32*)a[i], (float32*)b[j], (float32*)out[i, j]) } }"},
@@ -164,7 +164,7 @@ static const tir_intrin built_in[] = {
              "  }\n"
              "}\n",
      .n_symbols = 1,
-     .symbols = {{"n", 1, 1 << 20, 1}},
+     .symbols = {TIR_EXTENT("n", 1 << 20)},
      .reset = "for (j: int64, 0, n) { out[j] = 0 }",
      .update = TIR_INSTRUCTION,
      .passed = "vaa",
@@ -209,7 +209,7 @@ static const tir_intrin built_in[] = {
              "  }\n"
              "}\n",
      .n_symbols = 4,
-     .symbols = {{"m", 1, 6, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0}, {"a_tap", 0, 0, 0}},
+     .symbols = {TIR_EXTENT("m", 6), TIR_EXTENT("n", 1 << 16), TIR_STRIDE("a_step"), TIR_STRIDE("a_tap")},
      .reset = "for (i: int64, 0, m) \"unrolled\" { out[i] = 0 }",
      .update = TIR_INSTRUCTION,
      .passed = "aaa",

@@ -17,6 +17,10 @@ typedef struct tir_intrin_symbol {
     int64_t min, max, multiple; /* an extent that the code can do; max 0: a stride, whatever it is */
     bool open; /* of an instruction: the call takes any number for it, not just a constant */
 } tir_intrin_symbol;
+/* Of rows that are built in: an extent from 1 to most, the same where any number may be passed, and a stride. */
+#define TIR_EXTENT(symbol, most)      {.name = (symbol), .min = 1, .max = (most), .multiple = 1}
+#define TIR_OPEN_EXTENT(symbol, most) {.name = (symbol), .min = 1, .max = (most), .multiple = 1, .open = true}
+#define TIR_STRIDE(symbol)            {.name = (symbol)}
 
 typedef struct tir_intrin {
     const char *name;

@@ -70,7 +70,7 @@
      .nest = stands_for,                                                                                            \
      .does = computes,                                                                                              \
      .n_symbols = 1,                                                                                                \
-     .symbols = {{"n", 2, 64, 2}},                                                                                  \
+     .symbols = {{.name = "n", .min = 2, .max = 64, .multiple = 2}},                                                \
      .reset = LANES("0"),                                                                                           \
      .update = TIR_INSTRUCTION,                                                                                     \
      .passed = operands,                                                                                            \
@@ -126,7 +126,7 @@
      .help = what,                                                                                                  \
      .nest = TILE_NEST(id, a_type),                                                                                 \
      .n_symbols = 3,                                                                                                \
-     .symbols = {{"m", 1, 2, 1}, {"row", 0, 0, 0}, {"half", 0, 0, 0}},                                              \
+     .symbols = {TIR_EXTENT("m", 2), TIR_STRIDE("row"), TIR_STRIDE("half")},                                        \
      .reset = TILE_LANES("0"),                                                                                      \
      .update = TIR_INSTRUCTION,                                                                                     \
      .passed = "amv",                                                                                               \

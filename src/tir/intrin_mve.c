@@ -35,8 +35,8 @@ static const tir_intrin rows[] = {
              "  }\n"
              "}\n",
      .n_symbols = 9,
-     .symbols = {{"m", 1, 6, 1}, {"r", 1, 1 << 16, 1}, {"h", 1, 1 << 16, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0},
-                 {"a_row", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
+     .symbols = {TIR_EXTENT("m", 6), TIR_EXTENT("r", 1 << 16), TIR_EXTENT("h", 1 << 16), TIR_EXTENT("n", 1 << 16),
+                 TIR_STRIDE("a_step"), TIR_STRIDE("a_row"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"), TIR_STRIDE("out_step")},
      INSTR(SUMS_RESET, "lathe_mve_dot(out, a, w, m, r, h, n, a_step, a_row, w_step, w_row, out_step, $begins)")},
     /* A word of a channel and a column holds its rows of the window: four columns are a vector. */
     {.name = "mve_window",
@@ -60,8 +60,9 @@ static const tir_intrin rows[] = {
              "  }\n"
              "}\n",
      .n_symbols = 9,
-     .symbols = {{"m", 1, 1 << 16, 1}, {"r", 1, 4, 1}, {"p", 1, 4, 1}, {"q", 1, 4, 1}, {"a_step", 0, 0, 0},
-                 {"a_tap", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
+     .symbols = {TIR_EXTENT("m", 1 << 16), TIR_EXTENT("r", 4), TIR_EXTENT("p", 4), TIR_EXTENT("q", 4),
+                 TIR_STRIDE("a_step"), TIR_STRIDE("a_tap"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"),
+                 TIR_STRIDE("out_step")},
      INSTR(SUMS_RESET, "lathe_mve_window(out, a, w, m, r, p, q, a_step, a_tap, w_step, w_row, out_step, $begins)")},
     {.name = "mve_nibbles",
      .help = "mve_dot by weights of 4 bits: a byte for two channels",
@@ -85,8 +86,8 @@ static const tir_intrin rows[] = {
              "  }\n"
              "}\n",
      .n_symbols = 9,
-     .symbols = {{"m", 1, 6, 1}, {"r", 1, 1 << 15, 1}, {"h", 1, 1 << 16, 1}, {"n", 1, 1 << 16, 1}, {"a_step", 0, 0, 0},
-                 {"a_row", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
+     .symbols = {TIR_EXTENT("m", 6), TIR_EXTENT("r", 1 << 15), TIR_EXTENT("h", 1 << 16), TIR_EXTENT("n", 1 << 16),
+                 TIR_STRIDE("a_step"), TIR_STRIDE("a_row"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"), TIR_STRIDE("out_step")},
      INSTR(PAIRS_RESET, "lathe_mve_nibbles(out, a, w, m, r*2, h, n, a_step, a_row, w_step, w_row, out_step, $begins)")},
     {.name = "mve_window_nibbles",
      .help = "mve_window by weights of 4 bits: a byte for two channels",
@@ -110,8 +111,9 @@ static const tir_intrin rows[] = {
              "  }\n"
              "}\n",
      .n_symbols = 9,
-     .symbols = {{"m", 1, 1 << 16, 1}, {"r", 1, 2, 1}, {"d", 1, 4, 1}, {"e", 1, 4, 1}, {"a_step", 0, 0, 0},
-                 {"a_tap", 0, 0, 0}, {"w_step", 0, 0, 0}, {"w_row", 0, 0, 0}, {"out_step", 0, 0, 0}},
+     .symbols = {TIR_EXTENT("m", 1 << 16), TIR_EXTENT("r", 2), TIR_EXTENT("d", 4), TIR_EXTENT("e", 4),
+                 TIR_STRIDE("a_step"), TIR_STRIDE("a_tap"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"),
+                 TIR_STRIDE("out_step")},
      INSTR(PAIRS_RESET,
            "lathe_mve_window_nibbles(out, a, w, m, r*2, d, e, a_step, a_tap, w_step, w_row, out_step, $begins)")},
     {.name = "mve_words",
@@ -129,8 +131,9 @@ static const tir_intrin rows[] = {
              "  }\n"
              "}\n",
      .n_symbols = 6,
-     .symbols = {{"n", 1, 1 << 16, 1}, {"m", 1, 4, 1}, {"c", 1, 1 << 16, 1}, {"a_row", 0, 0, 0}, {"a_step", 0, 0, 0},
-                 {"out_step", 0, 0, 0}},
+     .symbols = {TIR_EXTENT("n", 1 << 16), TIR_EXTENT("m", 4), TIR_EXTENT("c", 1 << 16), TIR_STRIDE("a_row"),
+                 TIR_STRIDE("a_step"),
+                 TIR_STRIDE("out_step")},
      .body = TIR_INSTRUCTION,
      .passed = "aa",
      .call = "lathe_mve_words(out, a, n, m, c, a_row, a_step, out_step)"},

@@ -30,8 +30,8 @@
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define NIBBLE_ROWS_SYMBOLS {{"m", 1, 3, 1}, {"r", 1, 2, 1}, {"n", 1, 1 << 16, 1, .open = true}, \
-                             {"a_row", 0, 0, 0}, {"a_step", 0, 0, 0}}
+#define NIBBLE_ROWS_SYMBOLS {TIR_EXTENT("m", 3), TIR_EXTENT("r", 2), TIR_OPEN_EXTENT("n", 1 << 16), \
+                             TIR_STRIDE("a_row"), TIR_STRIDE("a_step")}
 #define NIBBLE_ROWS_RESET                                                                                             \
     "for (i: int64, 0, m) \"unrolled\" { for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { "    \
     "out[i, q, j] = 0 } } }"
@@ -59,7 +59,7 @@
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define NIBBLE_BYTES_SYMBOLS {{"r", 1, 2, 1}, {"n", 1, 1 << 16, 1}}
+#define NIBBLE_BYTES_SYMBOLS {TIR_EXTENT("r", 2), TIR_EXTENT("n", 1 << 16)}
 #define NIBBLE_BYTES_RESET \
     "for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { out[q, j] = 0 } }"
 #define NIBBLE_BYTES_INSTR(is_signed)                                                                                  \
@@ -85,7 +85,7 @@
      .help = what,                                                                                                    \
      .nest = NIBBLE_TAPS(type, row),                                                                                  \
      .n_symbols = 4,                                                                                                  \
-     .symbols = {{"m", 1, 6, 1}, {"n", 1, 8, 1}, {"a_step", 0, 0, 0}, {"a_tap", 0, 0, 0}},                            \
+     .symbols = {TIR_EXTENT("m", 6), TIR_EXTENT("n", 8), TIR_STRIDE("a_step"), TIR_STRIDE("a_tap")},                   \
      .reset = "for (i: int64, 0, m) \"unrolled\" { out[i] = 0 }",                                                     \
      .update = TIR_INSTRUCTION,                                                                                       \
      .passed = "ava",                                                                                                 \
