@@ -331,61 +331,90 @@ static bool set_workers(const ask *x, long workers, compile_options *out)
     return true;
 }
 
-bool ask_compile_options(const ask *x, bool native, compile_options *out)
+static bool no_such_target(const ask *x, const char *name)
 {
-    long level, workers, effort;
-    compile_options_init(out);
-    out->verb = ask_verb_name(x->verb);
-    out->emit = ask_get(x, OPT_EMIT, "c");
-    out->module_name = ask_get(x, OPT_MODULE_NAME, "default");
-    const char *target_name = ask_get(x, OPT_TARGET, NULL);
-    if (!read_port(x, out))
+    const char *names = target_names(x->c), *parts = target_region_names(x->c);
+    if (x->verb == VERB_VERIFY || x->verb == VERB_RUN)
+        names = arena_printf(&x->c->mem, "%s; in an emulator %s", names, board_names(x->c));
+    const char *all = arena_printf(&x->c->mem, "%s, %s", names, parts);
+    return ask_usage_error(
+        x, arena_printf(&x->c->mem, "%s--target takes %s; for computations vta; --offload takes %s",
+                        nearest_in(name, all, &x->c->mem), names, parts),
+        "--target: '%.100s' is unknown", name);
+}
+
+/* --target, or what is usual for the port and for what is made. */
+static bool read_target(const ask *x, bool native, compile_options *out)
+{
+    const bool small = out->port->system != PORT_HOSTED, module = strcmp(out->emit, "module") == 0;
+    const char *name = ask_get(x, OPT_TARGET, NULL);
+    out->vta = name && strcmp(name, "vta") == 0;
+    name = out->vta ? NULL : name; /* the host's part is for its usual target */
+    if (!take_board(x, &name, out) || !check_artifact_options(x, out))
         return false;
-    out->vta = target_name && strcmp(target_name, "vta") == 0;
-    target_name = out->vta ? NULL : target_name; /* the host's part is for its usual target */
-    if (!take_board(x, &target_name, out) || !check_artifact_options(x, out))
-        return false;
-    out->schedule = ask_get(x, OPT_SCHEDULE, NULL);
-    bool small = out->port->system != PORT_HOSTED;
-    bool module = strcmp(out->emit, "module") == 0;
-    out->target = target_name ? target_lookup(x->c, target_name)
+    out->target = name ? target_lookup(x->c, name)
                   : module && !native ? target_find("my_device")
                   : small     ? target_find("cortex-m")
                   : native    ? target_find("native")
                               : target_default();
-    if (!out->target) {
-        const char *names = target_names(x->c), *parts = target_region_names(x->c);
-        if (x->verb == VERB_VERIFY || x->verb == VERB_RUN)
-            names = arena_printf(&x->c->mem, "%s; in an emulator %s", names, board_names(x->c));
-        const char *all = arena_printf(&x->c->mem, "%s, %s", names, parts);
-        return ask_usage_error(
-            x, arena_printf(&x->c->mem, "%s--target takes %s; for computations vta; --offload takes %s",
-                            nearest_in(target_name, all, &x->c->mem), names, parts),
-            "--target: '%.100s' is unknown", target_name);
-    }
+    if (!out->target)
+        return no_such_target(x, name);
     if (out->target->regions_only)
         return ask_usage_error(x, arena_printf(&x->c->mem, "--offload %s gives it those parts", out->target->name),
                                "--target: %s takes parts of a model, not whole models", out->target->name);
     if (module && out->target->address_bits == 32)
         return ask_usage_error(x, "--emit c makes a package for it", "--target: %s is a microcontroller, and "
                                "modules are for machines with an operating system", out->target->name);
-    if (ask_has(x, OPT_VTA_CONFIG) && !vta_text_parse(x->c, ask_get(x, OPT_VTA_CONFIG, ""), &x->c->vta))
-        return false;
-    if (ask_has(x, OPT_HOST) && !module)
+    return !ask_has(x, OPT_VTA_CONFIG) || vta_text_parse(x->c, ask_get(x, OPT_VTA_CONFIG, ""), &x->c->vta);
+}
+
+/* What a module's file is for. */
+static bool read_module(const ask *x, compile_options *out)
+{
+    if (ask_has(x, OPT_HOST) && strcmp(out->emit, "module") != 0)
         return ask_usage_error(x, "add --emit module, or leave it out", "--host is for modules");
     out->host = ask_get(x, OPT_HOST, "x86_64");
     out->with_interpreter = ask_has(x, OPT_WITH_INTERPRETER);
-    if (ask_choice(x, OPT_EMIT, NULL, "c") < 0 ||
-        ask_choice(x, OPT_HOST, NULL, "x86_64") < 0 || ask_choice(x, OPT_REQUANT, NULL, "exact") < 0 ||
-        ask_choice(x, OPT_SHARE_KERNELS, NULL, "exact") < 0 ||
-        ask_choice(x, OPT_NAMES, NULL, "long") < 0 || !read_widths(x, out) || !read_ram(x, out) ||
-        !ask_number(x, OPT_LEVEL, 0, 3, 3, &level) || !ask_check_level(x, (int)level) ||
-        !ask_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) ||
-        !ask_workers(x, &workers))
+    return ask_choice(x, OPT_EMIT, NULL, "c") >= 0 && ask_choice(x, OPT_HOST, NULL, "x86_64") >= 0 &&
+           read_widths(x, out);
+}
+
+/* How far the passes and the planner go, and for how many workers. */
+static bool read_effort(const ask *x, compile_options *out)
+{
+    long level, workers, effort;
+    if (!ask_number(x, OPT_LEVEL, 0, 3, 3, &level) || !ask_check_level(x, (int)level) ||
+        !ask_number(x, OPT_PLAN_EFFORT, 1, 1000, 1, &effort) || !ask_workers(x, &workers) ||
+        !set_workers(x, workers, out))
         return false;
-    if (!set_workers(x, workers, out))
-        return false;
+    out->opt_level = (int)level;
+    out->plan_effort = (uint32_t)effort;
+    out->no_winograd = ask_has(x, OPT_NO_WINOGRAD);
+    out->no_split_data = ask_has(x, OPT_NO_SPLIT_DATA);
+    return true;
+}
+
+/* How numbers are computed, and how they are handed over. */
+static bool read_numbers(const ask *x, compile_options *out)
+{
+    const int requant = ask_choice(x, OPT_REQUANT, NULL, "exact");
+    out->requant = requant;
+    out->input_in_workspace = ask_has(x, OPT_INPUT_IN_WORKSPACE);
+    out->quantised_ends = ask_has(x, OPT_QUANTIZED_IO);
+    out->integers = ask_has(x, OPT_INTEGERS) || ask_has(x, OPT_REQUANT) || out->quantised_ends;
+    return requant >= 0;
+}
+
+/* What the C looks like, and the build system that it is for. */
+static bool read_code(const ask *x, compile_options *out)
+{
+    const int share = ask_choice(x, OPT_SHARE_KERNELS, NULL, "exact"), names = ask_choice(x, OPT_NAMES, NULL, "long");
     const char *form = ask_get(x, OPT_CONSTANTS, NULL);
+    if (share < 0 || names < 0)
+        return false;
+    out->short_names = names == 1;
+    out->shares_kernels = ask_has(x, OPT_SHARE_KERNELS);
+    out->shares_shapes = share == 1;
     out->constants_form = form ? constants_form_find(form) : CONSTANTS_DEFAULT;
     if (form && out->constants_form == CONSTANTS_DEFAULT)
         return ask_usage_error(x, arena_printf(&x->c->mem, "it takes %s", ask_row_of(OPT_CONSTANTS)->value),
@@ -394,21 +423,22 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
         return false;
     if (out->as && !out->as->takes_files)
         out->constants_form = CONSTANTS_C;
-    out->opt_level = (int)level;
-    out->plan_effort = (uint32_t)effort;
-    out->no_winograd = ask_has(x, OPT_NO_WINOGRAD);
-    out->no_split_data = ask_has(x, OPT_NO_SPLIT_DATA);
-    out->requant = ask_choice(x, OPT_REQUANT, NULL, "exact");
-    out->short_names = ask_choice(x, OPT_NAMES, NULL, "long") == 1;
-    out->shares_kernels = ask_has(x, OPT_SHARE_KERNELS);
-    out->shares_shapes = ask_choice(x, OPT_SHARE_KERNELS, NULL, "exact") == 1;
-    out->input_in_workspace = ask_has(x, OPT_INPUT_IN_WORKSPACE);
-    out->quantised_ends = ask_has(x, OPT_QUANTIZED_IO);
-    out->integers = ask_has(x, OPT_INTEGERS) || ask_has(x, OPT_REQUANT) || out->quantised_ends;
-    out->verify = true;
+    return true;
+}
+
+bool ask_compile_options(const ask *x, bool native, compile_options *out)
+{
+    compile_options_init(out);
+    out->verb = ask_verb_name(x->verb);
+    out->emit = ask_get(x, OPT_EMIT, "c");
+    out->module_name = ask_get(x, OPT_MODULE_NAME, "default");
+    out->schedule = ask_get(x, OPT_SCHEDULE, NULL);
     out->schedules = x->values[OPT_SCHEDULES].data;
     out->n_schedules = x->values[OPT_SCHEDULES].len;
-    return read_memories(x, out) && read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
+    out->verify = true;
+    return read_port(x, out) && read_target(x, native, out) && read_module(x, out) && read_ram(x, out) &&
+           read_effort(x, out) && read_numbers(x, out) && read_code(x, out) && read_memories(x, out) &&
+           read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
            read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
            read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out) &&
            read_offload(x, &out->offload);
