@@ -33,6 +33,7 @@ static bool opt_graph(ask *x, const char *file, span s, const compile_options *h
                       .offload = how->offload,
                       .no_integers = !how->integers && !passes && !(how->target && how->target->integers),
                       .quantised_ends = how->quantised_ends,
+                      .float_ends = how->float_ends,
                       .requant = (graph_requant)how->requant,
                       .print_after_all = ask_has(x, OPT_PRINT_AFTER_ALL),
                       .verify = true,

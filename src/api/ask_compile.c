@@ -398,9 +398,13 @@ static bool read_effort(const ask *x, compile_options *out)
 static bool read_numbers(const ask *x, compile_options *out)
 {
     const int requant = ask_choice(x, OPT_REQUANT, NULL, "exact");
+    if (ask_has(x, OPT_ALLOW_FLOAT_IO) && !ask_has(x, OPT_QUANTIZED_IO))
+        return ask_usage_error(x, "add --quantized-io, or leave it out",
+                               "--allow-float-io has no effect without --quantized-io");
     out->requant = requant;
     out->input_in_workspace = ask_has(x, OPT_INPUT_IN_WORKSPACE);
     out->quantised_ends = ask_has(x, OPT_QUANTIZED_IO);
+    out->float_ends = ask_has(x, OPT_ALLOW_FLOAT_IO);
     out->integers = ask_has(x, OPT_INTEGERS) || ask_has(x, OPT_REQUANT) || out->quantised_ends;
     return requant >= 0;
 }

@@ -223,6 +223,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
                             .offload = o->offload,
                             .no_integers = !o->integers && !t->integers,
                             .quantised_ends = o->quantised_ends,
+                            .float_ends = o->float_ends,
                             .choices = choices,
                             .requant = (graph_requant)o->requant,
                             .print_after_all = o->print_after_all,

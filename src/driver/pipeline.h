@@ -36,7 +36,7 @@ typedef struct compile_options {
     const struct offload *offload; /* who takes parts of the model, graph/pass/offload.h; NULL: nobody */
     bool integers;    /* quantised values that round to the nearest even, too; see pass_options */
     bool input_in_workspace; /* inputs of a package lie in its workspace; plan_problem_of */
-    bool quantised_ends; /* see pass_options */
+    bool quantised_ends, float_ends; /* see pass_options */
     int requant;      /* graph_requant of graph/pass.h */
     bool short_names; /* see codegen_unit */
     bool shares_kernels, shares_shapes; /* the first: the second stands before what the target's row says */

@@ -20,6 +20,7 @@ typedef struct pass_options {
     const struct offload *offload; /* targets that take a part of the graph, graph/pass/offload.h; NULL: none */
     bool no_integers;            /* of quantised values only those that round half up are integers */
     bool quantised_ends;         /* inputs and results are handed over quantised where they are so inside */
+    bool float_ends;             /* beside quantised_ends: others stay floats, and are no error */
     graph_choices *choices;      /* forms that records give, and where passes choose; NULL: rules alone */
     graph_requant requant;       /* how integers round to the nearest even */
     const char *dump_dir;        /* NULL: none */

@@ -2,7 +2,8 @@
 /* quantized-ends: on request, an input that is only quantized, and a result that was only dequantized, are handed over
  * as quantized numbers. This takes a quarter of the caller's memory, and needs no floats between a sensor's bytes and
  * the model. Operators in between that move elements then move the numbers. graph_module.ends has the scales and zero
- * points. */
+ * points. An end that has to stay in float is an error, because the caller would hand over bytes where floats are read;
+ * pass_options.float_ends allows it. */
 #include "base/ptr_map.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
@@ -17,12 +18,21 @@ typedef struct cut {
     bool done;
 } cut;
 
+/* An end that stays in float, and why. */
+typedef struct float_end {
+    const graph_value *value;
+    bool is_input;
+    src_loc loc;
+    const char *why;
+} float_end;
+
 /* One rewrite for all of them. */
 typedef struct ends {
     rewriter r;   /* begun: marks are uses */
     ptr_map user; /* of each value: the last node that reads it */
     ptr_map at;   /* of each node that goes: its cut */
     VEC(cut) cuts;
+    VEC(float_end) kept;
     arena *tmp;
 } ends;
 
@@ -64,16 +74,39 @@ static void add_cut(ends *e, graph_node *n, graph_value *first, graph_value *las
     vec_push(e->tmp, &e->cuts, ((cut){n, first, last, end, false}));
 }
 
+/* n: the node that is in the way; NULL: none. */
+static void keep_end(ends *e, const graph_value *end, bool is_input, const graph_node *n, const char *why)
+{
+    vec_push(e->tmp, &e->kept, ((float_end){end, is_input, n ? n->loc : src_loc_none(), why}));
+}
+
+static bool is_float(const graph_value *v)
+{
+    return v->type.kind == TYPE_TENSOR && dtype_is_float(v->type.dt);
+}
+
 static void find_input(ends *e, graph_value *param)
 {
     graph_value *v = param;
     graph_node *n = only_user(e, v);
     graph_end end = {.name = param->name, .is_input = true};
+    uint32_t at = 0;
+    if (!is_float(param))
+        return;
     for (; n && moves(n) && n->inputs[0] == v; n = only_user(e, v))
         v = n->outputs[0];
-    if (param->type.kind == TYPE_TENSOR && dtype_is_float(param->type.dt) && n && n->inputs[0] == v &&
-        strcmp(n->op->name, "qnn.quantize") == 0 && read_end(n, &end))
-        add_cut(e, n, v, param, end);
+    if (n && n->inputs[0] == v && strcmp(n->op->name, "qnn.quantize") == 0) {
+        if (read_end(n, &end))
+            add_cut(e, n, v, param, end);
+        else
+            keep_end(e, param, true, n, "the scale of this operator is not one constant number");
+    } else if (n) {
+        keep_end(e, param, true, n, "this operator reads it as a float");
+    } else if (rewrite_uses(v) > 1 && ptr_map_get(&e->user, v, &at)) {
+        keep_end(e, param, true, e->r.f->nodes.data[at], "this is not the only operator that reads it");
+    } else {
+        keep_end(e, param, true, NULL, "no operator reads it");
+    }
 }
 
 static void find_result(ends *e, graph_value *result)
@@ -81,9 +114,19 @@ static void find_result(ends *e, graph_value *result)
     graph_value *v = result;
     graph_end end = {.name = result->name};
     graph_node *n = v->def;
+    if (!is_float(result))
+        return;
     for (; n && moves(n) && rewrite_uses(v) == 1; n = v->def)
         v = n->inputs[0];
-    if (n && strcmp(n->op->name, "qnn.dequantize") == 0 && rewrite_uses(v) == 1 && read_end(n, &end))
+    if (!n)
+        keep_end(e, result, false, NULL, "it is an input of the model");
+    else if (strcmp(n->op->name, "qnn.dequantize") != 0)
+        keep_end(e, result, false, n, "this operator makes it as a float");
+    else if (rewrite_uses(v) != 1)
+        keep_end(e, result, false, n, "the float that this operator makes is used in several places");
+    else if (!read_end(n, &end))
+        keep_end(e, result, false, n, "the scale of this operator is not one constant number");
+    else
         add_cut(e, n, result, v, end);
 }
 
@@ -104,6 +147,28 @@ static bool is_replaced(ends *e, const graph_node *n)
     return k->done = true;
 }
 
+/* Which node reads a value; the last one of several. */
+static void find_users(ends *e)
+{
+    const graph_func *f = e->r.f;
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
+            if (f->nodes.data[i]->inputs[k])
+                ptr_map_set(&e->user, f->nodes.data[i]->inputs[k], i);
+}
+
+static bool refuse_float_ends(compiler *c, const ends *e)
+{
+    for (uint32_t i = 0; i < e->kept.len; i++) {
+        const float_end *k = &e->kept.data[i];
+        diag_error(&c->diags, DIAG_USAGE, k->loc, "--quantized-io: the %s '%s' stays %s, because %s",
+                   k->is_input ? "input" : "output", k->value->name, dtype_name(k->value->type.dt), k->why);
+    }
+    if (e->kept.len > 0)
+        diag_hint(&c->diags, "add --allow-float-io to keep such inputs and outputs in float");
+    return e->kept.len == 0;
+}
+
 bool graph_pass_quantised_ends(compiler *c, graph_module *m, const pass_options *o)
 {
     graph_func *f = graph_module_find(m, "main");
@@ -115,10 +180,7 @@ bool graph_pass_quantised_ends(compiler *c, graph_module *m, const pass_options 
     rewrite_begin(&e.r, c, f);
     ptr_map_init(&e.user, &tmp);
     ptr_map_init(&e.at, &tmp);
-    for (uint32_t i = 0; i < f->nodes.len; i++)
-        for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++)
-            if (f->nodes.data[i]->inputs[k])
-                ptr_map_set(&e.user, f->nodes.data[i]->inputs[k], i);
+    find_users(&e);
     for (uint32_t i = 0; i < f->params.len; i++)
         find_input(&e, f->params.data[i]);
     for (uint32_t i = 0; i < f->results.len; i++)
@@ -129,9 +191,15 @@ bool graph_pass_quantised_ends(compiler *c, graph_module *m, const pass_options 
             rewrite_keep(&e.r, f->nodes.data[i]);
     }
     rewrite_end(&e.r);
-    for (uint32_t i = 0; i < e.cuts.len; i++)
-        if (e.cuts.data[i].done)
-            vec_push(&c->mem, &m->ends, e.cuts.data[i].end);
+    for (uint32_t i = 0; i < e.cuts.len; i++) {
+        const cut *k = &e.cuts.data[i];
+        if (k->done)
+            vec_push(&c->mem, &m->ends, k->end);
+        else
+            keep_end(&e, k->end.is_input ? k->last : k->first, k->end.is_input, k->node,
+                     "its numbers are also an input or another output of the model");
+    }
+    bool good = o->float_ends || refuse_float_ends(c, &e);
     arena_free(&tmp);
-    return true;
+    return good;
 }
