@@ -25,6 +25,7 @@ struct asked {
 
 struct library_module {
     vm_module module;
+    bool has_code; /* a module whose functions are all of others is exported with a library of none */
     void *handle;
     pthread_mutex_t lock; /* of `asked` */
     struct asked *asked;
@@ -60,7 +61,7 @@ static int32_t find_in_library(vm_module *m, const char *name, lathe_value *out,
 {
     struct library_module *l = (struct library_module *)(void *)m;
     char symbol[512];
-    if (is_reserved(name) || strlen(name) + 16 > sizeof symbol)
+    if (!l->has_code || is_reserved(name) || strlen(name) + 16 > sizeof symbol)
         return LATHE_OK;
     if (m->rt->options.no_jit)
         return vm_fail(error, LATHE_E_REFUSED, "the module holds machine code, and the options forbid to run it");
@@ -145,10 +146,10 @@ static int32_t open_library(struct library_module *l, lathe_error *error)
     if (machine != jit_machine_elf())
         return vm_fail(error, LATHE_E_UNSUPPORTED, "the module holds machine code for ELF machine %u; this is %u",
                        machine, (unsigned)jit_machine_elf());
-    if (!vm_elf_is_whole(file->bytes) || !vm_elf_has_function(file->bytes, MODULE_FUNCTION_PREFIX))
-        return vm_fail(error, LATHE_E_FORMAT, "the module is to hold machine code, and the file has no function of it, "
-                       "or is damaged");
-    if (l->module.rt->options.no_jit)
+    if (!vm_elf_is_whole(file->bytes))
+        return vm_fail(error, LATHE_E_FORMAT, "the module is to hold machine code, and the file is damaged");
+    l->has_code = vm_elf_has_function(file->bytes, MODULE_FUNCTION_PREFIX);
+    if (!l->has_code || l->module.rt->options.no_jit)
         return LATHE_OK;
     show_own_symbols();
     l->handle = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
