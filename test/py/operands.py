@@ -31,6 +31,7 @@ MIN = -(1 << 63)
 TYPES = {"float32": np.float32, "float64": np.float64, "int64": np.int64, "int32": np.int32, "bool": np.bool_}
 CFLAGS = ["-std=gnu99", "-O1", "-g", "-w", "-ffp-contract=off", "-DTVMRT_NUM_WORKERS=2", "-fsanitize=address,undefined",
           "-fno-sanitize-recover=all"]
+STRICT = [*(f for f in CFLAGS if f != "-w"), "-Wall", "-Wextra", "-Wcast-qual", "-Werror"]
 
 
 class Case:
@@ -82,7 +83,8 @@ def row(length=1500, rest=-1.0, **values):
 
 
 def places(rows, first, last):
-    """A run of "search": where the largest lies first and last, and where the smallest of the negated rows does."""
+    """A run of "search": where the largest lies first and last, and where the smallest of the negated rows does. NaN
+    lies before both."""
     return ({"x": np.array(rows), "n": -np.array(rows)}, 0, {"a": first, "b": last, "c": first, "d": last})
 
 
@@ -95,10 +97,10 @@ CASES = [
          places([row(), row(at_7=3, at_1400=3)], [0, 7], [1499, 1400]),
          places([row(at_1440=2, at_1450=2), row(at_1499=2)], [1440, 1499], [1450, 1499]),
          places([row(at_63=5, at_64=5), row(at_1435=1, at_1436=1, at_1472=1)], [63, 1435], [64, 1472]),
-         places([row(at_0=NAN, at_5=9), row(at_1=NAN, at_64=NAN, at_70=2, at_71=NAN)], [0, 70], [0, 70]),
-         places([row(rest=-INF), row(rest=-INF, at_3=NAN, at_1499=NAN)], [0, 0], [1499, 1498]),
-         places([row(rest=NAN), row(rest=NAN, at_0=-INF)], [0, 0], [0, 0]),
-         places([row(rest=NAN, at_0=1, at_900=INF), row(at_100=INF, at_1200=INF)], [900, 100], [900, 1200])),
+         places([row(at_0=NAN, at_5=9), row(at_1=NAN, at_64=NAN, at_70=2, at_71=NAN)], [0, 1], [0, 71]),
+         places([row(rest=-INF), row(rest=-INF, at_3=NAN, at_1499=NAN)], [0, 3], [1499, 1499]),
+         places([row(rest=NAN), row(rest=NAN, at_0=-INF)], [0, 1], [1499, 1499]),
+         places([row(rest=NAN, at_0=1, at_900=INF), row(at_100=INF, at_1200=INF)], [1, 100], [1499, 1200])),
     one("reshape", X + ", %s: i64[2]", "reshape(%x, %s) : ? declared f32[2, 6]", *wild("s", [2, 6], SHAPE, [3]),
         ({"s": [2, -1]}, 0), ({"s": [-1, 6]}, 0), ({"s": [-1, -1]}, SHAPE), ({"s": [-2, 6]}, SHAPE),
         ({"s": [0, 6]}, SHAPE), ({"s": [6, 2]}, SHAPE)),
@@ -330,12 +332,13 @@ static void show(const void *p, size_t n)
         size = {kind: {e["c_name"]: int(np.prod(e["shape"], dtype=np.int64)) * np.dtype(TYPES[e["dtype"]]).itemsize
                        for e in about[kind]} for kind in ("inputs", "outputs")}
         order = [e["c_name"] for e in about["inputs"]]
-        lines += [f"    in.{f} = block({size['inputs'][f]}, from);" for f in order]
+        lines += [f"    void *in_{f} = block({size['inputs'][f]}, from);" for f in order]
+        lines += [f"    in.{f} = in_{f};" for f in order]
         lines += [f"    out.{f} = block({size['outputs'][f]}, NULL);" for f in fields["outputs"]]
         lines.append(f"    status = tvmgen_c{k}_run(&in, &out);\n    tell(status);")
         lines += [f"    if (status == 0)\n        show(out.{e['c_name']}, {size['outputs'][e['c_name']]});"
                   for e in about["outputs"]]
-        lines += [f"    free(in.{f});" for f in order] + [f"    free(out.{f});" for f in fields["outputs"]]
+        lines += [f"    free(in_{f});" for f in order] + [f"    free(out.{f});" for f in fields["outputs"]]
         lines.append("}")
     lines.append("int main(int argc, char **argv)\n{\n    FILE *from = fopen(argv[1], \"rb\");\n    (void)argc;")
     with open(os.path.join(folder, "inputs.bin"), "wb") as data:
@@ -357,7 +360,7 @@ def run_packages(folder, cases, abouts):
     objects = [os.path.join(folder, f"p{k}", o) for k in range(len(cases))
                for o in sorted(os.listdir(os.path.join(folder, f"p{k}"))) if o.endswith(".o")]
     program = os.path.join(folder, "driver", "hostile")
-    built = subprocess.run(["cc", *CFLAGS, f"-I{src}", "-o", program, os.path.join(folder, "driver", "main.c"),
+    built = subprocess.run(["cc", *STRICT, f"-I{src}", "-o", program, os.path.join(folder, "driver", "main.c"),
                             f"{src}/tvmrt.c", f"{src}/tvmrt_port_posix.c", "-D_POSIX_C_SOURCE=200809L", *objects, "-lm",
                             "-lpthread"], capture_output=True, text=True)
     if built.returncode != 0:
