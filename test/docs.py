@@ -9,7 +9,8 @@ Without PAGE all pages of the tree run. What a fenced block is follows from its 
     sh                      commands, which have to succeed; the folder and the variables stay for the next block
     console                 lines "$ command", each followed by what it prints: "..." stands for anything, as a part of
                             a line or, alone on one, for any number of lines. A command succeeds, unless an error is
-                            shown
+                            shown. It names no times or rates, and no table whose widths follow them: a text block
+                            shows these
     python, c               a program, which has to succeed; Python blocks of a page share their names
     text title="Output"     what the block before prints
     LANGUAGE title="FILE"   a file of that name, for the blocks behind
@@ -44,6 +45,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT = int(open(os.path.join(TOP, "test", "time_limit"), encoding="utf-8").read())  # against hangs
 PART = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$|"
                   r"<!-- (?P<word>test|needs|only|env|cc|run|skip|wrap): ?(?P<value>.*?) ?-->", re.M | re.S)
+TIME = re.compile(r"^.*\d[\d.]* ?(?:ms|us|GFLOP/s|GB/s)\b.*", re.M)
 RUNS = {"sh", "bash", "console", "python", "c", "cpp"}
 # Runs blocks of Python that arrive as lines of JSON, all in one namespace; answers each with a line.
 PYTHON = """
@@ -182,6 +184,8 @@ class Page:
 
     def console(self, body):
         for command, expected in commands(body):
+            if TIME.search(expected):
+                raise Failure(f"no two runs take the same time: '{TIME.search(expected)[0]}'")
             status = self.shell(command)
             if self.options.show:
                 print(f"$ {command}\n{''.join(self.printed)}")
