@@ -7,13 +7,13 @@ set -u
 cd "$(dirname "$0")/.." || exit 3
 export ONLY_CXX=${1:-}
 export CFLAGS_HEADERS="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -D_XOPEN_SOURCE=700
-    -Isrc -Iinclude -Iinclude/abi -Iruntime/tvmrt -Iruntime/vta -Iruntime/vm -Iruntime/ext_dev -Iruntime/rpc -Itest/runtime/freertos_stub"
+    -I. -Isrc -Iinclude -Iinclude/abi -Iruntime/tvmrt -Iruntime/vta -Iruntime/vm -Iruntime/ext_dev -Iruntime/rpc -Itest/runtime/freertos_stub"
 # Warnings of C++ about plain C idioms are off: {0}, and an array without length at the end of a struct.
 export CXXFLAGS_HEADERS="-Wno-missing-field-initializers -Wno-pedantic"
 
 # Bindings need the headers of tvm-ffi: those that they were built with, if they were.
 python=$(sed -n 's/^_\?Python3_EXECUTABLE:[A-Z]*=//p' "${BUILD:-build}/bindings/cmake/CMakeCache.txt" 2> /dev/null | head -n 1)
-folders="src include runtime"
+folders="src include runtime kernel"
 if [ -n "$python" ] && ffi=$("$python" -m tvm_ffi.config --includedir) && dl=$("$python" -m tvm_ffi.config --dlpack-includedir); then
     CFLAGS_HEADERS="$CFLAGS_HEADERS -Ibindings/ffi -isystem $ffi -isystem $dl"
     folders="$folders bindings"

@@ -10,7 +10,7 @@ passed=0 failed=0
 pass() { passed=$((passed + 1)); }
 fail() { failed=$((failed + 1)); echo "FAILED $*"; }
 found() { find "$@" 2> /dev/null | LC_ALL=C sort; }
-mapfile -t sources < <(found src include runtime tools cmake demo bindings -name '*.[ch]' -o -name '*.def')
+mapfile -t sources < <(found src include runtime kernel tools cmake demo bindings -name '*.[ch]' -o -name '*.def' -o -name '*.inc')
 mapfile -t tests < <(found test -name '*.[ch]')
 mapfile -t others < <(found scripts cmake test demo bindings -name '*.sh' -o -name '*.cmake' -o -name '*.py')
 

@@ -11,7 +11,7 @@ failed=0
 # Names that look like words: te is a folder, the others are options and variables with a fault that tests want.
 known=te,statics,targt,ssee,ot,coo,caf,verfiy,tey,simplfy,nd,hight,heigth,ake,bu,want\'s
 if command -v codespell > /dev/null; then
-    codespell -L "$known" "${pages[@]}" src runtime include tools scripts demo examples bindings cmake test/cli test/py \
+    codespell -L "$known" "${pages[@]}" src runtime kernel include tools scripts demo examples bindings cmake test/cli test/py \
         test/unit 2> /dev/null && spelling=1 || spelling=0
     failed=$((failed + 1 - spelling))
 else

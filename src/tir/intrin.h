@@ -50,6 +50,8 @@ typedef struct tir_intrin {
     /* The same for several first operands by address, each by the elements of the second one that follow the former's
      * (pass join-runs): $starts is the array of the addresses, $count their number. NULL: there is no such function. */
     const char *runs;
+    /* The files that define these two functions, from the top of the tree; NULL: no C of ours is needed. */
+    const char *kernel, *runs_kernel;
     bool words; /* arrays of small elements that it gets the address of should begin at a word */
     uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */
     /* Fills in what depends on the configuration of the target, in a copy of the row. NULL: nothing does. */

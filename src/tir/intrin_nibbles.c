@@ -38,7 +38,8 @@
 #define NIBBLE_ROWS_INSTR(by_words)                                                                                    \
     .reset = NIBBLE_ROWS_RESET, .update = TIR_INSTRUCTION, .passed = "aaa", .words = true,                             \
     .call = "lathe_nibble_rows(out, a, w, m, r*2, n, a_row, a_step, " by_words ")",                                    \
-    .runs = "lathe_nibble_runs(out, $starts, $count, w, m, r*2, n, a_row, a_step, " by_words ")"
+    .runs = "lathe_nibble_runs(out, $starts, $count, w, m, r*2, n, a_row, a_step, " by_words ")",                      \
+    .kernel = "kernel/dsp/nibble_rows.h", .runs_kernel = "kernel/dsp/nibble_runs.h"
 
 #define NIBBLE_BYTES(type)                                                                                            \
     "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
@@ -64,7 +65,7 @@
     "for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { out[q, j] = 0 } }"
 #define NIBBLE_BYTES_INSTR(is_signed)                                                                                  \
     .reset = NIBBLE_BYTES_RESET, .update = TIR_INSTRUCTION, .passed = "aaa",                                           \
-    .call = "lathe_nibble_bytes(out, a, w, r*2, n, " is_signed ")"
+    .call = "lathe_nibble_bytes(out, a, w, r*2, n, " is_signed ")", .kernel = "kernel/dsp/nibble_bytes.h"
 
 /* A row of a window in one number, the first weight in its lowest bits. */
 #define NIBBLE_TAPS(type, row)                                                                                        \
@@ -89,7 +90,7 @@
      .reset = "for (i: int64, 0, m) \"unrolled\" { out[i] = 0 }",                                                     \
      .update = TIR_INSTRUCTION,                                                                                       \
      .passed = "ava",                                                                                                 \
-     .call = "lathe_nibble_taps(out, a, " wide "w, m, n, a_step, a_tap)"}
+     .call = "lathe_nibble_taps(out, a, " wide "w, m, n, a_step, a_tap)", .kernel = "kernel/dsp/nibble_taps.h"}
 
 static const tir_intrin rows[] = {
     {.name = "nibble_rows",

@@ -402,7 +402,7 @@ def check_mend(cc, folder):
     """(wrong, checks): without the mend gcc 12 must get the kernel wrong, or this check holds nothing; with it no gcc
     may."""
     source, wrong, count = os.path.join(folder, "hardmax.c"), 0, 1
-    with open(os.path.join(TOP, "src", "codegen", "c", "needs_hints.c")) as f:
+    with open(os.path.join(TOP, "kernel", "common", "local.h")) as f:
         if f"define LATHE_LOCAL {MEND}" not in f.read():
             print("FAILED generated C asks for another alignment than this test")
             wrong += 1

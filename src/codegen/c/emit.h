@@ -9,24 +9,10 @@
 #include "tir/simplify.h"
 
 typedef enum c_need_kind {
-    NEED_PREFETCH, /* LATHE_PREFETCH */
-    NEED_ROLLED,   /* LATHE_ROLLED: a loop that is not written out */
-    NEED_ROLLED_CLANG, /* LATHE_ROLLED_CLANG: one that clang is not to write out */
-    NEED_RARE,     /* LATHE_RARE: a condition that hardly ever holds */
-    NEED_LOCAL,    /* LATHE_LOCAL: a local array of 16 bytes or more */
-    NEED_SHARED,   /* LATHE_SHARED: a function that stays one */
+    NEED_KERNEL, /* a file of the folder kernel/ */
     NEED_TWO_SCALED, /* the same for two of them */
     NEED_WIDEN_RUNS, /* widen.c: of bytes (dt) */
     NEED_WIDEN_PLANES,
-    NEED_TAPS_ROW, /* of instructions: instr.c */
-    NEED_DOT_BYTES,
-    NEED_DOT_ROWS,
-    NEED_DOT_RUNS, /* several of them at once */
-    NEED_NIBBLE_TAPS, /* these four by weights of 4 bits; behind those, whose assembly they share */
-    NEED_NIBBLE_ROWS,
-    NEED_NIBBLE_RUNS,
-    NEED_NIBBLE_BYTES,
-    NEED_RVV_VWMACC,
     NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
     NEED_ROUNDED,  /* a float to 8 or 16 bits (to) */
     NEED_SCALED,   /* an i32 times a scale to bytes (to) */
@@ -79,7 +65,7 @@ typedef struct c_need {
     dtype dt, to;
     uint32_t lanes;
     bool fallback; /* set by needs_add: only loops over lanes call it, where the compiler has no vector types */
-    bool macros;   /* nothing calls it; others are made of its macros */
+    const char *file; /* of NEED_KERNEL, from the top of the tree */
 } c_need;
 
 typedef struct c_needs {
@@ -148,23 +134,23 @@ typedef struct c_text {
 void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
-/* `macros`: without the functions. needs_rows.c */
-void needs_write_dot_rows(writer *w, bool macros);
-void needs_write_dot_runs(writer *w, bool macros); /* needs_runs.c; behind the one before */
+void needs_add_kernel(c_needs *n, const char *file);
 void needs_write_widen(writer *w, const c_need *need); /* needs_widen.c */
-void needs_write_dot_bytes(writer *w, bool macros);
-void needs_write_nibble_rows(writer *w);
-void needs_write_nibble_taps(writer *w);
-void needs_write_nibble_runs(writer *w); /* needs_runs.c */
-void needs_write_nibble_bytes(writer *w);
-void needs_write_taps_row(writer *w, bool macros);
-void needs_write_hint(writer *w, c_need_kind kind); /* needs_hints.c */
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);
 /* Right shifts of negative numbers are in them: C leaves it to the compiler what becomes of the sign. */
 bool needs_signed_shifts(const c_needs *n);
 uint32_t needs_vector_bytes(dtype dt, uint32_t lanes);
+
+/* kernel.c: what a file of generated C has of the folder kernel/. */
+typedef struct kernel_paste {
+    arena *a;
+    VEC(const char *) files; /* headers */
+} kernel_paste;
+/* The file, and in front of it those that it includes and that are not there yet. `condition`: it is wanted only where
+ * that holds for the preprocessor; NULL: always. */
+void kernel_write(kernel_paste *k, writer *w, const char *file, const char *condition);
 
 /* scalar.c: operators on texts, shared by scalar expressions and by the lanes of vector helpers. `wrap`: integer
  * arithmetic that may overflow. */

@@ -591,7 +591,7 @@ static c_text choice(c_emit *e, tir_expr_ref x)
     }
     const char *cond = expr_condition(e, x->args[0]), *rare = is_rare(x->args[1]) ? "LATHE_RARE" : "";
     if (*rare)
-        needs_add(e->needs, (c_need){.kind = NEED_RARE});
+        needs_add_kernel(e->needs, "kernel/common/rare.h");
     const char *text =
         arena_printf(e->tmp, "%s(%s) ? %s : %s", rare, cond, scalar_at(e->tmp, a, PREC_ADD),
                      scalar_at(e->tmp, b, PREC_ADD));

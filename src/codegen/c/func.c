@@ -287,10 +287,10 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
     const char *ctype = dtype_c_name(s->var->type.dt);
     if (!e->cut || s->for_kind != FOR_PARALLEL) {
         if (stays_rolled(e, s)) {
-            needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
+            needs_add_kernel(e->needs, "kernel/common/rolled.h");
             w_line(e->w, "LATHE_ROLLED");
         } else if (is_tile_step(e, s) || is_transposing(e, s)) {
-            needs_add(e->needs, (c_need){.kind = NEED_ROLLED_CLANG});
+            needs_add_kernel(e->needs, "kernel/common/rolled_clang.h");
             w_line(e->w, "LATHE_ROLLED_CLANG");
         }
         w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", ctype, var, min, var, end, var);
@@ -531,7 +531,7 @@ static void declare_array(c_emit *e, const tir_stmt *s, const char *name)
     const int64_t known = tir_buffer_count(b), count = known > 0 ? known : 1;
     const bool wide = count * (int64_t)dtype_bytes(b->dt) >= WIDE_ARRAY && may_be_x86(e->f->target);
     if (wide)
-        needs_add(e->needs, (c_need){.kind = NEED_LOCAL});
+        needs_add_kernel(e->needs, "kernel/common/local.h");
     w_line(e->w, "%s%s%s %s[%lld];", wide ? "LATHE_LOCAL " : "", wants_words(s) ? "LATHE_WORDS " : "",
            dtype_c_name(b->dt), name, (long long)count);
 }
@@ -582,7 +582,7 @@ static void write_attr(c_emit *e, const tir_stmt *s)
     }
     if (strcmp(s->key, "prefetch") == 0 && s->value->kind == TIR_LOAD) {
         tir_expr_ref at = expr_flat(e, s->value->u.buffer, s->value->n_args, s->value->args);
-        needs_add(e->needs, (c_need){.kind = NEED_PREFETCH});
+        needs_add_kernel(e->needs, "kernel/common/prefetch.h");
         w_line(e->w, "LATHE_PREFETCH(%s + %s);", expr_name(e, s->value->u.buffer), expr_text(e, at).s);
     }
     write_inner(e, s->body);

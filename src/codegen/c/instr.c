@@ -8,69 +8,49 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Helpers by row, in the order in which they stand in the C; those of a result in lanes have as many. A row of somebody
- * else's needs none of ours. */
+/* Helpers of rows that name no kernel of theirs, in the order in which they stand in the C; those of a result in lanes
+ * have as many. */
 static const struct {
     const char *row;
     c_need need;
-    bool runs; /* only where it has several first operands */
 } helpers[] = {
-    {"dot_u8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_U8, .to = DT_I8}, false},
-    {"dot_s8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I8, .to = DT_I8}, false},
-    {"dot_u8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_U8, .to = DT_I8}, false},
-    {"dot_s8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_I8, .to = DT_I8}, false},
-    {"dot_s16s16", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I16, .to = DT_I16}, false},
-    {"dot_u8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8}, false},
-    {"dot_s8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_I8, .to = DT_I8}, false},
-    {"dot_words", {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16}, false},
-    {"dot_s8u4", {.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32}, false},
-    {"dot_tile_u8s8", {.kind = NEED_TILE, .dt = DT_U8, .to = DT_I8}, false},
-    {"dot_tile_s8s8", {.kind = NEED_TILE, .dt = DT_I8, .to = DT_I8}, false},
-    {"rvv_vwmacc", {.kind = NEED_RVV_VWMACC}, false},
-    {"dot_rows", {.kind = NEED_DOT_ROWS}, false},
-    {"dot_rows", {.kind = NEED_DOT_RUNS}, true},
-    {"dot_rows_anywhere", {.kind = NEED_DOT_ROWS}, false},
-    {"dot_rows_anywhere", {.kind = NEED_DOT_RUNS}, true},
-    {"dot_bytes", {.kind = NEED_DOT_BYTES}, false},
-    {"dot_bytes_u8", {.kind = NEED_DOT_BYTES}, false},
-    {"taps_row", {.kind = NEED_TAPS_ROW}, false},
-    {"nibble_rows", {.kind = NEED_DOT_ROWS, .macros = true}, false},
-    {"nibble_rows", {.kind = NEED_DOT_RUNS, .macros = true}, true},
-    {"nibble_rows", {.kind = NEED_NIBBLE_ROWS}, false},
-    {"nibble_rows", {.kind = NEED_NIBBLE_RUNS}, true},
-    {"nibble_rows_anywhere", {.kind = NEED_DOT_ROWS, .macros = true}, false},
-    {"nibble_rows_anywhere", {.kind = NEED_DOT_RUNS, .macros = true}, true},
-    {"nibble_rows_anywhere", {.kind = NEED_NIBBLE_ROWS}, false},
-    {"nibble_rows_anywhere", {.kind = NEED_NIBBLE_RUNS}, true},
-    {"nibble_bytes", {.kind = NEED_DOT_BYTES, .macros = true}, false},
-    {"nibble_bytes", {.kind = NEED_NIBBLE_BYTES}, false},
-    {"nibble_bytes_u8", {.kind = NEED_DOT_BYTES, .macros = true}, false},
-    {"nibble_bytes_u8", {.kind = NEED_NIBBLE_BYTES}, false},
-    {"nibble_taps", {.kind = NEED_TAPS_ROW, .macros = true}, false},
-    {"nibble_taps", {.kind = NEED_NIBBLE_TAPS}, false},
-    {"nibble_taps_i32", {.kind = NEED_TAPS_ROW, .macros = true}, false},
-    {"nibble_taps_i32", {.kind = NEED_NIBBLE_TAPS}, false},
-    {"mve_dot", {.kind = NEED_MVE}, false},
-    {"mve_dot", {.kind = NEED_MVE_DOT_BYTES}, false},
-    {"mve_window", {.kind = NEED_MVE}, false},
-    {"mve_window", {.kind = NEED_MVE_WINDOWS}, false},
-    {"mve_window", {.kind = NEED_MVE_DOT_WORDS}, false},
-    {"mve_nibbles", {.kind = NEED_MVE}, false},
-    {"mve_nibbles", {.kind = NEED_MVE_NIBBLES}, false},
-    {"mve_window_nibbles", {.kind = NEED_MVE}, false},
-    {"mve_window_nibbles", {.kind = NEED_MVE_WINDOWS}, false},
-    {"mve_window_nibbles", {.kind = NEED_MVE_DOT_WORD_NIBBLES}, false},
-    {"mve_words", {.kind = NEED_MVE}, false},
-    {"mve_words", {.kind = NEED_MVE_SIDES}, false},
+    {"dot_u8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_U8, .to = DT_I8}},
+    {"dot_s8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I8, .to = DT_I8}},
+    {"dot_u8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_U8, .to = DT_I8}},
+    {"dot_s8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_I8, .to = DT_I8}},
+    {"dot_s16s16", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I16, .to = DT_I16}},
+    {"dot_u8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8}},
+    {"dot_s8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_I8, .to = DT_I8}},
+    {"dot_words", {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16}},
+    {"dot_s8u4", {.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32}},
+    {"dot_tile_u8s8", {.kind = NEED_TILE, .dt = DT_U8, .to = DT_I8}},
+    {"dot_tile_s8s8", {.kind = NEED_TILE, .dt = DT_I8, .to = DT_I8}},
+    {"mve_dot", {.kind = NEED_MVE}},
+    {"mve_dot", {.kind = NEED_MVE_DOT_BYTES}},
+    {"mve_window", {.kind = NEED_MVE}},
+    {"mve_window", {.kind = NEED_MVE_WINDOWS}},
+    {"mve_window", {.kind = NEED_MVE_DOT_WORDS}},
+    {"mve_nibbles", {.kind = NEED_MVE}},
+    {"mve_nibbles", {.kind = NEED_MVE_NIBBLES}},
+    {"mve_window_nibbles", {.kind = NEED_MVE}},
+    {"mve_window_nibbles", {.kind = NEED_MVE_WINDOWS}},
+    {"mve_window_nibbles", {.kind = NEED_MVE_DOT_WORD_NIBBLES}},
+    {"mve_words", {.kind = NEED_MVE}},
+    {"mve_words", {.kind = NEED_MVE_SIDES}},
 };
 
 static void add_helpers(c_emit *e, tir_expr_ref x)
 {
+    const tir_intrin *row = x->u.row;
+    if (row->kernel)
+        needs_add_kernel(e->needs, row->kernel);
+    if (row->runs_kernel && tir_instr_runs(x) > 1)
+        needs_add_kernel(e->needs, row->runs_kernel);
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
-        if (strcmp(helpers[i].row, x->u.row->name) != 0 || (helpers[i].runs && tir_instr_runs(x) == 1))
+        if (strcmp(helpers[i].row, row->name) != 0)
             continue;
         c_need need = helpers[i].need;
-        need.lanes = tir_instr_gives_value(x->u.row) ? x->type.lanes : 0;
+        need.lanes = tir_instr_gives_value(row) ? x->type.lanes : 0;
         needs_add(e->needs, need);
     }
 }

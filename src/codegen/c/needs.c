@@ -28,27 +28,6 @@ static const char open_cut_text[] =
     "    return extent / n * k + extent % n * k / n;\n"
     "}\n\n";
 
-static const char rvv_vwmacc_text[] =
-    "#if defined(__riscv_v_intrinsic)\n#include <riscv_vector.h>\n#endif\n"
-    "/* out[j] += a * b[j]: with RISC-V's vectors as many at a time as the machine has. */\n"
-    "static void lathe_rvv_vwmacc(int32_t *out, int8_t a, const int8_t *b, int64_t n)\n"
-    "{\n"
-    "#if defined(__riscv_v_intrinsic)\n"
-    "    while (n > 0) {\n"
-    "        const size_t vl = __riscv_vsetvl_e8m2((size_t)n);\n"
-    "        const vint16m4_t products = __riscv_vwmul_vx_i16m4(__riscv_vle8_v_i8m2(b, vl), a, vl);\n"
-    "        __riscv_vse32_v_i32m8(out, __riscv_vwadd_wv_i32m8(__riscv_vle32_v_i32m8(out, vl), products, vl), vl);\n"
-    "        out += vl;\n"
-    "        b += vl;\n"
-    "        n -= (int64_t)vl;\n"
-    "    }\n"
-    "#else\n"
-    "    int64_t j;\n"
-    "    for (j = 0; j < n; j++)\n"
-    "        out[j] = (int32_t)((uint32_t)out[j] + (uint32_t)((int32_t)a * b[j]));\n"
-    "#endif\n"
-    "}\n\n";
-
 static void write_saturate(arena *a, writer *w, const c_need *n)
 {
     const char *from = scalar_type(n->dt), *to = dtype_c_name(n->to);
@@ -599,12 +578,7 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_VCHOOSE: write_vchoose(a, w, n, v, all->mve); return;
     case NEED_VBOUND: write_vbound(a, w, n, v, all->mve); return;
     case NEED_VEXTREME: write_vextreme(a, w, n, v, all->mve); return;
-    case NEED_PREFETCH:
-    case NEED_ROLLED:
-    case NEED_ROLLED_CLANG:
-    case NEED_RARE:
-    case NEED_LOCAL:
-    case NEED_SHARED:
+    case NEED_KERNEL:
     case NEED_SMALL:
     case NEED_ROUNDED:
     case NEED_SCALED:
@@ -612,15 +586,6 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_SINGLE:
     case NEED_WIDEN_RUNS:
     case NEED_WIDEN_PLANES:
-    case NEED_TAPS_ROW:
-    case NEED_DOT_ROWS:
-    case NEED_DOT_RUNS:
-    case NEED_DOT_BYTES:
-    case NEED_NIBBLE_ROWS:
-    case NEED_NIBBLE_TAPS:
-    case NEED_NIBBLE_RUNS:
-    case NEED_NIBBLE_BYTES:
-    case NEED_RVV_VWMACC:
     case NEED_MVE:
     case NEED_MVE_LANES:
     case NEED_MVE_LOAD:
@@ -682,9 +647,9 @@ static void write_any_byte(writer *w, uint32_t bytes)
 void needs_write(arena *a, writer *w, const c_needs *n)
 {
     uint32_t bytes = widest(n);
+    kernel_paste kernels = {.a = a};
     if (needs_signed_shifts(n))
-        w_str(w, "/* A right shift of a negative number keeps its sign, as in all compilers of today. */\n"
-                 "typedef char lathe_shifts_keep_signs[(-1 >> 1) == -1 ? 1 : -1];\n\n");
+        kernel_write(&kernels, w, "kernel/common/shifts.h", NULL);
     if (n->vector_bytes && bytes > n->vector_bytes)
         bytes = n->vector_bytes;
     if (bytes > 0)
@@ -692,12 +657,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
-        case NEED_PREFETCH:
-        case NEED_ROLLED:
-        case NEED_ROLLED_CLANG:
-        case NEED_RARE:
-        case NEED_LOCAL:
-        case NEED_SHARED: needs_write_hint(w, need->kind); break;
+        case NEED_KERNEL: kernel_write(&kernels, w, need->file, NULL); break;
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED:
         case NEED_SCALED:
@@ -709,15 +669,6 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_SINGLE: small_write_single(w, need->op == TIR_FMA); break;
         case NEED_WIDEN_RUNS:
         case NEED_WIDEN_PLANES: needs_write_widen(w, need); break;
-        case NEED_TAPS_ROW: needs_write_taps_row(w, need->macros); break;
-        case NEED_DOT_BYTES: needs_write_dot_bytes(w, need->macros); break;
-        case NEED_DOT_RUNS: needs_write_dot_runs(w, need->macros); break;
-        case NEED_DOT_ROWS: needs_write_dot_rows(w, need->macros); break;
-        case NEED_NIBBLE_TAPS: needs_write_nibble_taps(w); break;
-        case NEED_NIBBLE_ROWS: needs_write_nibble_rows(w); break;
-        case NEED_NIBBLE_RUNS: needs_write_nibble_runs(w); break;
-        case NEED_NIBBLE_BYTES: needs_write_nibble_bytes(w); break;
-        case NEED_RVV_VWMACC: w_str(w, rvv_vwmacc_text); break;
         case NEED_MVE: mve_write_setup(w); break;
         case NEED_MVE_LANES: mve_write_lanes(w); break;
         case NEED_MVE_LOAD: mve_write_load(w, need->dt); break;

@@ -2,6 +2,8 @@
 /* Which helper functions the kernels need, and what those of vectors are called; needs.c writes them. */
 #include "codegen/c/emit.h"
 
+#include <string.h>
+
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes)
 {
     return arena_printf(a, "%sx%u", dtype_name(dt), lanes);
@@ -38,7 +40,8 @@ const char *needs_op_name(tir_op op)
 
 static bool same(const c_need *x, const c_need *y)
 {
-    return x->kind == y->kind && x->op == y->op && x->dt == y->dt && x->to == y->to && x->lanes == y->lanes;
+    return x->kind == y->kind && x->op == y->op && x->dt == y->dt && x->to == y->to && x->lanes == y->lanes &&
+           (x->file == y->file || (x->file && y->file && strcmp(x->file, y->file) == 0));
 }
 
 void needs_add(c_needs *n, c_need need)
@@ -48,18 +51,21 @@ void needs_add(c_needs *n, c_need need)
         if (!same(known, &need))
             continue;
         known->fallback = known->fallback && n->fallback;
-        known->macros = known->macros && need.macros;
         return;
     }
     need.fallback = n->fallback;
     vec_push(n->a, &n->list, need);
 }
 
+void needs_add_kernel(c_needs *n, const char *file)
+{
+    needs_add(n, (c_need){.kind = NEED_KERNEL, .file = file});
+}
+
 bool needs_signed_shifts(const c_needs *n)
 {
-    static const c_need_kind kinds[] = {NEED_SCALED,       NEED_NIBBLE_ROWS, NEED_NIBBLE_TAPS, NEED_NIBBLE_RUNS,
-                                        NEED_NIBBLE_BYTES, NEED_DOT,         NEED_DOT_STEPS,   NEED_DOT_NIBBLES,
-                                        NEED_MVE_NIBBLES,  NEED_MVE_DOT_WORD_NIBBLES};
+    static const c_need_kind kinds[] = {NEED_SCALED, NEED_DOT, NEED_DOT_STEPS, NEED_DOT_NIBBLES, NEED_MVE_NIBBLES,
+                                        NEED_MVE_DOT_WORD_NIBBLES};
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         if (need->kind == NEED_OP && need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)

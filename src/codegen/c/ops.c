@@ -156,7 +156,7 @@ static bool write_shape(const package *p, c_needs *needs, writer *w, uint32_t i)
         if (package_is_first(p, k) && package_kernel(p, k)->shape == code)
             w_fmt(w, " *   %s\n", package_kernel(p, k)->name);
     w_str(w, " */\n");
-    needs_add(needs, (c_need){.kind = NEED_SHARED});
+    needs_add_kernel(needs, "kernel/common/shared.h");
     if (!func_write(p->c, w, needs, code->loops, "static ", name, shape_aliases(p, code)))
         return false;
     w_fmt(w, "\nstatic LATHE_SHARED int32_t %s_call(const void *args, uint32_t part, uint32_t parts,\n"

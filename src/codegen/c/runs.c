@@ -88,7 +88,7 @@ bool runs_write(c_emit *e, const tir_stmt *s)
     tir_expr_ref call = s->kind == TIR_EVALUATE ? s->value : NULL;
     if (!has_runs(call))
         return false;
-    needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
+    needs_add_kernel(e->needs, "kernel/common/rolled.h");
     const bool apart = e->runs != call;
     const uint32_t depth = e->names.len;
     const char *name = apart ? names_push(e, call, "runs", false) : e->runs_name;

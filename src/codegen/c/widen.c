@@ -194,8 +194,8 @@ static void write_call(const move *m, c_need_kind kind, const char *name, const 
                *to = start_of(m, s->buffer, flat_index(m, s->buffer, s->n_indices, s->indices));
     if (m->inside)
         from = arena_printf(e->tmp, "%s ? %s : (const %s *)0", expr_condition(e, m->inside), from, dtype_c_name(dt));
-    needs_add(e->needs, (c_need){.kind = NEED_SHARED});
-    needs_add(e->needs, (c_need){.kind = NEED_ROLLED});
+    needs_add_kernel(e->needs, "kernel/common/shared.h");
+    needs_add_kernel(e->needs, "kernel/common/rolled.h");
     needs_add(e->needs, (c_need){.kind = kind, .dt = dt});
     w_line(e->w, "lathe_%s_%s(%s, %s, %s, %s);", name, dtype_name(dt), to, from, text(m, m->zero), counts);
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LATHE_ROLLED_CLANG: clang does not unroll the loop behind it. Other compilers do not unless they are told to. */
+#ifndef LATHE_KERNEL_COMMON_ROLLED_CLANG_H
+#define LATHE_KERNEL_COMMON_ROLLED_CLANG_H
+
+#if defined(__clang__)
+#define LATHE_ROLLED_CLANG _Pragma("nounroll")
+#else
+#define LATHE_ROLLED_CLANG
+#endif
+
+#endif
