@@ -225,6 +225,17 @@ def places_with_nan(g, rng, dtype):
         g.node("Unique", [short.reshape(-1)], unique(short.reshape(-1), is_sorted), sorted=is_sorted)
 
 
+def integers_in_order(g, rng, dtype):
+    """TopK of integers, the ends of their range among them."""
+    ends = np.iinfo(dtype)
+    x = rng.choice(np.array([ends.min, ends.min + 1, ends.max - 1, ends.max, 0, 1, 5, 7], dtype), (5, 29))
+    for largest in (1, 0):
+        for k in (1, 7, 29):
+            sign = -1 if largest else 1  # of Python's integers, which have no end
+            order = np.array([sorted(range(29), key=lambda i: sign * int(row[i]))[:k] for row in x])
+            g.node("TopK", [x, (np.array([k]),)], [np.take_along_axis(x, order, 1), order], largest=largest)
+
+
 # --- results that nobody reads
 
 
@@ -369,6 +380,8 @@ for kind in (np.float32, np.float64):
 for kind in (np.float32, np.float16, np.float64, ml_dtypes.bfloat16):
     GROUPS[f"extremes/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: extremes_with_nan(g, rng, k))
     GROUPS[f"places/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: places_with_nan(g, rng, k))
+for kind in (np.int8, np.uint32, np.int64):
+    GROUPS[f"order/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: integers_in_order(g, rng, k))
 for kind in (np.float32, np.float16):
     GROUPS[f"masks/{np.dtype(kind).name}"] = (23, lambda g, rng, k=kind: masks(g, rng, k))
     GROUPS[f"transposed/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: transposed_windows(g, rng, k))

@@ -59,14 +59,15 @@ static tir_stmt *if_behind(const loops_heap *h, tir_stmt *s)
     return tir_if(c, tir_binary(c, TIR_NE, loops_get(c, h->behind), tir_i64(c, 0)), s, NULL);
 }
 
-/* The later one of the two below the hole goes up if it comes behind what is moved down. */
+/* The later one of the two below the hole goes up if it comes behind what is moved down. Which of the two it is follows
+ * no pattern, so it is counted (behind is 0 or 1) and not branched on. */
 static tir_stmt *one_level(const loops_heap *h, tir_expr_ref count)
 {
     compiler *c = h->g->c;
     tir_expr_ref one = tir_i64(c, 1), hole = loops_get(c, h->hole), child = loops_get(c, h->child);
     tir_expr_ref left = tir_add(c, tir_mul(c, hole, tir_i64(c, 2)), one), right = tir_add(c, child, one);
     tir_stmt *later[2] = {h->compare(h, loops_heap_get(h, right), loops_heap_get(h, child)),
-                          if_behind(h, loops_set(c, h->child, right))};
+                          loops_set(c, h->child, tir_add(c, child, loops_get(c, h->behind)))};
     tir_stmt *up[2] = {loops_heap_set(h, hole, loops_heap_get(h, child)), loops_set(c, h->hole, child)};
     tir_stmt *below[3] = {tir_if(c, tir_binary(c, TIR_LT, right, count), tir_seq(c, 2, later), NULL),
                           h->compare(h, loops_heap_get(h, child), loops_get(c, h->moving)),

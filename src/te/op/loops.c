@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that a tensor expression cannot say, as loop IR: scans (CumSum, CumProd), TopK, scatters, MaxUnpool,
+/* Operators that a tensor expression cannot say, as loop IR: scans (CumSum, CumProd), scatters, MaxUnpool,
  * Col2Im. Each writes every element of its results; duplicate indices are applied in order. */
 #include "graph/op/nn.h"
 
 #include "abi/package.h"
-#include "te/op/heap.h"
+#include "te/op/loops.h"
 
 #include <string.h>
 
@@ -127,107 +127,6 @@ bool compute_cumsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
 bool compute_cumprod(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     return scan(g, n, in, out, build_cumprod);
-}
-
-/* --- top-k: a heap of the best so far, on top the one that goes first, is sorted in the end --- */
-
-typedef struct topk_row {
-    const tir_buffer *x;
-    tir_expr_ref const *idx; /* of the row; its axis is the heap's */
-    bool largest;
-} topk_row;
-
-static tir_expr_ref row_element(const loops_heap *h, tir_expr_ref i)
-{
-    const topk_row *v = h->ctx;
-    tir_expr_ref at[TYPE_MAX_RANK];
-    memcpy(at, v->idx, v->x->rank * sizeof *at);
-    at[h->axis] = i;
-    return tir_load(h->g->c, v->x, v->x->rank, at);
-}
-
-/* NaN is above all numbers: among the largest it is first, among the smallest last. */
-static tir_expr_ref stands_before(const loops_heap *h, tir_expr_ref a, tir_expr_ref b)
-{
-    const topk_row *v = h->ctx;
-    tir_expr_ref x = row_element(h, a), y = row_element(h, b);
-    return v->largest ? te_beats(h->g->c, TIR_GT, x, y) : te_beats(h->g->c, TIR_GT, y, x);
-}
-
-static tir_stmt *compare_elements(const loops_heap *h, tir_expr_ref a, tir_expr_ref b)
-{
-    compiler *c = h->g->c;
-    tir_expr_ref tie = te_ties(c, row_element(h, a), row_element(h, b));
-    tir_expr_ref behind =
-        tir_binary(c, TIR_OR, stands_before(h, b, a), tir_and(c, tie, tir_binary(c, TIR_GT, a, b)));
-    return loops_set(c, h->behind, tir_select(c, behind, tir_i64(c, 1), tir_i64(c, 0)));
-}
-
-/* An element that equals the one on top has a later place, and stays out. */
-static tir_stmt *topk_of_row(const loops_heap *h, const tir_buffer *values)
-{
-    compiler *c = h->g->c;
-    const topk_row *v = h->ctx;
-    const tir_var *vars[3];
-    tir_expr_ref i[3], to[TYPE_MAX_RANK], zero = tir_i64(c, 0), count = values->shape[h->axis];
-    loops_vars(c, "s", 3, vars, i);
-    memcpy(to, v->idx, values->rank * sizeof *to);
-    to[h->axis] = i[2];
-    tir_expr_ref next = tir_add(c, count, i[1]), rest = tir_sub(c, v->x->shape[h->axis], count);
-    tir_expr_ref better = stands_before(h, next, loops_heap_get(h, zero));
-    tir_stmt *look = tir_if(c, better, loops_heap_replace(h, count, next), NULL);
-    tir_stmt *parts[5] = {tir_for(c, vars[0], zero, count, FOR_SERIAL, loops_heap_set(h, i[0], i[0])),
-                          loops_heap_make(h, count),
-                          tir_if(c, tir_binary(c, TIR_GT, count, zero),
-                                 tir_for(c, vars[1], zero, rest, FOR_SERIAL, look), NULL),
-                          loops_heap_sort(h, count),
-                          tir_for(c, vars[2], zero, count, FOR_SERIAL,
-                                  tir_store(c, values, values->rank, to, row_element(h, loops_heap_get(h, i[2]))))};
-    return loops_heap_end(h, tir_seq(c, 5, parts));
-}
-
-static tir_stmt *build_topk(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
-{
-    const loops_ctx *v = ctx;
-    compiler *c = g->c;
-    uint32_t rank = in[0]->rank, a = (uint32_t)v->axis;
-    const tir_var *vars[TYPE_MAX_RANK];
-    tir_expr_ref idx[TYPE_MAX_RANK];
-    loops_vars(c, "i", rank, vars, idx);
-    topk_row row = {.x = in[0], .idx = idx, .largest = graph_attr_int(v->n, "largest") != 0};
-    loops_heap h = {.g = g, .places = out[1], .idx = idx, .axis = a, .most = te_most(g, out[0]->shape[a]),
-                    .compare = compare_elements, .ctx = &row};
-    loops_heap_begin(&h);
-    tir_stmt *body = topk_of_row(&h, out[0]);
-    for (uint32_t i = rank; i-- > 0;)
-        if (i != a)
-            body = tir_for(c, vars[i], tir_i64(c, 0), in[0]->shape[i], FOR_SERIAL, body);
-    return body;
-}
-
-static tir_expr_ref topk_extent(te_graph *g, void *ctx, uint32_t result, uint32_t axis)
-{
-    const loops_ctx *v = ctx;
-    (void)result;
-    (void)axis;
-    return te_operand(g, v->n, v->in, 1, 0);
-}
-
-bool extents_topk(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    loops_ctx v = {.n = n, .in = in};
-    return te_own_extents(g, n, topk_extent, &v, out);
-}
-
-bool compute_topk(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
-{
-    loops_ctx v = {0};
-    if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
-        return false;
-    tir_expr_ref taken = te_dim(g, te_out_type(n, 0)->shape.dims[v.axis]);
-    tir_expr_ref there = tir_binary(g->c, TIR_LE, taken, in[0]->shape[v.axis]);
-    te_check_shape(g, n, tir_and(g->c, there, tir_binary(g->c, TIR_EQ, te_operand(g, n, in, 1, 0), taken)), "k");
-    return loops_extern(g, n, in, 1, build_topk, &v, out);
 }
 
 /* --- scatters
