@@ -1,9 +1,47 @@
-/* tvmrt_port_blocking.h: what ports of systems with threads have in common: the barrier, over their mutex and
- * condition, and the check of sizes. Each of their files includes it last; it lies beside them.
+/* tvmrt_port_blocking.h: what ports of systems with threads share, beside what tvmrt_port_common.h has for all ports:
+ * the barrier, over their mutex and condition, and conditions made of semaphores. Each of their files includes it last;
+ * it lies beside them.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TVMRT_PORT_BLOCKING_H
 #define TVMRT_PORT_BLOCKING_H
-#include "tvmrt.h"
+#include "tvmrt_port_common.h"
+
+/* Where a system has no condition variables, a semaphore holds one token for each waiter that was woken. Such a port
+ * has a struct rtos_cond that counts its `waiters`, under their mutex, and take_token and give_token. */
+#ifdef TVMRT_PORT_TOKENS
+/* A token that is given between the unlock and the take stays in the semaphore, so that no wake-up is lost. */
+int tvmrt_cond_wait(tvmrt_cond_t *cond, tvmrt_mutex_t *mutex)
+{
+    struct rtos_cond *rtos = rtos_cond(cond);
+    int unlocked, taken;
+
+    rtos->waiters++;
+    unlocked = tvmrt_mutex_unlock(mutex);
+    taken = take_token(rtos);
+    if (tvmrt_mutex_lock(mutex) != TVMRT_OK || unlocked != TVMRT_OK)
+        return TVMRT_E_PORT;
+    return taken;
+}
+
+int tvmrt_cond_signal(tvmrt_cond_t *cond)
+{
+    struct rtos_cond *rtos = rtos_cond(cond);
+
+    if (rtos->waiters == 0)
+        return TVMRT_OK;
+    rtos->waiters--;
+    return give_token(rtos);
+}
+
+int tvmrt_cond_broadcast(tvmrt_cond_t *cond)
+{
+    int status = TVMRT_OK;
+
+    while (rtos_cond(cond)->waiters > 0 && status == TVMRT_OK)
+        status = tvmrt_cond_signal(cond);
+    return status;
+}
+#endif
 
 int tvmrt_barrier_init(tvmrt_barrier_t *barrier)
 {
@@ -65,14 +103,6 @@ int tvmrt_barrier_destroy(tvmrt_barrier_t *barrier)
     int mutex = tvmrt_mutex_destroy(&barrier->mutex);
 
     return cond != TVMRT_OK ? cond : mutex;
-}
-
-int tvmrt_port_check(size_t mutex_bytes, size_t cond_bytes, size_t thread_bytes)
-{
-    return mutex_bytes == sizeof(tvmrt_mutex_t) && cond_bytes == sizeof(tvmrt_cond_t) &&
-                   thread_bytes == sizeof(tvmrt_thread_t)
-               ? TVMRT_OK
-               : TVMRT_E_ABI;
 }
 
 #endif

@@ -28,7 +28,7 @@ struct rtos_mutex {
     StaticSemaphore_t storage;
 };
 
-/* FreeRTOS has no condition variables: a counting semaphore holds one token for each waiter that was woken. */
+/* tvmrt_port_blocking.h makes conditions of these. */
 struct rtos_cond {
     SemaphoreHandle_t tokens;
     uint32_t waiters; /* under the mutex of the waiters */
@@ -104,37 +104,14 @@ int tvmrt_cond_init(tvmrt_cond_t *cond)
     return rtos->tokens != NULL ? TVMRT_OK : TVMRT_E_PORT;
 }
 
-/* A token that is given between the unlock and the take stays in the semaphore, so that no wake-up is lost. */
-int tvmrt_cond_wait(tvmrt_cond_t *cond, tvmrt_mutex_t *mutex)
+static int take_token(struct rtos_cond *cond)
 {
-    struct rtos_cond *rtos = rtos_cond(cond);
-    int unlocked, taken;
-
-    rtos->waiters++;
-    unlocked = tvmrt_mutex_unlock(mutex);
-    taken = port_status(xSemaphoreTake(rtos->tokens, portMAX_DELAY));
-    if (tvmrt_mutex_lock(mutex) != TVMRT_OK || unlocked != TVMRT_OK)
-        return TVMRT_E_PORT;
-    return taken;
+    return port_status(xSemaphoreTake(cond->tokens, portMAX_DELAY));
 }
 
-int tvmrt_cond_signal(tvmrt_cond_t *cond)
+static int give_token(struct rtos_cond *cond)
 {
-    struct rtos_cond *rtos = rtos_cond(cond);
-
-    if (rtos->waiters == 0)
-        return TVMRT_OK;
-    rtos->waiters--;
-    return port_status(xSemaphoreGive(rtos->tokens));
-}
-
-int tvmrt_cond_broadcast(tvmrt_cond_t *cond)
-{
-    int status = TVMRT_OK;
-
-    while (rtos_cond(cond)->waiters > 0 && status == TVMRT_OK)
-        status = tvmrt_cond_signal(cond);
-    return status;
+    return port_status(xSemaphoreGive(cond->tokens));
 }
 
 int tvmrt_cond_destroy(tvmrt_cond_t *cond)
@@ -204,19 +181,5 @@ uint32_t tvmrt_port_processors(void)
 #endif
 }
 
-uint32_t tvmrt_port_forks(void)
-{
-    return 0;
-}
-
-#if TVMRT_HOOKS
-#ifdef TVMRT_WEAK
-TVMRT_WEAK
-#endif
-uint32_t tvmrt_port_cycles(void)
-{
-    return tvmrt_cpu_cycles();
-}
-#endif
-
+#define TVMRT_PORT_TOKENS
 #include "tvmrt_port_blocking.h"

@@ -220,22 +220,17 @@ uint32_t tvmrt_port_processors(void)
 #endif
 }
 
-uint32_t tvmrt_port_forks(void)
-{
-    return tvmrt_atomic_load(&g_forks);
-}
+#define TVMRT_PORT_FORKS() tvmrt_atomic_load(&g_forks)
 
 #if TVMRT_HOOKS
-#ifdef TVMRT_WEAK
-TVMRT_WEAK
-#endif
-uint32_t tvmrt_port_cycles(void)
+static uint32_t nanoseconds(void)
 {
     struct timespec now = {0, 0};
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint32_t)((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
 }
+#define TVMRT_PORT_CYCLES() nanoseconds()
 #endif
 
 #include "tvmrt_port_blocking.h"

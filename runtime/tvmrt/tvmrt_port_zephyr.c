@@ -149,19 +149,5 @@ uint32_t tvmrt_port_processors(void)
 #endif
 }
 
-uint32_t tvmrt_port_forks(void)
-{
-    return 0;
-}
-
-#if TVMRT_HOOKS
-#ifdef TVMRT_WEAK
-TVMRT_WEAK
-#endif
-uint32_t tvmrt_port_cycles(void)
-{
-    return k_cycle_get_32();
-}
-#endif
-
+#define TVMRT_PORT_CYCLES() k_cycle_get_32()
 #include "tvmrt_port_blocking.h"

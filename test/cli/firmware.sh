@@ -84,17 +84,13 @@ if have cmake; then
     check "a part of another build has no runner" sh -c "cmake -S outer -B outer/build && cmake --build outer/build && test ! -e outer/build/plain/runner"
 fi
 mkdir -p flat && cp plain/include/* flat && cp plain/src/*.c plain/src/*names.h plain/src/*.bin flat 2> log
-cp plain/src/tvmrt_port_blocking.h flat
+cp plain/src/tvmrt_port_{blocking,common}.h flat
 check "all files of a package beside another main" sh -c "cd flat && $cc -DARDUINO=1 -w *.c ../start.c -Dapp_main=tvmrt_engine_default -lm -lpthread -o ../flat.exe"
 
 # manifests as data
 "$python" - << 'PY' > said 2>&1
 import json, sys, xml.etree.ElementTree as tree
-try:
-    import yaml
-except ImportError:
-    yaml = None
-    print("PyYAML is not here: YAML is not read")
+import yaml
 for f in ("arduino/library.json", "platformio/library.json"):
     with open(f) as text:
         about = json.load(text)
@@ -110,7 +106,7 @@ for e in pack.iter("example"):
 files = ["zephyr/zephyr/module.yml", "zephyr/samples/tvmgen_kws/sample.yaml", "esp-idf/idf_component.yml",
          "esp-idf/examples/tvmgen_kws/main/idf_component.yml", "cmsis-pack/examples/tvmgen_kws/tvmgen_kws.csolution.yml",
          "cmsis-pack/examples/tvmgen_kws/tvmgen_kws.cproject.yml"]
-for f in files if yaml else ():
+for f in files:
     with open(f) as text:
         assert isinstance(yaml.safe_load(text), dict), f
 with open("arduino/library.properties") as text:

@@ -6,11 +6,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 cp -r "$root/test/runtime/sample/." "$work/m4"
-cp "$root"/runtime/tvmrt/{tvmrt.h,tvmrt.c,tvmrt_port_baremetal.c} "$work/m4/src"
+cp "$root"/runtime/tvmrt/{tvmrt.h,tvmrt.c,tvmrt_port_baremetal.c,tvmrt_port_common.h} "$work/m4/src"
 mv "$work/m4/src/main_baremetal.c" "$work/m4/src/main.c"
 rm "$work/m4/src/main_freertos.c"
 cp -r "$root/test/runtime/sample/." "$work/host"
-cp "$root"/runtime/tvmrt/{tvmrt.h,tvmrt.c,tvmrt_port_posix.c,tvmrt_port_blocking.h} "$work/host/src"
+cp "$root"/runtime/tvmrt/{tvmrt.h,tvmrt.c,tvmrt_port_posix.c,tvmrt_port_blocking.h,tvmrt_port_common.h} "$work/host/src"
 
 SKIP=77 PORT=baremetal WORKERS=0 "$here/run_m4.sh" "$work/m4" "$work/build" > "$work/m4.out" || { code=$?; cat "$work/m4.out"; exit $code; }
 cat "$work/m4.out"

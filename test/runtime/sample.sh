@@ -19,7 +19,7 @@ expect() { # CODE COMMAND...
 }
 
 cp -r sample "$work/p"
-cp "$rt"/tvmrt.h "$rt"/tvmrt.c "$rt"/tvmrt_port_{posix.c,blocking.h} "$work/p/src"
+cp "$rt"/tvmrt.h "$rt"/tvmrt.c "$rt"/tvmrt_port_{posix.c,blocking.h,common.h} "$work/p/src"
 cd "$work/p" || exit 1
 printf '\x00\x00\x20\x41' > ten.bin
 for n in 0 1 2 4 8; do

@@ -34,12 +34,13 @@ bool runtime_add(const package *p, artifact *out)
 {
     static const char forward[] = "/* tvmrt.h lies with the headers that programs use.\n"
                                   " * SPDX-License-Identifier: Apache-2.0 */\n#include \"../include/tvmrt.h\"\n";
-    const uint32_t wanted = p->u->port->system == PORT_BARE ? 3 : 4;
+    const uint32_t wanted = p->u->port->system == PORT_BARE ? 4 : 5;
     uint32_t found = 0;
     for (const struct embedded_file *f = lathe_embedded_files; f->name; f++) {
         const bool header = strcmp(f->name, "tvmrt.h") == 0;
         const bool blocking = p->u->port->system != PORT_BARE && strcmp(f->name, "tvmrt_port_blocking.h") == 0;
-        if (!header && !blocking && strcmp(f->name, p->u->port->file) != 0 && strcmp(f->name, "tvmrt.c") != 0)
+        if (!header && !blocking && strcmp(f->name, p->u->port->file) != 0 && strcmp(f->name, "tvmrt.c") != 0 &&
+            strcmp(f->name, "tvmrt_port_common.h") != 0)
             continue;
         found++;
         const span text = header ? with_settings(p, f) : (span){f->data, f->size};
