@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #if LATHE_DSP == 2
-#define LATHE_TILE          lathe_dot_bytes_tile
+#define LATHE_NAME          lathe_dot_bytes_tile
 #define LATHE_FOUR_BY(s, t) LATHE_FOUR_BY_BYTES(s, t)
 #define LATHE_STEP_BYTES    4
 #define LATHE_GET(i)        out[i]

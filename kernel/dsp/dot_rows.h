@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #if LATHE_DSP == 2
-#define LATHE_TILE(size) lathe_dot_##size
+#define LATHE_NAME(size) lathe_dot_##size
 #define LATHE_WEIGHTS    LATHE_BYTE_WEIGHTS
 #define LATHE_PAIR       LATHE_BYTE_PAIR
 #define LATHE_STEP_BYTES 8

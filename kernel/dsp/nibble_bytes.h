@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #if LATHE_DSP == 2
-#define LATHE_TILE          lathe_nibble_bytes_tile
+#define LATHE_NAME          lathe_nibble_bytes_tile
 #define LATHE_FOUR_BY(s, t) LATHE_NIBBLES_BY("x", "y", s, t)
 #define LATHE_STEP_BYTES    2
 #define LATHE_GET(i)        0

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #if LATHE_DSP == 2
-#define LATHE_TILE(size) lathe_nibbles_##size
+#define LATHE_NAME(size) lathe_nibbles_##size
 #define LATHE_WEIGHTS    LATHE_NIBBLE_WEIGHTS
 #define LATHE_PAIR(s, t) LATHE_NIBBLES_BY("x", "f", s, t)
 #define LATHE_STEP_BYTES 4

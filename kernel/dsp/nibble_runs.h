@@ -8,7 +8,7 @@
 #include "kernel/dsp/runs_asm.h"
 
 #if LATHE_ALL_REGISTERS
-#define LATHE_TILE(size) lathe_nibble_runs_##size
+#define LATHE_NAME(size) lathe_nibble_runs_##size
 #define LATHE_WEIGHTS    LATHE_NIBBLE_WEIGHTS
 #define LATHE_STEP_BYTES 4
 #define LATHE_GET(i)     0

@@ -22,6 +22,9 @@ typedef struct tir_intrin_symbol {
 #define TIR_OPEN_EXTENT(symbol, most) {.name = (symbol), .min = 1, .max = (most), .multiple = 1, .open = true}
 #define TIR_STRIDE(symbol)            {.name = (symbol)}
 
+/* The weights of an instruction whose data may stay in registers: bytes, or two of 4 bits in each byte. */
+typedef enum tir_stays { TIR_STAYS_NOT, TIR_STAYS_BYTES, TIR_STAYS_NIBBLES } tir_stays;
+
 typedef struct tir_intrin {
     const char *name;
     const char *help;
@@ -52,6 +55,8 @@ typedef struct tir_intrin {
     const char *runs;
     /* The files that define these two functions, from the top of the tree; NULL: no C of ours is needed. */
     const char *kernel, *runs_kernel;
+    /* It has a form in C in which a few pixels stay in registers while all weights pass by (codegen/c/mve.h). */
+    tir_stays stays;
     bool words; /* arrays of small elements that it gets the address of should begin at a word */
     uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */
     /* Fills in what depends on the configuration of the target, in a copy of the row. NULL: nothing does. */

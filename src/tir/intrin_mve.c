@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Intrinsics for Cortex-M with vectors (Helium): products of bytes, 16 of them added to one sum in a general register.
- * The functions are written by codegen/c/mve_text.c. */
+ * Their C is in kernel/mve. */
 #include "tir/intrin.h"
 
 #define SUMS_RESET "for (i: int64, 0, m) { for (j: int64, 0, r) { out[i, j] = 0 } }"
 /* The function begins the sums, or adds to them. */
-#define INSTR(zeros, text) \
-    .body = TIR_INSTRUCTION, .reset = zeros, .update = TIR_INSTRUCTION, .passed = "aaa", .call = text
+#define INSTR(zeros, file, text)                                                                                      \
+    .body = TIR_INSTRUCTION, .reset = zeros, .update = TIR_INSTRUCTION, .passed = "aaa", .call = text,               \
+    .kernel = "kernel/mve/" file ".h"
 
 /* The same by weights of 4 bits: a byte has those of two channels, the first one in its upper half. */
 #define HALF_OF(byte, at) \
@@ -38,7 +39,9 @@ static const tir_intrin rows[] = {
      .symbols = {TIR_EXTENT("m", 6), TIR_EXTENT("r", 1 << 16), TIR_EXTENT("h", 1 << 16), TIR_EXTENT("n", 1 << 16),
                  TIR_STRIDE("a_step"), TIR_STRIDE("a_row"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"),
                  TIR_STRIDE("out_step")},
-     INSTR(SUMS_RESET, "lathe_mve_dot(out, a, w, m, r, h, n, a_step, a_row, w_step, w_row, out_step, $begins)")},
+     INSTR(SUMS_RESET, "dot",
+           "lathe_mve_dot(out, a, w, m, r, h, n, a_step, a_row, w_step, w_row, out_step, $begins)"),
+     .stays = TIR_STAYS_BYTES},
     /* A word of a channel and a column holds its rows of the window: four columns are a vector. */
     {.name = "mve_window",
      .help = "windows of a few channels whose rows stand side by side, int8 by int8: "
@@ -64,7 +67,8 @@ static const tir_intrin rows[] = {
      .symbols = {TIR_EXTENT("m", 1 << 16), TIR_EXTENT("r", 4), TIR_EXTENT("p", 4), TIR_EXTENT("q", 4),
                  TIR_STRIDE("a_step"), TIR_STRIDE("a_tap"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"),
                  TIR_STRIDE("out_step")},
-     INSTR(SUMS_RESET, "lathe_mve_window(out, a, w, m, r, p, q, a_step, a_tap, w_step, w_row, out_step, $begins)")},
+     INSTR(SUMS_RESET, "window",
+           "lathe_mve_window(out, a, w, m, r, p, q, a_step, a_tap, w_step, w_row, out_step, $begins)")},
     {.name = "mve_nibbles",
      .help = "mve_dot by weights of 4 bits: a byte for two channels",
      .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
@@ -90,7 +94,9 @@ static const tir_intrin rows[] = {
      .symbols = {TIR_EXTENT("m", 6), TIR_EXTENT("r", 1 << 15), TIR_EXTENT("h", 1 << 16), TIR_EXTENT("n", 1 << 16),
                  TIR_STRIDE("a_step"), TIR_STRIDE("a_row"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"),
                  TIR_STRIDE("out_step")},
-     INSTR(PAIRS_RESET, "lathe_mve_nibbles(out, a, w, m, r*2, h, n, a_step, a_row, w_step, w_row, out_step, $begins)")},
+     INSTR(PAIRS_RESET, "nibbles",
+           "lathe_mve_nibbles(out, a, w, m, r*2, h, n, a_step, a_row, w_step, w_row, out_step, $begins)"),
+     .stays = TIR_STAYS_NIBBLES},
     {.name = "mve_window_nibbles",
      .help = "mve_window by weights of 4 bits: a byte for two channels",
      .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
@@ -116,7 +122,7 @@ static const tir_intrin rows[] = {
      .symbols = {TIR_EXTENT("m", 1 << 16), TIR_EXTENT("r", 2), TIR_EXTENT("d", 4), TIR_EXTENT("e", 4),
                  TIR_STRIDE("a_step"), TIR_STRIDE("a_tap"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"),
                  TIR_STRIDE("out_step")},
-     INSTR(PAIRS_RESET,
+     INSTR(PAIRS_RESET, "window_nibbles",
            "lathe_mve_window_nibbles(out, a, w, m, r*2, d, e, a_step, a_tap, w_step, w_row, out_step, $begins)")},
     {.name = "mve_words",
      .help = "up to four rows of int8 side by side, in words: out[x, i, j] = a[j, x, i]",
@@ -138,7 +144,8 @@ static const tir_intrin rows[] = {
                  TIR_STRIDE("out_step")},
      .body = TIR_INSTRUCTION,
      .passed = "aa",
-     .call = "lathe_mve_words(out, a, n, m, c, a_row, a_step, out_step)"},
+     .call = "lathe_mve_words(out, a, n, m, c, a_row, a_step, out_step)",
+     .kernel = "kernel/mve/words.h"},
 };
 
 const tir_intrin *tir_intrins_mve(uint32_t *out_n)

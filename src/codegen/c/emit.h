@@ -17,18 +17,11 @@ typedef enum c_need_kind {
     NEED_ROUNDED,  /* a float to 8 or 16 bits (to) */
     NEED_SCALED,   /* an i32 times a scale to bytes (to) */
     NEED_SINGLE,   /* op: TIR_FMA or TIR_MUL, rounded once */
-    NEED_MVE,      /* mve.c: arm_mve.h where it is, and what stands behind it */
-    NEED_MVE_LANES,
+    NEED_MVE_LANES, /* these five: mve_text.c */
     NEED_MVE_LOAD,    /* four bytes (dt) as i32 */
     NEED_MVE_ROUNDED, /* four floats to bytes (to), stored, or as i32 (dt); lanes 1: none is a NaN */
     NEED_MVE_SCALED,  /* the same of four i32 times scales */
-    NEED_MVE_DOT_BYTES,
-    NEED_MVE_STILL, /* a variant of it (lanes: mve.c) */
-    NEED_MVE_NIBBLES,
-    NEED_MVE_WINDOWS, /* what the two behind it share; the second one is by weights of 4 bits */
-    NEED_MVE_DOT_WORDS,
-    NEED_MVE_DOT_WORD_NIBBLES,
-    NEED_MVE_SIDES,
+    NEED_MVE_STILL, /* data that stays in registers (lanes: mve.h) */
     NEED_TILE,     /* the same in tiles of two by two: dt by i8 */
     NEED_TILE_ROW, /* a row of two tiles of dt */
     NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate, TIR_SHR of
@@ -225,7 +218,6 @@ const char *expr_condition(c_emit *e, tir_expr_ref x);
 /* instr.c: a node that is an instruction, of operands as `operand` writes them: a value, or where it is read. */
 typedef const char *(*c_operand)(c_emit *e, tir_expr_ref x, bool pointer);
 const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char *starts); /* NULL: there is one */
-bool instr_has_helper(tir_expr_ref x, c_need_kind kind);
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes); /* the type is needed, then */
 
 /* dot.c */

@@ -2,6 +2,7 @@
 /* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add),
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
 #include "codegen/c/mve.h"
+#include "tir/intrin.h"
 #include "tir/build.h"
 #include "tir/lane.h"
 #include "tir/facts.h"
@@ -337,7 +338,7 @@ bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
     uint32_t i = dtype_bits(to) == 8 ? scaled_operand(out->v) : 2;
     const bool lanes = x->type.lanes > 1;
     if (lanes)
-        needs_add(e->needs, (c_need){.kind = NEED_MVE});
+        needs_add_kernel(e->needs, MVE_SETUP);
     needs_add(e->needs, (c_need){.kind = NEED_SMALL});
     e->needs->fallback = lanes;
     needs_add(e->needs, (c_need){.kind = NEED_ROUNDED, .to = to});
@@ -654,9 +655,8 @@ static const char *still_calls(c_emit *e, tir_expr_ref x, const int64_t *v, uint
 static bool still_call(c_emit *e, tir_expr_ref x, c_text *out)
 {
     int64_t v[ARG_COUNT] = {0};
-    const bool nibbles = instr_has_helper(x, NEED_MVE_NIBBLES);
-    const bool is_one = nibbles || instr_has_helper(x, NEED_MVE_DOT_BYTES);
-    uint32_t key = is_one && read_numbers(x, nibbles, v) ? still_key(v, nibbles) : 0;
+    const bool nibbles = x->u.row->stays == TIR_STAYS_NIBBLES;
+    uint32_t key = x->u.row->stays != TIR_STAYS_NOT && read_numbers(x, nibbles, v) ? still_key(v, nibbles) : 0;
     if (key == 0)
         return false;
     const char *plain = instr_text(e, x, expr_operand, NULL);

@@ -25,18 +25,6 @@ static const struct {
     {"dot_s8u4", {.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32}},
     {"dot_tile_u8s8", {.kind = NEED_TILE, .dt = DT_U8, .to = DT_I8}},
     {"dot_tile_s8s8", {.kind = NEED_TILE, .dt = DT_I8, .to = DT_I8}},
-    {"mve_dot", {.kind = NEED_MVE}},
-    {"mve_dot", {.kind = NEED_MVE_DOT_BYTES}},
-    {"mve_window", {.kind = NEED_MVE}},
-    {"mve_window", {.kind = NEED_MVE_WINDOWS}},
-    {"mve_window", {.kind = NEED_MVE_DOT_WORDS}},
-    {"mve_nibbles", {.kind = NEED_MVE}},
-    {"mve_nibbles", {.kind = NEED_MVE_NIBBLES}},
-    {"mve_window_nibbles", {.kind = NEED_MVE}},
-    {"mve_window_nibbles", {.kind = NEED_MVE_WINDOWS}},
-    {"mve_window_nibbles", {.kind = NEED_MVE_DOT_WORD_NIBBLES}},
-    {"mve_words", {.kind = NEED_MVE}},
-    {"mve_words", {.kind = NEED_MVE_SIDES}},
 };
 
 static void add_helpers(c_emit *e, tir_expr_ref x)
@@ -53,14 +41,6 @@ static void add_helpers(c_emit *e, tir_expr_ref x)
         need.lanes = tir_instr_gives_value(row) ? x->type.lanes : 0;
         needs_add(e->needs, need);
     }
-}
-
-bool instr_has_helper(tir_expr_ref x, c_need_kind kind)
-{
-    for (size_t i = 0; x->kind == TIR_INSTR && i < sizeof helpers / sizeof *helpers; i++)
-        if (helpers[i].need.kind == kind && strcmp(helpers[i].row, x->u.row->name) == 0)
-            return true;
-    return false;
 }
 
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes)

@@ -9,7 +9,7 @@ void mve_open_loop(c_emit *e, const tir_stmt *s)
     if (!mve_vectors(e) || s->for_kind != FOR_SERIAL || s->body->kind != TIR_STORE || s->body->value->type.lanes < 2 ||
         s->body->value->kind != TIR_CAST)
         return;
-    needs_add(e->needs, (c_need){.kind = NEED_MVE});
+    needs_add_kernel(e->needs, MVE_SETUP);
     w_line(e->w, "LATHE_MVE_ROLLED");
 }
 

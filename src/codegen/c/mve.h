@@ -4,6 +4,7 @@
 #define LATHE_CODEGEN_C_MVE_H
 #include "codegen/c/emit.h"
 
+#define MVE_SETUP "kernel/mve/mve.h" /* LATHE_MVE and what goes with it */
 #define MVE_LANES 4 /* numbers of 32 bits in a vector */
 
 /* mve.c: the store of four bytes that end a quantisation, as one helper; `at`: its flat index. False: it is another
@@ -31,14 +32,9 @@ enum {
 };
 const char *mve_still_name(arena *a, uint32_t key);
 void mve_write_still(arena *a, writer *w, uint32_t key); /* c_need.lanes of NEED_MVE_STILL */
-void mve_write_setup(writer *w);
 void mve_write_lanes(writer *w);
 void mve_write_load(writer *w, dtype dt);
 /* in_lanes: bytes in i32x4, else stored; sure: of what is no NaN. */
 void mve_write_rounded(writer *w, dtype to, bool in_lanes, bool sure);
 void mve_write_scaled(writer *w, dtype to, bool in_lanes);
-void mve_write_dot(writer *w, bool nibbles); /* nibbles: by weights of 4 bits */
-void mve_write_windows(writer *w); /* what both of these share */
-void mve_write_window(writer *w, bool nibbles);
-void mve_write_words(writer *w);
 #endif

@@ -214,7 +214,7 @@ static bool is_float_choice(const c_need *n)
 static void write_choice(arena *a, writer *w, const c_need *n, bool mve, const char *head, const char *result,
                          const char *fast, const char *lane)
 {
-    write_lanes_if(w, mve ? "LATHE_MVE && LATHE_VECTORS" : "LATHE_VECTORS", n->lanes, head, result,
+    write_lanes_if(w, mve ? "LATHE_MVE == 2 && LATHE_VECTORS" : "LATHE_VECTORS", n->lanes, head, result,
                    mve ? mve_choice(a, n) : fast, lane);
 }
 
@@ -586,18 +586,11 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_SINGLE:
     case NEED_WIDEN_RUNS:
     case NEED_WIDEN_PLANES:
-    case NEED_MVE:
     case NEED_MVE_LANES:
     case NEED_MVE_LOAD:
     case NEED_MVE_ROUNDED:
     case NEED_MVE_SCALED:
-    case NEED_MVE_DOT_BYTES:
     case NEED_MVE_STILL:
-    case NEED_MVE_NIBBLES:
-    case NEED_MVE_WINDOWS:
-    case NEED_MVE_DOT_WORDS:
-    case NEED_MVE_DOT_WORD_NIBBLES:
-    case NEED_MVE_SIDES:
     case NEED_DOT:
     case NEED_DOT_STEPS:
     case NEED_DOT_NIBBLES:
@@ -620,7 +613,7 @@ void needs_add_vector(c_needs *n, c_need need)
     const char *v = needs_vector_name(n->a, need.dt, need.lanes);
     const bool choice = n->mve && is_float_choice(&need) && mve_choice(n->a, &need);
     if (choice)
-        needs_add(n, (c_need){.kind = NEED_MVE});
+        needs_add_kernel(n, MVE_SETUP);
     n->fallback = whole || (need.kind == NEED_VOP && !choice && fast_op(n->a, &need, v));
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
         scalar_binary(n->a, n, need.op, need.dt, x, x, true);
@@ -661,7 +654,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_SMALL: small_write_setup(w); break;
         case NEED_ROUNDED:
         case NEED_SCALED:
-            w_str(w, need->fallback ? "#if !LATHE_MVE || !LATHE_VECTORS\n" : "");
+            w_str(w, need->fallback ? "#if LATHE_MVE != 2 || !LATHE_VECTORS\n" : "");
             (need->kind == NEED_ROUNDED ? small_write_rounded : small_write_scaled)(w, need->to);
             w_str(w, need->fallback ? "#endif\n\n" : "");
             break;
@@ -669,18 +662,11 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_SINGLE: small_write_single(w, need->op == TIR_FMA); break;
         case NEED_WIDEN_RUNS:
         case NEED_WIDEN_PLANES: needs_write_widen(w, need); break;
-        case NEED_MVE: mve_write_setup(w); break;
         case NEED_MVE_LANES: mve_write_lanes(w); break;
         case NEED_MVE_LOAD: mve_write_load(w, need->dt); break;
         case NEED_MVE_ROUNDED: mve_write_rounded(w, need->to, need->dt == DT_I32, need->lanes != 0); break;
         case NEED_MVE_SCALED: mve_write_scaled(w, need->to, need->dt == DT_I32); break;
-        case NEED_MVE_DOT_BYTES:
-        case NEED_MVE_NIBBLES: mve_write_dot(w, need->kind == NEED_MVE_NIBBLES); break;
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
-        case NEED_MVE_WINDOWS: mve_write_windows(w); break;
-        case NEED_MVE_DOT_WORDS:
-        case NEED_MVE_DOT_WORD_NIBBLES: mve_write_window(w, need->kind == NEED_MVE_DOT_WORD_NIBBLES); break;
-        case NEED_MVE_SIDES: mve_write_words(w); break;
         case NEED_DOT: needs_write_dot(a, w, n, need); break;
         case NEED_DOT_STEPS: needs_write_dot_steps(a, w, n, need); break;
         case NEED_DOT_NIBBLES: needs_write_dot_nibbles(a, w, n, need); break;
