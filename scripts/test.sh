@@ -254,6 +254,7 @@ stages() {
     run long convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     run long "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
     run long attention "$python" test/py/attention.py --lathe "$build/lathe"
+    run test ml "$python" test/py/ml.py --lathe "$build/lathe"
     run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
     run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
     run test documents "$python" test/py/documents.py --lathe "$build/lathe"

@@ -6,6 +6,7 @@
 #include "codegen/ecosystem.h"
 #include "codegen/port.h"
 #include "plan/plan.h"
+#include "type/attr.h"
 #include "type/offload.h"
 
 /* How a package holds its constants: X(id, "--constants name") */
@@ -82,6 +83,8 @@ typedef struct codegen_unit {
     uint32_t n_remarks;
     const codegen_end *ends;
     uint32_t n_ends;
+    const attr *labels; /* of results, by name: graph_module.labels */
+    uint32_t n_labels;
     int opt_level;
     const offload_log *offload; /* for the report; NULL: no other target was asked for */
 } codegen_unit;

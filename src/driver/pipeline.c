@@ -471,6 +471,8 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .n_remarks = out->n_remarks,
                                .ends = take_ends(c, out->graph),
                                .n_ends = out->graph ? out->graph->ends.len : 0,
+                               .labels = out->graph ? out->graph->labels.data : NULL,
+                               .n_labels = out->graph ? out->graph->labels.len : 0,
                                .opt_level = o->opt_level,
                                .offload = o->offload ? o->offload->log : NULL};
     if (o->offload) {

@@ -67,6 +67,8 @@ typedef struct graph_end {
 typedef struct graph_module {
     VEC(graph_func *) funcs; /* in creation order; "main" is the entry */
     VEC(graph_end) ends;
+    VEC(attr) labels; /* of results of main, by name: what the numbers of one of integers stand for, or what the columns
+                       * of one of floats are called; integers or strings */
     VEC(graph_note) notes;
     struct ptr_map *names;   /* taken function names */
     compiler *c;

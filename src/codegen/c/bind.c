@@ -67,6 +67,14 @@ static void bind_ends(const package *p, package_io *io, uint32_t n, bool inputs)
     }
 }
 
+static void bind_labels(const package *p, package_io *out, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < p->u->n_labels; k++)
+            if (strcmp(out[i].name, p->u->labels[k].name) == 0 && out[i].shape_of == PROG_NONE)
+                out[i].labels = &p->u->labels[k];
+}
+
 static void bind_io(package *p)
 {
     /* TVMGEN_M_WORKSPACE_SIZE and TVMGEN_M_CONST_SIZE have other meanings; `none` stands in for no field at all. */
@@ -82,18 +90,19 @@ static void bind_io(package *p)
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         const prog_value *v = &f->values.data[i];
         in[i] = (package_io){v->name, unique_name(p->c, v->name, &used), v->type, i, PROG_NONE, PROG_NONE,
-                             v->extent, NULL};
+                             v->extent, NULL, NULL};
     }
     for (uint32_t i = 0; i < f->results.len; i++) {
         const prog_result *r = &f->results.data[i];
         uint64_t start;
         out[i] = (package_io){r->name, unique_name(p->c, r->name, &used), f->values.data[r->value].type,
-                              prog_root(f, r->value, &start), r->shape_of, PROG_NONE, NULL, NULL};
+                              prog_root(f, r->value, &start), r->shape_of, PROG_NONE, NULL, NULL, NULL};
         if (r->shape_of != PROG_NONE)
             out[r->shape_of].shape = i;
     }
     bind_ends(p, in, f->n_inputs, true);
     bind_ends(p, out, f->results.len, false);
+    bind_labels(p, out, f->results.len);
     p->inputs = in;
     p->outputs = out;
     p->n_inputs = f->n_inputs;

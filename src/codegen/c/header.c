@@ -45,6 +45,44 @@ static void ends(const package *p, writer *w, const package_io *io, uint32_t n)
     }
 }
 
+/* A string of the model as one of C: what is no letter, digit or common sign stands as a number. */
+static void string_literal(writer *w, const char *s)
+{
+    w_str(w, "\"");
+    for (; *s; s++) {
+        const unsigned char ch = (unsigned char)*s;
+        const bool plain = ch >= ' ' && ch < 127 && ch != '"' && ch != '\\' && ch != '?';
+        w_fmt(w, plain ? "%c" : "\\%03o", ch);
+    }
+    w_str(w, "\"");
+}
+
+/* Macros, so that a table takes memory only where a program uses it. */
+static void labels(const package *p, writer *w)
+{
+    for (uint32_t i = 0; i < p->n_outputs; i++) {
+        const attr *l = p->outputs[i].labels;
+        if (!l)
+            continue;
+        const char *name = package_upper(&p->c->mem, p->outputs[i].c_name);
+        const bool strings = l->kind == ATTR_STRINGS;
+        w_fmt(w, "\n/* What the %s of %s %s: static const %s[] = %s_%s_LABELS; */\n",
+              dtype_is_float(p->outputs[i].type.dt) ? "columns" : "numbers",
+              package_comment(&p->c->mem, p->outputs[i].name),
+              dtype_is_float(p->outputs[i].type.dt) ? "are called" : "stand for",
+              strings ? "char *const names" : "int64_t names", p->macro, name);
+        w_fmt(w, "#define %s_%s_NUM_LABELS %u\n#define %s_%s_LABELS {", p->macro, name, l->n, p->macro, name);
+        for (uint32_t k = 0; k < l->n; k++) {
+            w_str(w, k ? ", " : "");
+            if (strings)
+                string_literal(w, l->u.strings[k]);
+            else
+                w_fmt(w, "%lld", (long long)l->u.ints[k]);
+        }
+        w_str(w, "}\n");
+    }
+}
+
 /* Those that the caller has to know: of tensors, and of extents, which it states. */
 static void counts(const package *p, writer *w)
 {
@@ -129,6 +167,7 @@ void header_write(const package *p, writer *w)
     inside(p, w);
     ends(p, w, p->inputs, p->n_inputs);
     ends(p, w, p->outputs, p->n_outputs);
+    labels(p, w);
     bounds(p, w);
     package_template(p, w,
                      "\n/* Define @M_WORKSPACE_SECTION as a section name to place the static workspace, and\n"

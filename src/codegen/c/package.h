@@ -17,6 +17,7 @@ typedef struct package_io {
     uint32_t shape;    /* of an output with open dimensions: the one that is its shape; else PROG_NONE */
     dim extent;        /* of an input that is an extent: a number in the struct; else NULL */
     const codegen_end *end; /* its scale and zero point where it is handed over quantised; else NULL */
+    const attr *labels;     /* what its numbers stand for, or its columns are called; NULL: nothing is said */
 } package_io;
 
 /* An extent that the data decides, of outputs. */

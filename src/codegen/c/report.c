@@ -80,6 +80,21 @@ static void write_extents(json_out *j, const package *p)
     json_out_end(j);
 }
 
+/* What the numbers or the columns of an output are called. */
+static void write_labels(json_out *j, const attr *l)
+{
+    if (!l)
+        return;
+    json_out_array(j, "labels");
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (l->kind == ATTR_STRINGS)
+            json_out_text(j, NULL, l->u.strings[i]);
+        else
+            json_out_int(j, NULL, l->u.ints[i]);
+    }
+    json_out_end(j);
+}
+
 static void write_tensors(json_out *j, const char *key, const package *p, const package_io *io, uint32_t n)
 {
     json_out_array(j, key);
@@ -105,6 +120,7 @@ static void write_tensors(json_out *j, const char *key, const package *p, const 
             json_out_real(j, "scale", end->scale);
             json_out_int(j, "zero_point", end->zero_point);
         }
+        write_labels(j, io[i].labels);
         json_out_end(j);
     }
     json_out_end(j);

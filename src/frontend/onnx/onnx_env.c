@@ -29,10 +29,18 @@ static graph_value *make_initializer(onnx_env *env, const char *name, const pb_t
 {
     const src_loc loc = env->frame ? env->frame->loc : onnx_loc(env->im);
     const bool nibbles = onnx_tensor_is_nibbles(pb);
-    const tensor_data *t = nibbles ? onnx_tensor_read_nibbles(env->im, pb, loc) : onnx_tensor_read(env->im, pb, loc);
+    const char *const *strings = NULL;
+    const tensor_data *t;
+    dtype dt;
+    if (dtype_from_onnx(pb->data_type, &dt) && dt == DT_STRING)
+        t = onnx_read_strings(env->im, name, pb, &strings);
+    else
+        t = nibbles ? onnx_tensor_read_nibbles(env->im, pb, loc) : onnx_tensor_read(env->im, pb, loc);
     graph_value *v = &env->im->poison;
     if (t)
         v = graph_add_constant(env->f, t, onnx_clear_of_main(env, name), onnx_loc(env->im));
+    if (t && strings)
+        onnx_set_strings(env->im, v, (uint32_t)t->count, strings);
     if (t && nibbles)
         onnx_map_set(&env->im->c->mem, &env->im->nibbles, (const char *)v, pb);
     onnx_define(env, name, v);

@@ -249,9 +249,11 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
         return false;
     }
     n->first = n->f->nodes.len;
-    bool ok = fn ? inline_call(n, fn) : onnx_check_operands(n) && n->row->import(n);
-    if (ok && !n->failed && !fn)
+    bool ok = fn ? inline_call(n, fn) : onnx_check_operands(n) && onnx_check_strings(n) && n->row->import(n);
+    if (ok && !n->failed && !fn) {
         onnx_attr_warn_unused(n);
+        onnx_spread_strings(n);
+    }
     return ok && !n->failed;
 }
 

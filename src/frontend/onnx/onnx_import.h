@@ -92,6 +92,8 @@ typedef struct onnx_importer {
     onnx_opsets opsets;
     VEC(onnx_missing *) missing; /* version 0: the operator set is not imported */
     onnx_map missing_by_name;
+    onnx_map strings;       /* attr *, by value: what the numbers that stand for strings stand for */
+    onnx_map columns;       /* attr *, by value: what its columns are called (ZipMap) */
     onnx_map nibbles;       /* constants of 4 bits, which are i8 or u8 here: value -> its tensor */
     bool takes_nibbles;     /* the node whose inputs are looked up takes these: no other may */
     onnx_map scanned;       /* functions whose operators have been looked at without importing them */
@@ -201,6 +203,22 @@ void onnx_define(onnx_env *env, const char *name, graph_value *v);
 int64_t onnx_opset_version(const onnx_env *env, const char *domain); /* 0: not imported */
 bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx_opsets *out);
 const pb_function *onnx_find_function(onnx_importer *im, const char *domain, const pb_node *node); /* NULL: none */
+
+/* --- strings (onnx_labels.c): a value of strings is an index into a table of them --- */
+
+/* The table of a value of strings (ATTR_STRINGS); NULL: it is one of numbers. */
+const attr *onnx_strings_of(const onnx_importer *im, const graph_value *v);
+void onnx_set_strings(onnx_importer *im, const graph_value *v, uint32_t n, const char *const *strings);
+/* A tensor of strings as 0, 1, 2, ... in its shape, equal strings as equal numbers; out: the strings, as many. NULL
+ * after a diagnostic. */
+const tensor_data *onnx_read_strings(onnx_importer *im, const char *name, const pb_tensor *pb,
+                                     const char *const **out);
+/* Whether the node may read the strings that are among its inputs; else it fails. */
+bool onnx_check_strings(onnx_node *n);
+/* Its results are strings where it only moves elements of one input of these. */
+void onnx_spread_strings(onnx_node *n);
+/* The table of a result of the model, for who reads its numbers. */
+void onnx_note_labels(onnx_importer *im, const graph_value *v, const char *name);
 
 /* --- types and tensors (onnx_type.c, onnx_tensor.c) --- */
 

@@ -250,6 +250,7 @@ static bool add_results(onnx_env *env, const pb_graph *g)
             ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "nothing makes the model's output '%s'", name);
         if (!v || v == &im->poison)
             continue;
+        onnx_note_labels(im, v, name);
         v = named_result(env, g, v, name);
         if (v)
             graph_add_result(env->f, v);

@@ -110,6 +110,12 @@ bool onnx_op_cast_1(onnx_node *n)
     return onnx_fail(n, DIAG_FORMAT, "cannot cast to '%s'", to);
 }
 
+/* Strings stay what they are (onnx_labels.c). */
+bool onnx_op_cast(onnx_node *n)
+{
+    return onnx_strings_of(n->im, onnx_in(n, 0)) ? onnx_alias(n, 0, onnx_in(n, 0)) : onnx_op_direct(n);
+}
+
 bool onnx_op_cast_like(onnx_node *n)
 {
     attr a = attr_dtype(n->c, "dtype", onnx_dtype(onnx_in(n, 1)));
@@ -133,31 +139,6 @@ bool onnx_op_bit_cast(onnx_node *n)
     attr a = attr_dtype(n->c, "dtype", to);
     onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, onnx_in(n, 0)));
     return !n->failed;
-}
-
-/* ai.onnx.ml: 1 above the threshold, else 0. */
-bool onnx_op_binarizer(onnx_node *n)
-{
-    graph_value *x = onnx_in(n, 0), *limit = onnx_const_like(n, x, onnx_attr_float(n, "threshold", 0));
-    attr a = attr_dtype(n->c, "dtype", onnx_dtype(x));
-    onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, onnx_binary(n, "greater", x, limit)));
-    return !n->failed;
-}
-
-/* ai.onnx.ml: columns of the last axis; a list counts as one row. */
-bool onnx_op_array_feature_extractor(onnx_node *n)
-{
-    graph_value *x = onnx_in(n, 0), *at = onnx_in(n, 1);
-    int64_t count = shape_count(at->type.shape), columns[1] = {count};
-    if (count < 0 || onnx_rank(x) == 0)
-        return onnx_fail(n, DIAG_TYPE, "data of one axis or more and a static list of columns are needed");
-    at = onnx_reshape_ints(n, at, 1, columns);
-    attr axis = attr_int(n->c, "axis", -1);
-    onnx_args take = ONNX_ARGS("take", 1, &axis, x, at);
-    if (onnx_rank(x) > 1)
-        return onnx_alias(n, 0, onnx_result(n, 0, take));
-    dim row[2] = {dim_const(n->c, 1), dim_const(n->c, count)};
-    return onnx_alias(n, 0, onnx_reshape(n, onnx_emit(n, take), 2, row));
 }
 
 /* --- dropout --- */

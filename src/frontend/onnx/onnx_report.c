@@ -102,7 +102,6 @@ static const struct {
     bool prefix;
     const char *way;
 } ways[] = {
-    {"ZipMap", false, "export the classifier with zipmap=False (skl2onnx: options={'zipmap': False})"},
     {"Sequence", true, "export the model with tensors in place of sequences and optionals"},
     {"SplitToSequence", false, "export the model with tensors in place of sequences and optionals"},
     {"ConcatFromSequence", false, "export the model with tensors in place of sequences and optionals"},
@@ -110,7 +109,6 @@ static const struct {
     {"String", true, "handle texts in your program, and cut the model after them"},
     {"Regex", true, "handle texts in your program, and cut the model after them"},
     {"Tokenizer", false, "handle texts in your program, and cut the model after them"},
-    {"LabelEncoder", false, "handle labels in your program, and cut the model before them"},
     {"Random", true, "make the random numbers an input of the model"},
     {"Multinomial", false, "make the random numbers an input of the model"},
     {"Bernoulli", false, "make the random numbers an input of the model"},
