@@ -185,25 +185,4 @@ uint32_t tvmrt_port_processors(void)
     return 2;
 }
 
-int tvmrt_port_check(size_t mutex_bytes, size_t cond_bytes, size_t thread_bytes)
-{
-    return mutex_bytes == sizeof(tvmrt_mutex_t) && cond_bytes == sizeof(tvmrt_cond_t) &&
-                   thread_bytes == sizeof(tvmrt_thread_t)
-               ? TVMRT_OK
-               : TVMRT_E_ABI;
-}
-
-uint32_t tvmrt_port_forks(void)
-{
-    return 0;
-}
-
-#if TVMRT_HOOKS
-#ifdef TVMRT_WEAK
-TVMRT_WEAK
-#endif
-uint32_t tvmrt_port_cycles(void)
-{
-    return tvmrt_cpu_cycles();
-}
-#endif
+#include "tvmrt_port_common.h"
