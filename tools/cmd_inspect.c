@@ -285,7 +285,8 @@ static bool fits(ask *x, const profile_page *p, const compile_result *r)
     for (uint32_t i = 0; same && i < p->n; i++)
         same = strcmp(p->rows[i].kernel, r->plan.problem->ops.data[i].step->kernel->name) == 0;
     return same || ask_usage_error(x, "profile it with the options of this command",
-                                   "--profile: '%.200s' has other operators", ask_get(x, OPT_PAGE_PROFILE, ""));
+                                   "--profile: '%.200s' was measured on other operators",
+                                   ask_get(x, OPT_PAGE_PROFILE, ""));
 }
 
 static bool write_page(ask *x, const compile_options *o, const compile_result *r, const char *html)

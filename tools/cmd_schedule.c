@@ -12,7 +12,7 @@ bool cmd_schedule(ask *x)
     writer w;
     if (x->args.len < 1 || x->args.len > 2)
         return ask_usage_error(x, "for example: lathe schedule model.onnx",
-                               "a model is expected, and a kernel may follow");
+                               "lathe schedule takes a model, and the name of one kernel after it");
     const char *name = x->args.len > 1 ? x->args.data[1] : NULL;
     writer_init(&w, &x->c->mem);
     return ask_compile_options(x, true, &o) && ask_is_file(x, OPT_OUT) &&

@@ -153,7 +153,7 @@ static bool compile(lathe_context *x, home *h, void *args)
     o.proof = true;
     e->is_module = strcmp(o.emit, "module") == 0;
     if (!e->is_module && strcmp(o.emit, "c") != 0)
-        return ask_usage_error(&q, "it takes c and module here", "emit: %s cannot be run", o.emit);
+        return ask_usage_error(&q, "use c or module", "emit: %s makes nothing that can be run", o.emit);
     if (o.vta)
         return ask_usage_error(&q, "--offload vta gives it the parts that it can run",
                                "target: vta is for computations");

@@ -95,7 +95,7 @@ static bool check_input(compiler *c, run_model *m, uint32_t i, const lathe_dlten
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "input '%s' is not given", want->name);
     if (want->is_shape)
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "'%s' is a shape: functions of lathe_vm.h call such a module", want->name);
+                          "input '%s' is a shape; call this module by the functions of lathe_vm.h", want->name);
     if (t->device.type != CPU && t->device.type != CPU_PINNED)
         return diag_error(&c->diags, DIAG_DATA, src_loc_none(),
                           "input '%s' is in the memory of device %d, not the CPU's", want->name, (int)t->device.type);

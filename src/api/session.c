@@ -147,7 +147,8 @@ static bool check_module_options(const session *s)
                                "--target: a module for %s is for another machine than this one",
                                s->options.target->name);
     if (strcmp(s->options.emit, "c") != 0 && !module)
-        return ask_usage_error(s->x, "it takes c and module here", "--emit %s: that cannot be run", s->options.emit);
+        return ask_usage_error(s->x, "use --emit c or --emit module", "--emit %s makes nothing that can be run",
+                               s->options.emit);
     for (size_t i = 0; i < sizeof only / sizeof *only && !module; i++)
         if (ask_has(s->x, only[i].option))
             return ask_usage_error(s->x, "name a module, or add --emit module", "--%s is for modules", only[i].name);
@@ -255,8 +256,8 @@ static bool read_extents(session *s, const run_tensor *t, const char *file)
         return false;
     for (uint32_t k = 0; k < t->rank; k++)
         if (t->most[k] >= 0 && dims[k] != t->most[k])
-            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has %lld as extent %u of '%s', which "
-                              "takes %lld", file, (long long)dims[k], k, t->name, (long long)t->most[k]);
+            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has extent %lld at axis %u; input "
+                              "'%s' takes %lld", file, (long long)dims[k], k, t->name, (long long)t->most[k]);
     return !t->open || run_bind(s->x->c, &s->model, t, t->rank, dims);
 }
 

@@ -23,8 +23,8 @@ static bool find_verb(lathe_context *x, home *h, void *args)
             a->made->options.verb = known[i];
             return true;
         }
-    diag_error(&h->c.diags, DIAG_USAGE, src_loc_none(), "there are no settings of '%.100s'", a->verb);
-    diag_hint(&h->c.diags, "there are some of compile, run, inspect, verify, quantize and tune");
+    diag_error(&h->c.diags, DIAG_USAGE, src_loc_none(), "the verb '%.100s' has no settings", a->verb);
+    diag_hint(&h->c.diags, "compile, run, inspect, verify, quantize and tune have settings");
     return false;
 }
 
@@ -98,6 +98,6 @@ bool settings_ask(compiler *c, const lathe_settings *settings, ask_verb verb, as
     out->c = c;
     writer_init(&out->out, &c->mem);
     return out->verb == verb ||
-           diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "these settings are of '%s', and the call is for '%s'",
+           diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "these settings were made for '%s', not for '%s'",
                       ask_verb_name(out->verb), ask_verb_name(verb));
 }

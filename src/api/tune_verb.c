@@ -87,7 +87,7 @@ static bool read_file(tuning *t)
     file_free(bytes);
     if (!ours)
         return ask_usage_error(t->x, "give a file that does not exist, or one that lathe tune has written",
-                               "'%.200s' has no records of lathe tune, and is not replaced", t->file);
+                               "'%.200s' is not a file of lathe tune, so it is not overwritten", t->file);
     if (whole < len)
         return cut_off(t, whole);
     return ends || file_append(&t->x->c->diags, t->file, "\n", 1);

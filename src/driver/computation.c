@@ -106,9 +106,9 @@ bool computation_read(compiler *c, const char *file, span s, const char *schedul
     size_t at = 0;
     *out = computation_take(c, file, s, &at);
     if (at < s.len) {
-        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' holds several computations, and one is taken here",
-                   file);
-        diag_hint(&c->diags, "'lathe opt' takes all of them; put the one that you mean into a file of its own");
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' holds several computations, but only one can be "
+                   "used here", file);
+        diag_hint(&c->diags, "put the one that you mean into a file of its own; only 'lathe opt' takes several");
         return false;
     }
     if (!schedule_file)

@@ -155,8 +155,8 @@ bool html_read_document(compiler *c, const char *path, const char **out)
     *out = ok ? text : NULL;
     if (ok)
         return true;
-    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is not a page of a build", path);
-    diag_hint(&c->diags, "lathe inspect MODEL --html FILE writes one, FILE being page.html or page.json");
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is not a report page of lathe", path);
+    diag_hint(&c->diags, "'lathe inspect MODEL --html page.html' writes one, and page.json instead writes its data");
     return false;
 }
 

@@ -580,10 +580,10 @@ static void warn_of_options(compiler *c, const char *path, const compile_options
 {
     if (o->integers && r->graph && !r->quantised)
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
-                     "nothing in '%s' is quantized: --integers, --requant and --quantized-io change nothing", path);
+                     "nothing in '%s' is quantized, so --integers, --requant and --quantized-io have no effect", path);
     if (c->vta && r->graph && !has_region(r->graph, "vta"))
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
-                     "nothing of '%s' is for the accelerator: --vta-config changes nothing", path);
+                     "no part of '%s' runs on the accelerator, so --vta-config has no effect", path);
 }
 
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)

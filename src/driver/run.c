@@ -134,7 +134,7 @@ bool run_size_inputs(compiler *c, run_model *m)
             if (!dim_is_const(dim_substitute(c, t->open[k], extent_of, &l), &dims[k]) || dims[k] < 0 ||
                 (t->most[k] >= 0 && dims[k] > t->most[k]))
                 return diag_error(&c->diags, DIAG_DATA, src_loc_none(),
-                                  "input '%s': axis %u is not within its bound, %lld",
+                                  "input '%s': axis %u is larger than its limit, %lld",
                                   t->name, k, (long long)t->most[k]);
         }
         if (!t->open)
@@ -239,8 +239,8 @@ static bool load(compiler *c, const char *library, const char *module, run_model
     if (!m->library) {
         diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "the package cannot be loaded: %s", dlerror());
         if (strchr(library, '$'))
-            diag_hint(&c->diags, "to the loader, $ORIGIN, $LIB and $PLATFORM in a name stand for other folders: choose "
-                                 "another TMPDIR");
+            diag_hint(&c->diags, "choose another TMPDIR: the loader of libraries replaces $ORIGIN, $LIB and $PLATFORM "
+                                 "in a path");
         return false;
     }
     void *symbol = dlsym(m->library, arena_printf(&c->mem, "tvmgen_%s_run", module));

@@ -193,7 +193,7 @@ static bool take_outputs(compiler *c, run_model *m)
     const size_t n = several ? lathe_array_size(&v->result) : 1;
     if (v->described && n != m->n_outputs)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(),
-                          "main gave %zu results, and the module's report has %u", n, m->n_outputs);
+                          "main returned %zu results, but the module's report lists %u", n, m->n_outputs);
     if (!v->described && !m->outputs) {
         m->outputs = arena_array(&c->mem, run_tensor, n + 1);
         m->n_outputs = (uint32_t)n;

@@ -123,7 +123,7 @@ static bool describe(compiler *c, run_remote *r, const char *path, run_model *ou
     int32_t status = lathe_rpc_module_get(r->rpc, r->vm, "lathe_report", &function, &e);
     if (status == LATHE_E_NAME)
         return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                          "'%s' does not say which inputs it takes: call a module of another compiler from a program",
+                          "'%s' does not list its inputs, as modules of other compilers do not; call it from a program",
                           path);
     if (status != LATHE_OK || lathe_rpc_call(r->rpc, function, NULL, 0, &text, &e) != LATHE_OK)
         return failed(c, &e);
@@ -209,7 +209,7 @@ static bool take_outputs(compiler *c, run_model *m)
     const bool several = v.u.v_int >= 0;
     if ((several ? (uint64_t)v.u.v_int : 1) != m->n_outputs)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(),
-                          "main gave %lld results, and the module's report has %u", (long long)v.u.v_int,
+                          "main returned %lld results, but the module's report lists %u", (long long)v.u.v_int,
                           m->n_outputs);
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         args[1].u.v_int = i;

@@ -500,8 +500,8 @@ static bool check_reach(parser *p, graph_pattern *out, src_loc at)
         if (!is_sibling(p, i) || !reach_from(p, i, &seen))
             return diag_error(&p->c->diags, DIAG_SYNTAX, at,
                               p->nodes.data[i].optional
-                                  ? "%%%s may be missing, and the last node does not need it: make it the last one"
-                                  : "the last node does not need %%%s: a match would not see it",
+                                  ? "%%%s may be missing and the last node does not depend on it; make it the last node"
+                                  : "the last node does not depend on %%%s, so no match would find it",
                               p->vars.data[p->nodes.data[i].first_var].name);
         siblings[out->n_siblings++] = i;
     }
@@ -526,7 +526,7 @@ static bool parse_body(parser *p, graph_pattern *out)
     if (!parse_return(p, &out->n_leaving) || !check_reach(p, out, at))
         return false;
     if (out->is_operator && (p->nodes.len != 1 || p->nodes.data[0].optional))
-        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "what is taken as an operator is one node");
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "a pattern that stands for an operator must be a single node");
     if (!lexer_accept(l, "where"))
         return true;
     do {

@@ -103,8 +103,8 @@ static bool check_row(compiler *c, const graph_op *row)
     for (const char *p = name; *p; p++)
         ok &= isalnum((unsigned char)*p) || *p == '_' || *p == '.';
     if (!ok)
-        return diag_error(&c->diags, DIAG_USAGE, at, "'%s' is not a name for an operator: letters, digits, _ and . are",
-                          name);
+        return diag_error(&c->diags, DIAG_USAGE, at, "'%s' cannot be the name of an operator: use letters, digits, "
+                          "_ and .", name);
     if (find(c, name))
         return diag_error(&c->diags, DIAG_USAGE, at, "operator '%s' is registered already", name);
     if (!row->infer)

@@ -78,7 +78,7 @@ static bool add_view(lowering *l, graph_node *n)
         return false;
     int64_t bytes = type_most_bytes(&from->type);
     if (bytes >= 0 && type_most_bytes(&n->outputs[0]->type) > bytes)
-        return diag_error(&l->c->diags, DIAG_TYPE, n->loc, "'%s' shows more elements than '%s' has",
+        return diag_error(&l->c->diags, DIAG_TYPE, n->loc, "'%s' is a view of '%s', but has more elements",
                           n->outputs[0]->name, from->name);
     uint32_t v = lower_value_in(l, n->outputs[0], l->to->values.data[base].space, 0, NULL);
     l->to->values.data[v].base = base;

@@ -459,8 +459,8 @@ static bool begin_extents(lowering *l, loop *p, uint32_t i)
             continue;
         if (cell != PROG_NONE)
             return diag_error(&l->c->diags, DIAG_UNSUPPORTED, p->n->loc,
-                              "@%s carries the extent %s, which something else already gives", p->body->name,
-                              e.symbol);
+                              "two things decide the extent %s: a value that @%s carries, and another one",
+                              e.symbol, p->body->name);
         e.cell = lower_extent(l, e.symbol, SPACE_WORKSPACE, 0);
         vec_push(&l->c->mem, &p->extents, e);
         if (!tell_extent(l, p->n->inputs[2 + i], e.axis, e.cell, p->n->loc))

@@ -56,7 +56,7 @@ static bool same_name(const te_record *x, const char *there, const char *here, c
 {
     if (strcmp(there, here) == 0)
         return true;
-    diag_error(&c->diags, DIAG_FORMAT, x->g->loc, "'%s' here has the name '%s' in the model's kernel", there,
+    diag_error(&c->diags, DIAG_FORMAT, x->g->loc, "what is '%s' here is called '%s' in the model's kernel", there,
                here);
     diag_hint(&c->diags, "'lathe schedule MODEL' prints computations with the names that the model's kernels have");
     return false;

@@ -42,7 +42,8 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "VTA configuration: %s: %s", rule, why);
     const char *inp = vta_type(&g, VTA_MEM_INP), *wgt = vta_type(&g, VTA_MEM_WGT), *acc = vta_type(&g, VTA_MEM_ACC);
     if (!inp || !wgt || !acc)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "vta_gemm: no type has the device's widths");
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(),
+                          "vta_gemm: no element type is as wide as the device's numbers");
     row->nest =
         arena_printf(&c->mem,
                      "primfn(inp: handle, wgt: handle, out: handle) -> ()\n"

@@ -41,7 +41,7 @@ refused() { # STATUS PATTERN NAME FIELDS [BODY]
     check "nothing is written" [ ! -e never ]
 }
 refused 2 'is for API 9' api '.api = 9'
-refused 2 "is not a name for a code generator" name '.name = "../x"'
+refused 2 "cannot be the name of a code generator" name '.name = "../x"'
 refused 2 'there is a target' generic '.name = "generic"'
 refused 1 'fails at @petal_0 and does not say why' silent '.user = 0' 'return false;'
 refused 1 'no luck' error '.user = 0' 'return lathe_gen_error(g, n, "no luck");'

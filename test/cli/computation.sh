@@ -114,7 +114,7 @@ expect_error 2 'emit module: that cannot be made' compile both.te --target vta -
 expect_error 2 'has no graph of a model' compile gemm.txt --emit graph
 expect_error 2 'are only for models' run gemm.txt --dim n=3
 cat both.te > two.te && cat gemm.txt >> two.te
-expect_error 2 'several computations, and one is taken here' run two.te
+expect_error 2 'several computations, but only one can be used' run two.te
 sed 's/^pragma C.i0/pragma C.nosuch/' both.te > broken.te
 expect_error 1 'broken.te:[0-9]*:.*nosuch' run broken.te --target vta
 expect_error 2 "VTA configuration 'nosuch'" run both.te --target vta --vta-config nosuch

@@ -43,7 +43,7 @@ hint 2 'mkdir -p no/such' inspect model.onnx --html no/such/page.html
 hint 2 'did you mean --module-name\?' compile model.onnx -o out --modul-name x
 hint 2 'did you mean --module-name\?' compile model.onnx -o out --modul-name=x
 hint 2 'did you mean --emit\?' compile model.onnx -emit graph
-hint 2 'it takes c and module here' run model.onnx --emit graph
+hint 2 'use --emit c or --emit module' run model.onnx --emit graph
 hint 2 '--rtol is an option of lathe verify$' bench model.onnx --rtol=1
 hint 2 'see: lathe compile --help' compile model.onnx --zzzzzzzz
 hint 2 '--output=-O2' compile model.onnx -o -O2

@@ -119,7 +119,7 @@ func lathe_report()
 executable = asm.executable(text).replace(asm.text("REPORT"), asm.text(open("report.json").read()))
 open("lies.so", "wb").write(asm.elf(asm.container([("relax.VMExecutable", executable)], [[]])))
 PY
-expect 1 "main gave 2 results, and the module's report has 1" run lies.so
+expect 1 "main returned 2 results, but the module's report lists 1" run lies.so
 
 # --- a library that ends who loads it: inspect does not, nor run with --no-jit; and a module whose report never ends
 cat > end.c << 'END'
@@ -202,7 +202,7 @@ expect 2 '--host is for modules' compile "$digits" --host aarch64 -o no
 check 'nothing was written' test ! -e no
 expect 0 'nothing in .* is quantized' compile "$digits" --emit module --integers --vta-config pynq -o plain.so
 check 'that is said once, whatever widths there are' test "$(grep -c 'is quantized' stderr)" = 1
-check 'so is that of the accelerator' test "$(grep -c 'vta-config changes nothing' stderr)" = 1
+check 'so is that of the accelerator' test "$(grep -c 'vta-config has no effect' stderr)" = 1
 expect 2 'already compiled: --target' run m.so --target generic
 expect 2 'trace is for modules' run "$digits" --trace
 expect 2 'cannot run a module' verify m.so --against onnxruntime

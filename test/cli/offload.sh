@@ -157,7 +157,7 @@ expect_error 2 "'acme' is unknown" compile net.txt --offload acme -o none
 expect_error 2 'did you mean vta\? it takes .*xnnpack' compile net.txt --offload vat -o none
 expect_error 2 'did you mean brand\? it takes .*acme' compile net.txt $both,brnad -o none
 expect_error 2 "did you mean vta\? --target takes .*native; .* vta" compile net.txt --target vat -o none
-expect_error 2 'takes no part of a model' compile net.txt --offload generic -o none
+expect_error 2 'cannot take parts of a model' compile net.txt --offload generic -o none
 expect_error 2 'given twice' compile net.txt --load-ops ./targets.so --offload acme,acme -o none
 expect_error 2 'names no target' compile net.txt --offload '' -o none
 expect_error 2 "a name is missing in 'acme,,brand'" compile net.txt --load-ops ./targets.so --offload acme,,brand -o none

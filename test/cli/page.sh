@@ -85,8 +85,8 @@ expect 0 '' inspect "$model" --html loss.html --loss loss.json
 check "what quantising cost is in the page" grep -q 'id="loss"' loss.html
 
 # --- refusals
-expect_error 1 'is not a page of a build' inspect "$model" --html x.html --compare "$model"
-expect_error 1 'is not a page of a build' inspect "$model" --html x.html --compare package/report.json
+expect_error 1 'is not a report page' inspect "$model" --html x.html --compare "$model"
+expect_error 1 'is not a report page' inspect "$model" --html x.html --compare package/report.json
 expect_error 1 'does not say what quantizing cost' inspect "$model" --html x.html --loss page.json
 expect_error 2 'is compiled already' inspect package --html x.html
 expect_error 2 'compare goes with --html' inspect "$model" --compare page.html

@@ -52,7 +52,7 @@ expect 0 '' schedule "$top/demo/digits.onnx" fused_nn_conv2d_add_nn_relu --targe
 check 'a node and its kernel print one text' cmp stdout one.txt
 expect_error 2 "is called 'nosuch'" schedule "$top/demo/digits.onnx" nosuch
 expect_error 2 'did you mean conv1[?]' schedule "$top/demo/digits.onnx" conv_1
-expect_error 2 'a model is expected' schedule
+expect_error 2 'takes a model' schedule
 expect 0 '' schedule "$top/demo/digits.onnx" -o all.txt --target x86-64-v3
 digits() { expect 0 "$1" compile "$top/demo/digits.onnx" --target x86-64-v3 -o "$2" "${@:3}"; }
 digits '' rules
@@ -82,7 +82,7 @@ expect 0 '^schedules  2 of 2 given ones' compile patches.txt --target cortex-m55
     --schedules printed.txt
 # names of the model's values play no part (below); those of the computation are what schedules speak of
 sed 's/\<conv\>/conv_x/g' one.txt > changed.txt
-expect_error 1 "'conv_x' here has the name 'conv'" compile "$top/demo/digits.onnx" --target x86-64-v3 -o same \
+expect_error 1 "'conv_x' here is called 'conv'" compile "$top/demo/digits.onnx" --target x86-64-v3 -o same \
     --schedules changed.txt
 # a schedule for another target, or another layer, is not taken, and that is told
 sed 's/for x86-64-v3/for aarch64/' one.txt > changed.txt
@@ -154,7 +154,7 @@ assert page["timeline"]["unit"] == "ms" and page["timeline"]["workers"] == 2
 assert [k["measured"]["ms"] for k in page["kernels"]] == [o["ms"] for o in profile["operators"]]
 assert [k["schedule"]["from"] for k in page["kernels"] if k.get("schedule", {"from": "rule"})["from"] != "rule"] == ["one.txt:10"]
 PY
-expect_error 2 'has other operators' inspect model.txt --html page.html --profile profile.json
+expect_error 2 'on other operators' inspect model.txt --html page.html --profile profile.json
 expect_error 1 'is not a profile' inspect "${same_options[@]}" --html page.html --profile one.txt
 expect_error 2 'goes with --html' inspect "${same_options[@]}" --profile profile.json
 expect_error 2 'for packages' bench "$top/demo/digits.onnx" --emit module --profile

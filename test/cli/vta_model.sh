@@ -51,7 +51,7 @@ for config in 1x16_i8w8a32_15_15_18_17 2x16_i8w8a32_15_15_18_17 4x8_i8w8a32_15_1
     expect 0 '' run "$net" --input x=x.bin --offload vta --vta-config $config --output-dir package
     check "package on $config: the CPU's bits" diff -r cpu package
     expect 0 '' compile "$net" --offload vta --vta-config $config --emit module --target native -o $config.so
-    check "$config: nothing is said of --vta-config" sh -c '! grep -q "changes nothing" stderr'
+    check "$config: nothing is said of --vta-config" sh -c '! grep -q "has no effect" stderr'
     check "its report says what lies on the device" \
         test "$(grep -a -A 4 '"storage": "device"' $config.so | grep -c '"memory": "ext_dev"')" = 4
     expect 0 '' run $config.so --input x=x.bin --output-dir module

@@ -203,8 +203,8 @@ bool lathe_register(lathe_compiler *c, const lathe_codegen *own)
                           own->name ? own->name : "", own->api, LATHE_CODEGEN_API);
     if (!is_name(own->name))
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is not a name for a code generator: letters, digits and _, at most 40, not first a "
-                          "digit",
+                          "'%s' cannot be the name of a code generator: use at most 40 letters, digits and _, and "
+                          "begin with a letter or _",
                           own->name ? own->name : "");
     uint32_t n = 0;
     while (own->checks && own->checks[n].name)

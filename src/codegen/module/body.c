@@ -178,7 +178,7 @@ static bool match_inputs(body *b)
     for (uint32_t i = 0; i < p->n_inputs; i++)
         if (p->inputs[i].extent && !seen[i])
             return diag_error(&b->m->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                              "no input has '%s' as a dimension by itself: a module cannot tell it",
+                              "a module cannot find out '%s': no input has it alone as a dimension",
                               dim_symbol_name(p->inputs[i].extent));
     return true;
 }

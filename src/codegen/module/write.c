@@ -142,7 +142,8 @@ static bool check_widths(compiler *c, const module_variant *v, uint32_t n)
     for (uint32_t i = 1; i < n; i++)
         if (v[i].p.u->target->vector_bytes == v[i - 1].p.u->target->vector_bytes)
             return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                              "the targets %s and %s have vectors of the same width: a module tells them apart by it",
+                              "a module cannot hold both %s and %s: it chooses by the width of vectors, which is "
+                              "the same",
                               v[i - 1].p.u->target->name, v[i].p.u->target->name);
     return true;
 }

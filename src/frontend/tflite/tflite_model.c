@@ -18,8 +18,8 @@ static bool check_model(tflite_importer *im)
 {
     const tfl_model *m = im->model;
     if (m->version != 3)
-        return diag_error(&im->c->diags, DIAG_UNSUPPORTED, tflite_loc(im), "schema version %" PRId64 "; 3 is read",
-                          m->version);
+        return diag_error(&im->c->diags, DIAG_UNSUPPORTED, tflite_loc(im), "schema version %" PRId64
+                          " is not supported; version 3 is", m->version);
     if (m->subgraphs.len == 0)
         return wrong_model(im, "the model has no graph");
     im->graph = m->subgraphs.data[0];

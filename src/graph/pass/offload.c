@@ -20,7 +20,8 @@ const offload_target *offload_find(const struct offload *o, const char *name)
 static bool no_patterns(compiler *c, const char *name, const struct target *row)
 {
     if (row) {
-        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: the target %s takes no part of a model", name);
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: the target %s cannot take parts of a model",
+                   name);
         diag_hint(&c->diags, "it has no patterns; --patterns FILE gives some (docs/reference/partition.md)");
         return false;
     }

@@ -180,8 +180,8 @@ static bool read_nest(vta_pass *p, alu *k, tir_stmt *s)
     if (s->kind != TIR_STORE || s->n_indices != 1) {
         (void)vta_error(p, "'%s': an 'alu' nest is more than one store with one index (run flatten first)", k->stage);
         if (s->kind == TIR_SEQ)
-            diag_hint(&p->c->diags, "of a reduction, reorder the reduction's loops outside and give the loop right "
-                                    "inside them the pragma");
+            diag_hint(&p->c->diags, "in a reduction, put the reduction's loops outside with reorder, and the pragma on "
+                                    "the first loop inside of them");
         return false;
     }
     if (!vta_scratchpad(s->buffer, &m) || m != VTA_MEM_ACC || !vta_holds(p, m, s->buffer->dt))
