@@ -53,7 +53,8 @@ static bool rounding_fits(compiler *c, const graph_node *n)
         return infer_error(c, n, "rounding \"%s\" is neither \"nearest_even\" nor \"half_up\"", r);
     if (graph_attr(n, "method"))
         m = graph_attr_string(n, "method");
-    const uint32_t count = strcmp(n->op->name, "qnn.requantize") == 0 ? 2 : 4; /* the others: qnn.rescale */
+    const bool two = strcmp(n->op->name, "qnn.requantize") == 0 || strcmp(n->op->name, "qnn.softmax") == 0;
+    const uint32_t count = two ? 2 : 4; /* qnn.requantize becomes qnn.rescale for the others */
     for (uint32_t i = 0; i < count; i++)
         if (strcmp(m, methods[i]) == 0)
             return true;
@@ -228,6 +229,8 @@ bool infer_qnn_softmax(compiler *c, const graph_node *n, type *out)
     const type *x = infer_in(n, 0);
     if (dtype_bits(x->dt) != 8)
         return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(x->dt));
+    if (!rounding_fits(c, n))
+        return false;
     int32_t axis;
     if (!dim_is(infer_in(n, 1)->shape.dims[0], 256))
         return infer_error(c, n, "the table has not 256 entries");

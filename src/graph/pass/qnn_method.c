@@ -98,10 +98,11 @@ static bool keep_own_method(compiler *c, graph_func *f, graph_node *n, bool once
     return true;
 }
 
-/* Numbers of 16 bits have one rounding, that of f64, with or without floats. */
+/* Numbers of 16 bits, and the quotients of a softmax, have one rounding, that of f64, with or without floats. */
 static bool is_wide(const graph_node *n)
 {
-    return dtype_bits(n->inputs[0]->type.dt) == 16 || n->inputs[1]->type.dt == DT_F64;
+    return strcmp(n->op->name, "qnn.softmax") == 0 || dtype_bits(n->inputs[0]->type.dt) == 16 ||
+           n->inputs[1]->type.dt == DT_F64;
 }
 
 /* n, which requantizes by scales in f64 without floats, with their quotients: a run would divide for each number. NULL:

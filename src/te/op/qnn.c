@@ -126,10 +126,11 @@ bool compute_qnn_table(te_graph *g, const graph_node *n, te_tensor *const *in, t
 /* --- softmax --- */
 
 typedef struct softmax_ctx {
-    const te_tensor *x, *table, *most, *sum;
+    const te_tensor *x, *table, *most, *sum, *factor;
     tir_expr_ref y_scale, y_zero;
     uint32_t axis;
     const te_axis *along;
+    int64_t steps; /* floor(1 / y_scale), in integers; 0: the quotient is a double */
 } softmax_ctx;
 
 /* At idx, whose index of the axis is `at`. */
@@ -153,7 +154,7 @@ static tir_expr_ref softmax_entry(te_graph *g, const softmax_ctx *v, tir_expr_re
     memcpy(first, idx, v->x->rank * sizeof *first);
     first[v->axis] = te_i64(g, 0);
     tir_expr_ref down = tir_sub(g->c, softmax_number(g, v, idx, at), te_read(g, v->most, first));
-    tir_expr_ref entry = tir_add(g->c, tir_cast(g->c, DT_I64, down), te_i64(g, 255));
+    tir_expr_ref entry = tir_cast(g->c, DT_I64, tir_add(g->c, down, tir_int(g->c, DT_I32, 255)));
     return te_read(g, v->table, &entry);
 }
 
@@ -168,6 +169,28 @@ static tir_expr_ref f64(te_graph *g, tir_expr_ref x)
     return tir_cast(g->c, DT_F64, x);
 }
 
+#define SHARE_BITS 13 /* of a fraction: with an integer below 512 all that f32 has */
+
+/* steps / sum, times 2^SHARE_BITS: a division for each row. */
+static tir_expr_ref softmax_factor(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const softmax_ctx *v = ctx;
+    return tir_binary(g->c, TIR_DIV, tir_float(g->c, DT_F32, ldexp((double)v->steps, SHARE_BITS)),
+                      te_read(g, v->sum, idx));
+}
+
+/* The same quotient without doubles. */
+static tir_expr_ref softmax_in_integers(te_graph *g, const softmax_ctx *v, tir_expr_ref entry,
+                                        tir_expr_ref const *first)
+{
+    compiler *c = g->c;
+    tir_expr_ref y = tir_mul(c, entry, te_read(g, v->factor, first));
+    if (v->steps >= 512)
+        y = tir_min(c, y, tir_float(c, DT_F32, ldexp(511, SHARE_BITS)));
+    y = qnn_share(g, y, SHARE_BITS, entry, v->steps, te_read(g, v->sum, first));
+    return qnn_saturated(g, qnn_moved(g, DT_I32, y, v->y_zero), DT_I32, v->x->dt);
+}
+
 /* onnxruntime's quotient is a double: the product is exact, so that equal elements that end between two steps do so. */
 static tir_expr_ref softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
@@ -176,11 +199,23 @@ static tir_expr_ref softmax_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     tir_expr_ref first[TYPE_MAX_RANK];
     memcpy(first, idx, v->x->rank * sizeof *first);
     first[v->axis] = te_i64(g, 0);
+    if (v->steps)
+        return softmax_in_integers(g, v, softmax_entry(g, v, idx, idx[v->axis]), first);
     tir_expr_ref steps = tir_call1(c, TIR_FLOOR, tir_binary(c, TIR_DIV, tir_float(c, DT_F32, 1), v->y_scale));
     tir_expr_ref y = tir_mul(c, f64(g, softmax_entry(g, v, idx, idx[v->axis])), f64(g, steps));
     y = tir_call1(c, TIR_RINT, tir_binary(c, TIR_DIV, y, f64(g, te_read(g, v->sum, first))));
     y = tir_cast(c, DT_F32, y);
     return qnn_saturated(g, qnn_moved(g, DT_F32, y, v->y_zero), DT_F32, v->x->dt);
+}
+
+/* Where they are integers in f32. */
+static int64_t softmax_steps(const graph_node *n)
+{
+    float scale;
+    if (strcmp(graph_attr_string(n, "method"), "integer") != 0 || !qnn_known_scale(n, 2, &scale) ||
+        !(scale >= 0x1p-24f && scale <= 1))
+        return 0;
+    return (int64_t)floorf(1 / scale);
 }
 
 bool compute_qnn_softmax(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -199,6 +234,9 @@ bool compute_qnn_softmax(te_graph *g, const graph_node *n, te_tensor *const *in,
     te_axis *of_sum = te_reduce_axis(g, "ks", in[0]->shape[v.axis]);
     v.along = of_sum;
     v.sum = te_reduce(g, "sum", DT_F32, rank, rows, 1, &of_sum, TE_SUM, softmax_sum, &v);
+    v.steps = softmax_steps(n);
+    if (v.steps)
+        v.factor = te_compute(g, "factor", DT_F32, rank, rows, softmax_factor, &v);
     out[0] = te_compute(g, "qsoftmax", in[0]->dt, rank, in[0]->shape, softmax_body, &v);
     return true;
 }

@@ -44,6 +44,10 @@ tir_expr_ref qnn_scaled_real(te_graph *g, tir_expr_ref x, int bits, tir_expr_ref
 /* sum * xs / (ys * count) in the same way: a sum of at most `most` numbers less their zero point, count in i32. NULL:
  * not by such scales. */
 tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, int64_t most, double xs, double ys);
+/* part * steps / whole in i32, the nearest integer, ties to even: what f64 gives, whose quotient of such numbers is
+ * never a tie unless the exact one is. y: f32, the quotient times 2^bits, from 0 to 2^22 and off by less than 1/2
+ * where the result is below 257; part and whole: f32, part <= whole; steps: at most 2^24. */
+tir_expr_ref qnn_share(te_graph *g, tir_expr_ref y, int bits, tir_expr_ref part, int64_t steps, tir_expr_ref whole);
 typedef struct qnn_reals {
     tir_expr_ref a_scale, b_scale, y_scale;
     double a, b, y; /* what they are, where they are known */

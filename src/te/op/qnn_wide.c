@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounding to 16 bits. A result is the integer nearest to the exact quotient x * a / b of integers and scales, ties to
- * even. With vectors in f64, where a product of two scales is exact. Ties are exact there, too: x * a is a half odd
- * number times b then, of 42 bits at most. What is no tie, but nearer to one than 2^-33, may be rounded to the other
- * side; two quotients of such numbers are hardly ever so near. Without vectors nothing is a double: the product is made
- * in 64 bits, by 31 bits of the quotient of the scales, or by as many as there is room for, and rounded. Where that is
- * near to a tie, 62 bits of the quotient decide (TIR_SCALED), of sums and means the scales themselves: numerator and
- * denominator are integers, whose difference there is so small that 32 or 64 bits have it, whatever they are. */
+/* Rounding to 16 bits, and of the shares of a softmax. A result is the integer nearest to the exact quotient x * a / b
+ * of integers and scales, ties to even. With vectors in f64, where a product of two scales is exact. Ties are exact
+ * there, too: x * a is a half odd number times b then, of 42 bits at most. What is no tie, but nearer to one than
+ * 2^-33, may be rounded to the other side; two quotients of such numbers are hardly ever so near. Without vectors
+ * nothing is a double: the product is made in 64 bits, by 31 bits of the quotient of the scales, or by as many as
+ * there is room for, and rounded. Where that is near to a tie, 62 bits of the quotient decide (TIR_SCALED), of sums
+ * and means the scales themselves: numerator and denominator are integers, whose difference there is so small that 32
+ * or 64 bits have it, whatever they are. */
 #include "te/op/qnn_round.h"
 
 #include <math.h>
@@ -67,16 +68,15 @@ static tir_expr_ref rounded_exact(te_graph *g, tir_expr_ref y, int shift)
     return tir_select(c, tie, tir_binary(c, TIR_BITAND, fast, tir_int(c, DT_I32, -2)), fast);
 }
 
-/* Near the tie of n - 1 and n: n, where d = 2 * numerator - (2 * n - 1) * denominator is above 0, n - 1 below, at 0 the
- * even one. */
+/* Near the tie of n - 1 and n, both i32: n, where d = 2 * numerator - (2 * n - 1) * denominator is above 0, n - 1
+ * below, at 0 the even one. That is n - 1 where d, less 1 if n is odd, is below 0. */
 static tir_expr_ref decided(te_graph *g, tir_expr_ref n, tir_expr_ref d)
 {
     compiler *c = g->c;
-    tir_expr_ref zero = tir_int(c, d->type.dt, 0), one = tir_int(c, DT_I32, 1);
-    n = near_range(g, n);
-    tir_expr_ref below = tir_select(c, tir_binary(c, TIR_LT, d, zero), tir_sub(c, n, one),
-                                    tir_binary(c, TIR_BITAND, n, tir_int(c, DT_I32, -2)));
-    return tir_select(c, tir_binary(c, TIR_GT, d, zero), n, below);
+    const dtype dt = d->type.dt;
+    d = tir_sub(c, d, tir_cast(c, dt, tir_binary(c, TIR_BITAND, n, tir_int(c, DT_I32, 1))));
+    d = tir_binary(c, TIR_SHR, d, tir_int(c, dt, dtype_bits(dt) - 1));
+    return tir_add(c, n, tir_cast(c, DT_I32, d));
 }
 
 /* 2 * n - 1 */
@@ -256,8 +256,44 @@ tir_expr_ref qnn_mean_real(te_graph *g, tir_expr_ref sum, tir_expr_ref count, in
     tir_expr_ref numerator = tir_mul(c, tir_mul(c, tir_cast(c, dt, sum), tir_int(c, dt, 2)),
                                      from_exponent(g, w[0], least, dt));
     tir_expr_ref denominator = tir_mul(c, tir_cast(c, dt, count), from_exponent(g, w[1], least, dt));
-    tir_expr_ref slow = decided(g, above, tir_sub(c, numerator, tir_mul(c, odd_of(g, above, dt), denominator)));
+    tir_expr_ref d = tir_sub(c, numerator, tir_mul(c, odd_of(g, above, dt), denominator));
+    tir_expr_ref slow = decided(g, near_range(g, above), d);
     return rounded_i64(g, y, i64(g, shift), i64(g, reach), NULL, slow);
+}
+
+/* --- shares of a sum --- */
+
+#define SHARE_ROUNDER 12582912.0 /* 1.5 * 2^23: behind this sum the low bits of f32 are an integer */
+
+static tir_expr_ref mantissa_of(te_graph *g, tir_expr_ref x)
+{
+    compiler *c = g->c;
+    tir_expr_ref bits = tir_binary(c, TIR_BITAND, tir_call1(c, TIR_TO_BITS, x), tir_int(c, DT_U32, 0x7fffff));
+    return tir_cast(c, DT_I64, tir_binary(c, TIR_BITOR, bits, tir_int(c, DT_U32, 0x800000)));
+}
+
+static tir_expr_ref exponent_of(te_graph *g, tir_expr_ref x)
+{
+    compiler *c = g->c;
+    return tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, tir_call1(c, TIR_TO_BITS, x), tir_int(c, DT_U32, 23)));
+}
+
+/* Near a tie part and whole are normal numbers, no more than 2^25 apart. The quotient of their mantissas q and a tie
+ * differ by 2^-50 * q or more, where they do: a double tells them apart. */
+tir_expr_ref qnn_share(te_graph *g, tir_expr_ref y, int bits, tir_expr_ref part, int64_t steps, tir_expr_ref whole)
+{
+    compiler *c = g->c;
+    const int64_t reach = 1;
+    y = tir_call1(c, TIR_TO_BITS, tir_add(c, y, tir_float(c, DT_F32, SHARE_ROUNDER)));
+    y = tir_cast(c, DT_I32, tir_binary(c, TIR_BITAND, y, tir_int(c, DT_U32, 0x3fffff)));
+    tir_expr_ref above = tir_add(c, y, tir_int(c, DT_I32, ((int64_t)1 << (bits - 1)) + reach));
+    above = tir_binary(c, TIR_SHR, above, tir_int(c, DT_I32, bits));
+    tir_expr_ref apart = tir_sub(c, exponent_of(g, whole), exponent_of(g, part));
+    apart = tir_min(c, tir_max(c, apart, tir_int(c, DT_I32, 0)), tir_int(c, DT_I32, 31));
+    tir_expr_ref denominator = tir_binary(c, TIR_SHL, mantissa_of(g, whole), tir_cast(c, DT_I64, apart));
+    tir_expr_ref d = tir_sub(c, tir_mul(c, mantissa_of(g, part), i64(g, 2 * steps)),
+                             tir_mul(c, odd_of(g, above, DT_I64), denominator));
+    return qnn_rounded_fixed(g, y, bits, reach, decided(g, above, d));
 }
 
 /* --- sums and products --- */
@@ -285,7 +321,8 @@ tir_expr_ref qnn_sum_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, tir_e
                                      tir_mul(c, tir_cast(c, dt, b), from_exponent(g, w[1], least - 1, dt)));
     tir_expr_ref above = upper_of_tie(g, y, shift, reach);
     tir_expr_ref denominator = from_exponent(g, w[2], least, dt);
-    slow = decided(g, above, tir_sub(c, numerator, tir_mul(c, odd_of(g, above, dt), denominator)));
+    tir_expr_ref d = tir_sub(c, numerator, tir_mul(c, odd_of(g, above, dt), denominator));
+    slow = decided(g, near_range(g, above), d);
     return rounded_i64(g, y, i64(g, shift), i64(g, reach), NULL, slow);
 }
 
