@@ -204,7 +204,7 @@ struct tir_stmt {
 #define TIR_LEFT(X)                                                                           \
     X(serial, "loops_left_serial", "vectorized loops that got no lanes")                      \
     X(whole, "loops_left_whole", "loops that keep a guard because of a limit on cutting")     \
-    X(guards, "guards_left", "conditions on indices before few statements of innermost loops") \
+    X(guards, "guards_left", "tests of an index that small innermost loops repeat")              \
     X(scalar, "products_scalar", "innermost loops of products without lanes")                 \
     X(beyond, "registers_beyond", "vectors in innermost loops for which there is no register")
 typedef struct tir_left {

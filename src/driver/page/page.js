@@ -28,6 +28,12 @@ function numberText(n) {
   return n >= 1000 ? Math.round(n).toLocaleString("en") : String(Number(n.toPrecision(3)));
 }
 
+/* Milliseconds, in the unit that reads best. */
+function durationText(ms) {
+  const [size, unit] = ms >= 1 || ms === 0 ? [1, "ms"] : ms >= 1e-3 ? [1e-3, "µs"] : [1e-6, "ns"];
+  return numberText(ms / size) + " " + unit;
+}
+
 /* A document with what the page asks of it. */
 class Page {
   constructor(data) {
@@ -55,7 +61,7 @@ class Page {
   amountText(n) {
     const unit = this.timeline.unit;
     if (unit === "ms")
-      return numberText(n) + " ms";
+      return durationText(n);
     const [size, letter] = n >= 1e9 ? [1e9, "G"] : n >= 1e6 ? [1e6, "M"] : n >= 1e3 ? [1e3, "K"] : [1, ""];
     return (n / size).toPrecision(3).replace(/\.0+$/, "") + (letter ? " " + letter : "") + " " + unit;
   }
@@ -115,16 +121,16 @@ function flashFigure(page) {
 function timeFigure(page, redo) {
   const t = page.timeline, instructions = t.unit === "instructions", counted = page.how === "counted";
   if (page.how === "measured")
-    return figure("Time of a run, measured", numberText(page.total) + " ms", `in ${page.kernels.length} kernels, each by its busiest of ${t.workers} workers`);
+    return figure("Time of a run, measured", durationText(page.total), `in ${page.kernels.length} kernels, each by its busiest of ${t.workers} workers`);
   const clock = make("input", { type: "number", min: 0.001, step: "any", value: page.clock, "aria-label": "Clock in GHz",
     change: e => { page.clock = Math.max(0.001, Number(e.target.value) || page.clock); redo(); } });
-  const ms = `${counted || !instructions ? "≈" : "≤"} ${numberText(page.milliseconds(t.length))} ms`;
+  const ms = `${counted || !instructions ? "≈" : "≤"} ${durationText(page.milliseconds(t.length))}`;
   const elsewhere = new Set(page.kernels.map(k => k.on).filter(Boolean));
   if (counted)
     return figure("Instructions of a run, counted", page.amountText(t.length), `in the emulator ${t.counted_by}`,
       make("div", { class: "note clock" }, `${ms} at `, clock, " GHz and one instruction a cycle"));
   return figure("Time of a run, estimated", ms, make("div", { class: "note clock" }, page.amountText(t.length) + " at ", clock, " GHz"),
-    instructions ? "a bound of the instructions, one a cycle: a run takes less" : `from the instructions and bytes of each kernel on ${t.workers} worker${t.workers === 1 ? "" : "s"}; nothing ran`,
+    instructions ? "an upper limit, at one instruction per cycle; a run takes less" : `from the instructions and bytes of each kernel on ${t.workers} worker${t.workers === 1 ? "" : "s"}; nothing ran`,
     elsewhere.size ? `what runs on ${[...elsewhere].join(", ")} counts as if the CPU ran it` : null,
     instructions ? "lathe verify --target qemu-… --json counts what runs; inspect --profile shows it" : "lathe bench --profile --json measures; inspect --profile shows it");
 }
@@ -137,10 +143,12 @@ function slowFindings(page) {
   for (const s of v.slow)
     list.push(make("li", {}, make("span", { class: "warn" }, s.what.replace(/_/g, " ") + ": "), `${s.help}, in `, ...names(s.kernels)));
   const groups = new Map();
-  for (const r of v.remarks)
-    groups.set(r.pass + ": " + r.remark, [...(groups.get(r.pass + ": " + r.remark) || []), r.node || "%" + r.value]);
+  for (const r of v.remarks) {
+    const text = (r.pass === "use-integers" ? "stayed in float" : r.pass) + ": " + r.remark;
+    groups.set(text, [...(groups.get(text) || []), r.node || "%" + r.value]);
+  }
   for (const [text, nodes] of groups)
-    list.push(make("li", {}, make("span", { class: "warn" }, nodes.length + " node" + (nodes.length > 1 ? "s" : "") + ": "), text + " (" + nodes.slice(0, 3).map(n => shortened(n, 40)).join(", ") + (nodes.length > 3 ? ", …" : "") + ")"));
+    list.push(make("li", {}, make("span", { class: "warn" }, nodes.length + " node" + (nodes.length > 1 ? "s " : " ")), text + " (" + nodes.slice(0, 3).map(n => shortened(n, 40)).join(", ") + (nodes.length > 3 ? ", …" : "") + ")"));
   const stayed = new Map();
   for (const s of page.stayed || [])
     stayed.set(s.operator + ": " + s.why, [...(stayed.get(s.operator + ": " + s.why) || []), s.node]);
@@ -153,10 +161,10 @@ function verdictSentence(page, findings) {
   const v = page.verdict, t = page.target, parts = [];
   const needs = `needs ${bytesText(page.ram)} of RAM and ${bytesText(v.constant_bytes)} of flash for its constants`;
   parts.push(make("b", {}, page.file), ` on ${t.name} `, v.ram_limit ? `${page.ram <= v.ram_limit ? "fits" : "does not fit"} in ${bytesText(v.ram_limit)} of RAM: it ${needs}. ` : needs + ". ");
-  parts.push(page.how === "measured" ? `A run takes ${numberText(page.total)} ms, measured. `
+  parts.push(page.how === "measured" ? `A run takes ${durationText(page.total)}, measured. `
     : page.how === "counted" ? `A run takes ${page.amountText(page.timeline.length)}, counted in the emulator ${page.timeline.counted_by}. `
     : page.timeline.unit === "instructions" ? `A run takes at most ${page.amountText(page.timeline.length)}, by estimate. `
-    : `A run takes about ${numberText(page.milliseconds(page.timeline.length))} ms at ${page.clock} GHz, by estimate. `);
+    : `A run takes about ${durationText(page.milliseconds(page.timeline.length))} at ${page.clock} GHz, by estimate. `);
   const top = page.times.map((n, i) => i).sort((a, b) => page.times[b] - page.times[a]).slice(0, 1);
   if (top.length && page.kernels.length > 1)
     parts.push("The largest part goes to ", page.link(top[0]), ` (${(100 * page.share(top[0])).toFixed(0)} %). `);
@@ -396,7 +404,7 @@ function kernelsSection(page) {
 function memorySection(page) {
   const m = page.memory, said = make("p", { class: "said", role: "status" }, "Point at a block to see what it is.");
   const peak = m.used[m.peak_layer] || 0, makers = page.kernels.map((k, i) => i).filter(i => page.kernels[i].layer === m.peak_layer);
-  return section("memory", "Memory", make("p", {}, `The workspace has ${exact(m.bytes)}; no order of the kernels, one after the other, needs less than ${m.lower_bound.toLocaleString("en")}. `,
+  return section("memory", "Memory", make("p", {}, `The workspace has ${exact(m.bytes)}. If the kernels run one after the other, no order of them needs less than ${m.lower_bound.toLocaleString("en")}. `,
     peak ? `The peak is ${exact(peak)} in layer ${m.peak_layer}, while ` : "", peak ? makers.slice(0, 3).flatMap((i, n) => [n ? ", " : "", page.link(i)]) : "", peak ? (makers.length === 1 ? " runs." : " run.") : ""),
     make("div", { class: "legend" }, [["var(--s1)", "value"], ["var(--s3)", "input"]].map(([c, text]) => make("span", {}, make("i", { class: "swatch", style: "background:" + c }), text)),
       make("span", {}, make("i", { class: "swatch", style: "background:radial-gradient(var(--edge) 1px, var(--sunk) 1.5px) 0 0/5px 5px" }), "scratch of a kernel"),
