@@ -235,6 +235,7 @@ stages() {
     group long tsan
     run long "failing calls" "$python" test/oom/oom.py --lathe "$build/lathe" -j "$jobs"
     run long pages "$python" test/py/pages.py
+    run long figures "$python" scripts/figures.py --check --lathe "$build/lathe"
     run test "failing calls, some" "$python" test/oom/oom.py --lathe "$build/lathe" -j "$jobs" \
         --filter 'compile* write *'
     run long models "$python" test/py/models.py --lathe "$build/lathe" -j "$jobs"
