@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs and outputs as the library describes them: name, type, shape, and what is open in it. */
+/* Inputs and outputs as the library describes them: name, type, shape, and open dimensions. */
 #include "api/objects.h"
 
 static const char *dim_text(compiler *c, dim d)

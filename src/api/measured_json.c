@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run took, as members of the result of run and verify. */
+/* The time, instructions and memory of a run, as members of the JSON result of run and verify. */
 #include "api/session.h"
 
 #include <string.h>

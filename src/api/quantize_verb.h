@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantising a model of floats: what is asked for, what is found. */
+/* Quantizes a float model: the options, and what is found. */
 #ifndef LATHE_API_QUANTIZE_VERB_H
 #define LATHE_API_QUANTIZE_VERB_H
 #include "api/ask.h"

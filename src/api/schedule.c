@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of a model's kernels as text: of all, or of the one that a kernel's or a node's name tells. */
+/* Prints the schedules of a model's kernels: all of them, or one that is named by its kernel or by a node. */
 #include "api/schedule.h"
 
 #include "api/objects.h"

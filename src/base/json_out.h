@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON out: values in order into a writer; commas and line ends come by themselves. No tree is built in between, so
- * that nothing of it can get lost. */
+/* JSON out: values in order into a writer; commas and line ends come by themselves. No tree is built in between. */
 #ifndef LATHE_BASE_JSON_OUT_H
 #define LATHE_BASE_JSON_OUT_H
 #include "base/text.h"

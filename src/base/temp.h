@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a run that is stopped would leave behind: temporary files and folders, and children that run. They are
  * noted while they exist, so that a signal handler can clear them away. A temporary thing beside PATH is called
- * PATH.tmp-lathe-PID-N, so that one which a killed run left can be told. */
+ * PATH.tmp-lathe-PID-N, so that what a killed run left behind can be recognized. */
 #ifndef LATHE_BASE_TEMP_H
 #define LATHE_BASE_TEMP_H
 #include "base/arena.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the schedules that stand beside a model: which of them found no kernel, and why. */
+/* Reports which of the schedules given with a model matched no kernel, and why. */
 #include "driver/given.h"
 
 #include "te/from_graph.h"

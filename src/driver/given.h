@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the schedules that stand beside a model (te/records.h): which of them found no kernel, and why. */
+/* Reports which of the schedules given with a model (te/records.h) matched no kernel, and why. */
 #ifndef LATHE_DRIVER_GIVEN_H
 #define LATHE_DRIVER_GIVEN_H
 #include "driver/pipeline.h"

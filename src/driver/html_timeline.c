@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When which worker does what. A layer begins when the one before it has ended; in it, parts go to whichever worker is
- * free first. Measured times are known for each worker, so there is nothing to hand out. */
+ * free first. A profile already has the measured times of each worker. */
 #include "driver/html_timeline.h"
 
 #include "abi/package.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The span of what a model quantises first of an input: random inputs that lie in it reach all of its numbers. */
+/* Finds the range of floats that the first quantize operator behind an input can represent. Random inputs are drawn
+ * from this range, so that they reach all of its quantized numbers. */
 #include "driver/pipeline.h"
 
 #include "graph/op.h"

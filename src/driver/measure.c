@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side that asks for times: packages of candidates, and the line that comes back. */
+/* Asks for times: sends packages of candidates to the measuring program, and reads the line that it answers. */
 #include "driver/measure.h"
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model whose inputs have open dimensions, as it stands: what can be said of it before a value is chosen for them. */
+/* Describes a model whose inputs have open dimensions, before anyone has chosen values for them. */
 #ifndef LATHE_DRIVER_OPEN_MODEL_H
 #define LATHE_DRIVER_OPEN_MODEL_H
 #include "driver/groups.h"

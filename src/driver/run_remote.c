@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A module on a remote device. Inputs and outputs cross the wire once a call; calls that are timed run there without
- * it. The module says by its report what it takes. */
+ * it. The module's report lists its inputs. */
 #include "driver/run_remote.h"
 
 #include "driver/run_module.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a compile came to, in five lines or as one JSON object: operators, memory, what stayed slow, where it lies. */
+/* Summarizes a compile in five lines or one JSON object: operators, memory, what stayed slow, where the result is. */
 #ifndef LATHE_DRIVER_SUMMARY_H
 #define LATHE_DRIVER_SUMMARY_H
 #include "driver/pipeline.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of processors, and which of them this machine is by what its identification register says. */
+/* The table of processors, and which of them this machine has, by its identification register. */
 #include "type/cpu_model.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing a model that is written again. */
+/* Edits an ONNX model in memory, before it is written to a new file. */
 #include "frontend/onnx/onnx_edit.h"
 
 #include <math.h>

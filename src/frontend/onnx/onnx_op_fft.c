@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of the discrete Fourier transform, along an axis (DFT) or of frames of a signal (STFT): by the fast one
- * where its steps make the length, else as a product with a constant matrix. */
+/* Importers of the discrete Fourier transform, along an axis (DFT) or of frames of a signal (STFT): by the fast
+ * transform if the length is a product of the factors that it has, else as a product with a constant matrix. */
 #include "frontend/onnx/onnx_import.h"
 #include "graph/op/fft.h"
 

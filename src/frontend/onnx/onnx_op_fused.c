@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of what onnxruntime's optimiser makes of chains of operators, taken apart again: fusion here is the
- * compiler's own. */
+/* Importers of what onnxruntime's optimizer makes of chains of operators. They are taken apart again, because
+ * the compiler fuses by its own rules. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>

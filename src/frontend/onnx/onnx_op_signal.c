@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of the window functions and of the weights that gather a spectrum into mels. */
+/* Importers of the window functions (HannWindow and its like) and of MelWeightMatrix. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which operands a node must have: the column of onnx_ops.def, held before the node's importer runs, so that no
+/* Which operands a node must have: the column of onnx_ops.def, checked before the node's importer runs, so that no
  * importer sees NULL where an operand must be. */
 #include "frontend/onnx/onnx_import.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of a graph's nodes, which files need not keep: each behind what it needs, bodies of control flow included;
- * and what bodies take from the graph around them. */
+/* Sorts the nodes of a graph so that each follows what it depends on, bodies of control flow included: files may have
+ * them in any order. Finds out what bodies take from the graph around them. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps from interned names, whose keys compare by pointer, and what names and places of a model are called. Every other
- * file of the importer may stand on this one. */
+/* Maps from interned names, whose keys compare by pointer, and the text for names and places of a model in messages.
+ * All other files of the importer may use this one. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions and products of bytes as lists of steps (graph/op/steps.h): which are, by what data, and what puts that
- * side by side. */
+/* Convolutions and products of bytes as lists of steps (graph/op/steps.h): which of them get such lists, and the
+ * operators that put their data side by side. */
 #include "graph/pass/pack_steps.h"
 #include "graph/op/nn.h"
 #include "graph/op/steps.h"
