@@ -345,7 +345,8 @@ static void show_open(ask *x, const open_model *m)
     table_print(&io, &x->out);
     w_str(&x->out, "\n");
     table_print(&t, &x->out);
-    w_fmt(&x->out, "\n%u nodes, constants %llu bytes\n", m->n_nodes, (unsigned long long)m->constant_bytes);
+    w_fmt(&x->out, "\n%u node%s, constants %llu bytes\n", m->n_nodes, m->n_nodes == 1 ? "" : "s",
+          (unsigned long long)m->constant_bytes);
     w_str(&x->out, "open dimensions:");
     for (uint32_t i = 0; i < m->n_symbols; i++)
         w_fmt(&x->out, "%s %s", i ? "," : "", cli_shown(x, m->symbols[i]));

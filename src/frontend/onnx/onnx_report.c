@@ -121,7 +121,7 @@ static const char *way_of(onnx_importer *im, const onnx_missing *m)
             return ways[i].way;
     int64_t since = onnx_ops_since(m->domain, m->op);
     if (since)
-        return arena_printf(&im->c->mem, "exists since operator set %lld: convert the model (onnx.version_converter)",
+        return arena_printf(&im->c->mem, "new in operator set %lld, so convert the model (onnx.version_converter)",
                             (long long)since);
     nearest near = nearest_to(m->op, strlen(m->op));
     onnx_ops_offer(m->domain, &near);
