@@ -138,7 +138,7 @@ static bool check_module_options(const session *s)
         return ask_usage_error(s->x, "name the ONNX file, without --emit", "--per-node is for packages");
     if (module && ask_has(s->x, OPT_KEEP))
         return ask_usage_error(s->x, "lathe compile --emit module -o FILE writes it",
-                               "--keep is for packages, and a module is none");
+                               "--keep is for packages, not for modules");
     if (module && ask_has(s->x, OPT_EMULATOR))
         return ask_usage_error(s->x, "use only one of them",
                                "--emulator runs packages, and a module runs in this program");

@@ -178,7 +178,7 @@ bool html_read_loss(compiler *c, const char *path, const char **out)
         return true;
     if (ok)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for '%s'", path);
-    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' does not say what quantizing cost", path);
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is not a result of lathe quantize", path);
     diag_hint(&c->diags, "lathe quantize MODEL --data FILE -o OUT --json > FILE writes it");
     return false;
 }

@@ -31,7 +31,7 @@ static bool plan_program(void *ctx, prog_module *m, plan *out, uint64_t *out_ram
 static bool refuse(compiler *c, const compile_options *o, const target *t)
 {
     if (strcmp(o->emit, "module") == 0)
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s is for packages, and a module is none",
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s is for packages, not for modules",
                           o->ram > 0 ? "--ram" : "--minimize ram");
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s: rows are not streamed on the target %s",
                o->ram > 0 ? "--ram" : "--minimize ram", t->name);

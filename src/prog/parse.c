@@ -47,7 +47,7 @@ static bool extent(parser *p, prog_value *v)
     if (!dim_parse(p->c, l, &v->extent))
         return false;
     if (!dim_symbol_name(v->extent))
-        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: an extent is that of a symbol", v->name);
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: 'extent' takes the name of a symbol", v->name);
     if (!lexer_accept(l, "<="))
         return true;
     if (l->tok.kind != TOK_INT || l->tok.i < 0)
@@ -71,7 +71,7 @@ static bool new_value(parser *p, prog_space space, uint32_t *out)
     if (!lexer_expect(l, ":") || !(lexer_accept(l, "extent") ? extent(p, &v) : type_parse(p->c, l, &v.type)))
         return false;
     if (v.type.kind != TYPE_TENSOR || v.type.shape.rank < 0)
-        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: the type of a value is a tensor", v.name);
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s: a value must be a tensor of known rank", v.name);
     if (!memory(p, &v))
         return false;
     *out = prog_add_value(p->m, p->f, v);

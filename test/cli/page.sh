@@ -87,7 +87,7 @@ check "what quantising cost is in the page" grep -q 'id="loss"' loss.html
 # --- refusals
 expect_error 1 'is not a report page' inspect "$model" --html x.html --compare "$model"
 expect_error 1 'is not a report page' inspect "$model" --html x.html --compare package/report.json
-expect_error 1 'does not say what quantizing cost' inspect "$model" --html x.html --loss page.json
+expect_error 1 'is not a result of lathe quantize' inspect "$model" --html x.html --loss page.json
 expect_error 2 'is compiled already' inspect package --html x.html
 expect_error 2 'compare goes with --html' inspect "$model" --compare page.html
 [ ! -e x.html ] && good || bad "a page was written all the same"

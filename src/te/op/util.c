@@ -220,7 +220,7 @@ bool te_own_extents(te_graph *g, const graph_node *n, te_extent_fn extent, void 
     const char *symbols[TYPE_MAX_RANK + 1];
     uint32_t count = graph_own_symbols(n, TYPE_MAX_RANK + 1, symbols), result = 0, axis = 0;
     if (count > TYPE_MAX_RANK)
-        return diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "%s: more than %u extents that only data tells",
+        return diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "%s: more than %u extents depend on the data",
                           n->op->name, TYPE_MAX_RANK);
     for (uint32_t i = 0; i < count; i++) {
         if (!find_symbol(n, symbols[i], &result, &axis))
