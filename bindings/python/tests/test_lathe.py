@@ -309,6 +309,8 @@ def test_threads():
 
 def test_backend():
     onnx = pytest.importorskip("onnx")
+    alone = "import lathe; print(lathe.backend.Prepared.__name__)"  # without an import of it
+    assert subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True).stdout == "Prepared\n"
     import lathe.backend as backend
 
     x = np.array([[-1, 2]], np.float32)

@@ -11,6 +11,9 @@ wrote. ``inspect``, ``verify``, ``quantize`` and ``tune`` are the program's verb
 raised as ``lathe.Error``, which has the diagnostics. ``lathe.backend`` is the interface of ``onnx.backend``.
 """
 
+import importlib
+import typing
+
 from ._compiler import (
     Cancelled,
     Diagnostic,
@@ -31,6 +34,17 @@ from ._compiler import (
 )
 
 __version__ = version()
+
+if typing.TYPE_CHECKING:
+    from . import backend as backend
+else:
+
+    def __getattr__(name):
+        """``lathe.backend`` is imported when it is first asked for, because it needs the package onnx."""
+        if name == "backend":
+            return importlib.import_module(".backend", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Cancelled",
