@@ -236,6 +236,87 @@ def integers_in_order(g, rng, dtype):
             g.node("TopK", [x, (np.array([k]),)], [np.take_along_axis(x, order, 1), order], largest=largest)
 
 
+# --- pictures of other sizes, in the order of ONNX's formulas and in float32, step by step
+
+
+def place(o, before, after, width, scale, mode):
+    """Where output o lies in the input (coordinate_transformation_mode); width: `after` before it was rounded down."""
+    f = np.float32
+    half, one = f(0.5), f(1)
+    middle = (f(o) + half) / scale - half
+    if mode == "asymmetric":
+        return f(o) / scale
+    if mode == "align_corners":
+        return f(0) if width == 1 else f(o) * (f(before - 1) / (width - one))
+    if mode == "pytorch_half_pixel":
+        return middle if after > 1 else f(0)
+    if mode == "half_pixel_symmetric":
+        return f(before) / f(2) * (one - f(after) / (f(before) * scale)) + middle
+    return middle
+
+
+def taps(o, before, after, width, scale, mode, how, nearest):
+    """[(index, weight)] of output o."""
+    f = np.float32
+    x = place(o, before, after, width, scale, mode)
+    if how == "nearest":
+        half = f(0.5)
+        p = {"floor": np.floor, "ceil": np.ceil, "round_prefer_ceil": lambda x: np.floor(x + half),
+             "round_prefer_floor": lambda x: np.ceil(x - half)}[nearest](x)
+        return [(min(max(int(p), 0), before - 1), None)]
+    near = [np.floor(x) + f(t) for t in (range(2) if how == "linear" else range(-1, 3))]
+    weights = []
+    for p in near:
+        s = abs(x - p)
+        if how == "linear":
+            weights.append(max(f(0), f(1) - s))
+        elif s <= 1:
+            weights.append((f(1.25) * s - f(2.25)) * s * s + f(1))
+        else:
+            weights.append(((f(-0.75) * s + f(3.75)) * s - f(6)) * s + f(3) if s < 2 else f(0))
+    return [(min(max(int(p), 0), before - 1), w) for p, w in zip(near, weights)]
+
+
+def resized_axis(x, axis, after, width, scale, mode, how, nearest):
+    rows = []
+    for o in range(after):
+        row = None
+        for i, w in taps(o, x.shape[axis], after, width, scale, mode, how, nearest):
+            part = x.take(i, axis) if w is None else w * x.take(i, axis)
+            row = part if row is None else row + part
+        rows.append(row)
+    return np.stack(rows, axis)
+
+
+def resized(g, rng, _dtype):
+    """Each mode with factors and sizes whose positions are quotients, and others; odd extents, and of one element."""
+    modes = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric")
+    ways = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+    factors = (2, 3, 4, 0.5, 1.5, 1.7, 0.6, 5, 7.3, 1.25, 1 / 3)
+    for how in ("nearest", "linear", "cubic"):
+        for number, mode in enumerate(modes * (3 if how == "nearest" else 2)):
+            x = rng.standard_normal((2, *rng.integers(1, 14, 2))).astype(np.float32)
+            nearest = ways[rng.integers(4)]
+            if number % 2:
+                scales = rng.choice(factors, 2).astype(np.float32)
+                sizes = [int(np.floor(np.float32(n) * s)) for n, s in zip(x.shape[1:], scales)]
+                if min(sizes) < 1:
+                    scales, sizes = np.array([2, 2], np.float32), [2 * n for n in x.shape[1:]]
+                more = [None, (scales,)]
+            else:
+                sizes = [int(n) for n in rng.integers(1, 40, 2)]
+                scales = [np.float32(a / b) for a, b in zip(sizes, x.shape[1:])]
+                more = [None, None, (np.array(sizes),)]
+            y = x
+            for axis in (1, 2):
+                if sizes[axis - 1] != x.shape[axis] or scales[axis - 1] != 1:
+                    after, scale = sizes[axis - 1], scales[axis - 1]
+                    width = np.float32(x.shape[axis]) * scale if number % 2 else np.float32(after)
+                    y = resized_axis(y, axis, after, width, scale, mode, how, nearest)
+            g.node("Resize", [x, *more], [y], near=None if how == "nearest" else (2e-6, 2e-6), mode=how, axes=[1, 2],
+                   coordinate_transformation_mode=mode, **({"nearest_mode": nearest} if how == "nearest" else {}))
+
+
 # --- results that nobody reads
 
 
@@ -380,6 +461,7 @@ for kind in (np.float32, np.float64):
 for kind in (np.float32, np.float16, np.float64, ml_dtypes.bfloat16):
     GROUPS[f"extremes/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: extremes_with_nan(g, rng, k))
     GROUPS[f"places/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: places_with_nan(g, rng, k))
+GROUPS["resized/float32"] = (19, lambda g, rng: resized(g, rng, np.float32))
 for kind in (np.int8, np.uint32, np.int64):
     GROUPS[f"order/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: integers_in_order(g, rng, k))
 for kind in (np.float32, np.float16):

@@ -3,7 +3,7 @@
  * that changes, each a sum over taps of weight times sample. Coordinates are f32. When both scales and sizes are given,
  * sizes are the extents and scales the coordinate factors. */
 #include "graph/op/shape.h"
-#include "te/op/util.h"
+#include "te/op/along.h"
 
 #include <math.h>
 #include <string.h>
@@ -168,12 +168,62 @@ static tir_expr_ref tap_position(te_graph *g, const axis_ctx *v, tir_expr_ref x,
     return plus(g, fl(g, x), minus(g, t, f32(g, (double)(v->taps / 2 - 1))));
 }
 
+/* x so far resized, at the position of the axis that is nearest to p. A loop over the innermost axis is cut where that
+ * changes; along other axes it changes once for each row. */
 static tir_expr_ref sample(te_graph *g, const axis_ctx *v, tir_expr_ref const *idx, tir_expr_ref p)
 {
     tir_expr_ref at[TYPE_MAX_RANK];
     memcpy(at, idx, v->x->rank * sizeof *at);
-    at[v->axis] = te_clamp_index(g, as_i64(g, p), v->in_len);
+    at[v->axis] = v->axis + 1 == v->x->rank ? te_nearest_on_axis(g, p, v->in_len) : te_clamp_index(g, p, v->in_len);
     return te_read(g, v->x, at);
+}
+
+/* One tap of output o, as functions of o alone (along.h). */
+typedef struct tap_ctx {
+    const axis_ctx *v;
+    int64_t tap;
+} tap_ctx;
+
+static tir_expr_ref tap_index(te_graph *g, const void *ctx, tir_expr_ref o)
+{
+    const tap_ctx *t = ctx;
+    return as_i64(g, tap_position(g, t->v, source_of(g, t->v, o), f32(g, (double)t->tap)));
+}
+
+static tir_expr_ref tap_weight(te_graph *g, const void *ctx, tir_expr_ref o)
+{
+    const tap_ctx *t = ctx;
+    tir_expr_ref x = source_of(g, t->v, o);
+    return weight_of(g, t->v, x, tap_position(g, t->v, x, f32(g, (double)t->tap)));
+}
+
+static tir_expr_ref weight_total(te_graph *g, const void *ctx, tir_expr_ref o)
+{
+    const axis_ctx *v = ((const tap_ctx *)ctx)->v;
+    tir_expr_ref sum = NULL;
+    for (int64_t t = 0; t < v->taps; t++) {
+        tir_expr_ref w = tap_weight(g, &(tap_ctx){v, t}, o);
+        sum = sum ? plus(g, sum, w) : w;
+    }
+    return sum;
+}
+
+static tir_expr_ref nearest_index(te_graph *g, const void *ctx, tir_expr_ref o)
+{
+    const axis_ctx *v = ((const tap_ctx *)ctx)->v;
+    return as_i64(g, nearest_of(g, v, source_of(g, v, o)));
+}
+
+/* How far the position moves from one output to the next; less than 0: it is not known. */
+static double step_of(const axis_ctx *v)
+{
+    int64_t i, o;
+    bool known = tir_is_int(v->in_len, &i) && tir_is_int(v->out_len, &o);
+    if (known && strcmp(v->transform, "align_corners") == 0) {
+        double width = v->by_scale ? (double)i * v->scale : (double)o;
+        return width > 1 ? (double)(i - 1) / (width - 1) : 0;
+    }
+    return v->scale > 0 ? 1 / v->scale : v->least > 0 ? 1 / v->least : -1;
 }
 
 /* crop mode: positions outside [0, len-1] give the extrapolation value */
@@ -190,23 +240,24 @@ static tir_expr_ref extrapolated(te_graph *g, const axis_ctx *v, tir_expr_ref x,
 static tir_expr_ref nearest_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const axis_ctx *v = ctx;
-    tir_expr_ref x = source_of(g, v, idx[v->axis]);
-    return extrapolated(g, v, x, sample(g, v, idx, nearest_of(g, v, x)));
+    tir_expr_ref o = idx[v->axis], p = te_position(g, nearest_index, &(tap_ctx){v, 0}, o, v->out_len, step_of(v));
+    return extrapolated(g, v, source_of(g, v, o), sample(g, v, idx, p));
 }
 
 static tir_expr_ref interpolate_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const axis_ctx *v = ctx;
-    tir_expr_ref x = source_of(g, v, idx[v->axis]), sum = NULL, weights = NULL;
+    tir_expr_ref o = idx[v->axis], sum = NULL;
     for (int64_t t = 0; t < v->taps; t++) {
-        tir_expr_ref p = tap_position(g, v, x, f32(g, (double)t)), w = weight_of(g, v, x, p);
+        const tap_ctx tap = {v, t};
+        tir_expr_ref p = te_position(g, tap_index, &tap, o, v->out_len, step_of(v));
+        tir_expr_ref w = te_weight(g, tap_weight, &tap, o, v->out_len);
         tir_expr_ref term = times(g, w, as_f32(g, sample(g, v, idx, p)));
         sum = sum ? plus(g, sum, term) : term;
-        weights = weights ? plus(g, weights, w) : w;
     }
     if (v->exclude_outside)
-        sum = over(g, sum, weights);
-    return extrapolated(g, v, x, sum);
+        sum = over(g, sum, te_weight(g, weight_total, &(tap_ctx){v, 0}, o, v->out_len));
+    return extrapolated(g, v, source_of(g, v, o), sum);
 }
 
 static tir_expr_ref weight_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -221,7 +272,7 @@ static tir_expr_ref antialias_body(te_graph *g, void *ctx, tir_expr_ref const *i
     const axis_ctx *v = ctx;
     tir_expr_ref x = source_of(g, v, idx[v->axis]), p = tap_position(g, v, x, as_f32(g, te_var(g, v->tap)));
     tir_expr_ref w = over(g, weight_of(g, v, x, p), te_read(g, v->weight_sum, &idx[v->axis]));
-    return times(g, w, as_f32(g, sample(g, v, idx, p)));
+    return times(g, w, as_f32(g, sample(g, v, idx, as_i64(g, p))));
 }
 
 static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
@@ -231,8 +282,10 @@ static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
     dims[v->axis] = v->out_len;
     v->x = x;
     const char *name = arena_printf(&g->c->mem, "resize%u", v->axis);
-    if (strcmp(v->mode, "nearest") == 0)
+    if (strcmp(v->mode, "nearest") == 0) {
+        x->node->inline_hint |= x != v->in[0]; /* one copy from the place that all axes give, no row between */
         return te_compute(g, name, x->dt, x->rank, dims, nearest_body, v);
+    }
     v->taps = strcmp(v->mode, "cubic") == 0 ? 4 : 2;
     if (!v->antialias || v->scale >= 1 || v->least >= 1)
         return te_compute(g, name, DT_F32, x->rank, dims, interpolate_body, v);

@@ -93,6 +93,8 @@ bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *
         te_fuse_parallel(s, last, count);
     if (te_calls_functions(s, NULL, last))
         te_row_in_lanes(s, t, last, inner);
+    else if (last->n_axes > 1)
+        te_cut_phases(s, last);
     return true;
 }
 

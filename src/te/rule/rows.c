@@ -241,9 +241,10 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
             reduce_outside(s, t, n);
         else if (n->n_reduce > 0)
             te_sum_in_lanes(s, t, n, n->name, last->name, row, axis_beside(&x, t, p, several));
-        else if (n->n_axes > 0)
+        else if (n->n_axes > 0 && !te_cut_phases(s, n))
             te_row_in_lanes(s, t, n, te_axis_name(n, n->n_axes - 1));
     }
-    te_row_in_lanes(s, t, last, te_axis_name(last, last->n_axes - 1));
+    if (!te_cut_phases(s, last))
+        te_row_in_lanes(s, t, last, te_axis_name(last, last->n_axes - 1));
     return true;
 }

@@ -44,6 +44,9 @@ bool te_adds_var(tir_expr_ref e, const tir_var *v);
 /* Neighbours of n's result along the axis read neighbours, or the same. */
 bool te_reads_lines(const te_node *n, uint32_t axis);
 #define LEAST_LINE 4 /* elements from which a line is worth lanes */
+/* Cuts the innermost loop of n, which no primitive has named yet, where it reads at quotients of its place
+ * (phases.c). */
+bool te_cut_phases(te_sched *s, const te_node *n);
 /* --- tiles of sums in registers (tile.c) --- */
 typedef struct te_tile {
     int64_t vectors, rows; /* vectors of lanes, elements that are broadcast against them */

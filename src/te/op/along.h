@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from the place on one axis alone: positions and weights of a resize. Where the extents are known, the
+ * compiler computes them for each place, and finds arithmetic of integers that gives the same. */
+#ifndef LATHE_TE_OP_ALONG_H
+#define LATHE_TE_OP_ALONG_H
+#include "te/op/util.h"
+
+/* An expression of o, an i64, and of nothing else that is not constant. */
+typedef tir_expr_ref (*te_along_fn)(te_graph *g, const void *ctx, tir_expr_ref o);
+
+/* f(o), which is an i64, for 0 <= o < extent: as a quotient of integers where there is one, else as f says it. The
+ * position moves by about `step` from one o to the next. */
+tir_expr_ref te_position(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent,
+                         double step);
+/* f(o), an f32: as a choice among a few numbers that repeat, where they do, else as f says it. */
+tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent);
+/* The index nearest to i on an axis, as conditions at which loops are cut (te_clamp_index is for indices from data). */
+tir_expr_ref te_nearest_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent);
+#endif
