@@ -109,10 +109,14 @@ tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref
     return choice;
 }
 
-tir_expr_ref te_nearest_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
+tir_expr_ref te_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent, tir_expr_ref before, tir_expr_ref behind)
 {
     compiler *c = g->c;
-    tir_expr_ref zero = te_i64(g, 0), last = tir_sub(c, extent, te_i64(g, 1));
-    tir_expr_ref below = tir_select(c, tir_binary(c, TIR_LT, i, extent), i, last);
-    return tir_select(c, tir_binary(c, TIR_GE, i, zero), below, zero);
+    tir_expr_ref below = tir_select(c, tir_binary(c, TIR_LT, i, extent), i, behind);
+    return tir_select(c, tir_binary(c, TIR_GE, i, te_i64(g, 0)), below, before);
+}
+
+tir_expr_ref te_nearest_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
+{
+    return te_on_axis(g, i, extent, te_i64(g, 0), tir_sub(g->c, extent, te_i64(g, 1)));
 }

@@ -14,6 +14,9 @@ tir_expr_ref te_position(te_graph *g, te_along_fn f, const void *ctx, tir_expr_r
                          double step);
 /* f(o), an f32: as a choice among a few numbers that repeat, where they do, else as f says it. */
 tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent);
-/* The index nearest to i on an axis, as conditions at which loops are cut (te_clamp_index is for indices from data). */
+/* i where it is an index of the axis, else what stands for those before it and behind it. These are conditions at which
+ * loops are cut. */
+tir_expr_ref te_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent, tir_expr_ref before, tir_expr_ref behind);
+/* The index nearest to i, by such conditions (te_clamp_index is for indices from data). */
 tir_expr_ref te_nearest_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent);
 #endif

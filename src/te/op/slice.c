@@ -2,6 +2,7 @@
 /* Compute definitions of operators that cut pieces off, repeat them or put a border around (ONNX Split, Slice, Tile,
  * Pad). Operands that are not constants are read by the kernel: it ends with a status where they contradict the
  * result's shape. Where the result's extents are symbols, a kernel before it computes them of the same operands. */
+#include "te/op/along.h"
 #include "te/op/move.h"
 #include "tir/walk.h"
 
@@ -294,17 +295,32 @@ static void check_border(te_graph *g, const move_ctx *v)
     te_check_shape(g, v->n, fits, "an empty axis");
 }
 
-/* Position in the data of position i relative to its start, under the pad mode. */
-static tir_expr_ref pad_source(te_graph *g, const char *mode, tir_expr_ref i, tir_expr_ref extent)
+/* At most `pads` places before an axis and behind it; INT64_MAX: it is not known. */
+static int64_t most_pads(te_graph *g, const move_ctx *v, uint32_t axis)
+{
+    int64_t before = 0, behind = 0;
+    if (!tir_is_int(pad_of(g, v, axis, false), &before) || !tir_is_int(pad_of(g, v, axis, true), &behind))
+        return INT64_MAX;
+    return before > behind ? before : behind;
+}
+
+/* Position in the data of position i relative to its start, under the pad mode. Where the border goes no further than
+ * the data, there are three runs, between which conditions choose: loops are cut there, and each run is a copy. */
+static tir_expr_ref pad_source(te_graph *g, const move_ctx *v, const char *mode, tir_expr_ref i, uint32_t axis)
 {
     compiler *c = g->c;
-    tir_expr_ref zero = te_i64(g, 0), last = tir_sub(c, extent, te_i64(g, 1));
+    int64_t length = 0, pads = most_pads(g, v, axis);
+    tir_expr_ref extent = v->in[0]->shape[axis], last = tir_sub(c, extent, te_i64(g, 1));
+    bool known = tir_is_int(extent, &length) && length > 0;
     if (strcmp(mode, "edge") == 0)
-        return tir_max(c, zero, tir_min(c, i, last));
+        return te_nearest_on_axis(g, i, extent);
     if (strcmp(mode, "wrap") == 0)
-        return tir_floormod(c, i, extent);
-    tir_expr_ref period = tir_max(c, te_i64(g, 1), tir_mul(c, last, te_i64(g, 2))); /* reflect: ... 2 1 0 1 2 ... */
-    tir_expr_ref m = tir_floormod(c, i, period);
+        return known && pads <= length ? te_on_axis(g, i, extent, tir_add(c, i, extent), tir_sub(c, i, extent))
+                                       : tir_floormod(c, i, extent);
+    tir_expr_ref twice = tir_mul(c, last, te_i64(g, 2)), zero = te_i64(g, 0); /* reflect: ... 2 1 0 1 2 ... */
+    if (known && pads < length)
+        return te_on_axis(g, i, extent, tir_sub(c, zero, i), tir_sub(c, twice, i));
+    tir_expr_ref period = tir_max(c, te_i64(g, 1), twice), m = tir_floormod(c, i, period);
     return tir_min(c, m, tir_sub(c, period, m));
 }
 
@@ -319,7 +335,7 @@ static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         tir_expr_ref begin = pad_of(g, v, a, false), i = tir_sub(c, idx[a], begin), extent = v->in[0]->shape[a];
         if (constant && !(tir_is_const(begin, 0) && tir_expr_equal(extent, te_dim(g, v->out->shape.dims[a]))))
             inside = tir_and(c, inside, te_in_bounds(g, i, extent));
-        at[a] = constant ? i : pad_source(g, mode, i, extent);
+        at[a] = constant ? i : pad_source(g, v, mode, i, a);
     }
     tir_expr_ref value = te_read(g, v->in[0], at);
     if (!inside)
