@@ -343,7 +343,8 @@ static void shape_graph(builder *b, const struct target *t)
         b->g = te_merge_conv(b->g, t, b->rigid, anchor);
     else if (anchor && lanes && anchor->n_outputs == 2)
         te_search_in_parts(b->g, b->rigid, anchor);
-    else if (anchor && lanes && b->rigid->op->te->schedule == te_schedule_reduce)
+    else if (anchor && lanes && (b->rigid->op->te->schedule == te_schedule_reduce ||
+                                 b->rigid->op->te->schedule == te_schedule_softmax))
         b->g = te_merge_reduced(b->g, anchor);
     else if (one && lanes && !anchor && (!b->rigid || b->rigid->op->cls < CLASS_REDUCTION))
         b->g = te_merge_elements(b->g, t);

@@ -56,7 +56,7 @@ bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, 
 te_graph *te_merge_conv(te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
 /* g, element-wise operators alone, or the same computation with longer rows, where they are no whole vectors of t. */
 te_graph *te_merge_elements(te_graph *g, const struct target *t);
-/* g, or the same computation with the two innermost axes, which the stage reduces, as one. */
+/* g, or the same computation with the two innermost axes, which the stage reduces last, as one. */
 te_graph *te_merge_reduced(te_graph *g, const te_node *stage);
 bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
                              te_node *last);

@@ -317,6 +317,34 @@ def resized(g, rng, _dtype):
                    coordinate_transformation_mode=mode, **({"nearest_mode": nearest} if how == "nearest" else {}))
 
 
+# --- borders, and whole images that are reduced
+
+
+def images(g, rng, _dtype):
+    """Borders that are shorter than the data, as long, and longer; reductions and normalizations of odd images."""
+    for mode in ("edge", "reflect", "wrap"):
+        for shape in ((3, 5, 7), (1, 1, 9), (2, 4, 1), (4, 33, 2)):
+            x = rng.standard_normal(shape).astype(np.float32)
+            for most in (1, 3, 12):
+                pads = rng.integers(0, most + 1, 6)
+                around = list(zip(pads[:3], pads[3:]))
+                g.node("Pad", [x, (pads,)], [np.pad(x, around, mode)], mode=mode)
+    near = (2e-5, 2e-5)
+    for shape in ((2, 3, 13, 17), (1, 5, 57, 57), (1, 2, 3, 5), (3, 2, 16, 40), (1, 4, 5, 7, 9)):
+        x = rng.standard_normal(shape).astype(np.float32)
+        scale, bias = (rng.standard_normal(shape[1]).astype(np.float32) for _ in range(2))
+        space = tuple(range(2, x.ndim))
+        column = (slice(None),) + (None,) * len(space)
+        y = wide(x) - wide(x).mean(space, keepdims=True)
+        y /= np.sqrt((y * y).mean(space, keepdims=True) + 1e-5)
+        y = (y * scale[column] + bias[column]).astype(np.float32)
+        g.node("InstanceNormalization", [x, scale, bias], [y], near=near)
+        for axes in (tuple(range(x.ndim)), space, (1,) + space):
+            chosen = (np.array(axes),)
+            g.node("ReduceMax", [x, chosen], [x.max(axes, keepdims=True)])
+            g.node("ReduceSum", [x, chosen], [wide(x).sum(axes, keepdims=True).astype(np.float32)], near=(2e-5, 2e-4))
+
+
 # --- results that nobody reads
 
 
@@ -461,6 +489,7 @@ for kind in (np.float32, np.float64):
 for kind in (np.float32, np.float16, np.float64, ml_dtypes.bfloat16):
     GROUPS[f"extremes/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: extremes_with_nan(g, rng, k))
     GROUPS[f"places/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: places_with_nan(g, rng, k))
+GROUPS["images/float32"] = (19, lambda g, rng: images(g, rng, np.float32))
 GROUPS["resized/float32"] = (19, lambda g, rng: resized(g, rng, np.float32))
 for kind in (np.int8, np.uint32, np.int64):
     GROUPS[f"order/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: integers_in_order(g, rng, k))

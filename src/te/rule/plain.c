@@ -178,36 +178,34 @@ static bool reduce_lines(te_sched *s, const struct target *t, const te_node *anc
     return true;
 }
 
-typedef struct last_read {
-    tir_expr_ref load;
-    bool several;
-} last_read;
+typedef struct image_search {
+    te_axis *const *k; /* rows and columns that are reduced */
+    tir_expr_ref found;
+} image_search;
 
-static void note_read(void *ctx, tir_expr_ref e)
+static void note_image(void *ctx, tir_expr_ref e)
 {
-    last_read *r = ctx;
-    r->several |= e->kind == TIR_LOAD && r->load;
-    if (e->kind == TIR_LOAD)
-        r->load = e;
+    image_search *x = ctx;
+    bool image = e->kind == TIR_LOAD && e->n_args >= 2;
+    for (uint32_t i = 0; image && i < 2; i++) {
+        tir_expr_ref at = e->args[e->n_args - 2 + i];
+        image = at->kind == TIR_VAR && at->u.var == x->k[i]->var;
+    }
+    if (image)
+        x->found = e;
 }
 
 te_graph *te_merge_reduced(te_graph *g, const te_node *stage)
 {
-    last_read r = {0};
     int64_t height = 0, width = 0, count = 0;
-    tir_visit_expr(stage->body[0], note_read, &r);
-    if (!r.load || r.several || stage->n_reduce != 2 || r.load->n_args < 2)
+    if (stage->n_reduce < 2)
         return g;
-    te_axis *const *k = stage->reduce_axes;
-    for (uint32_t i = 0; i < 2; i++) {
-        tir_expr_ref at = r.load->args[r.load->n_args - 2 + i];
-        if (at->kind != TIR_VAR || at->u.var != k[i]->var)
-            return g;
-    }
-    if (!tir_is_int(k[0]->extent, &height) || !tir_is_int(k[1]->extent, &width) || height < 2 || width < 2 ||
-        !i64_mul(height, width, &count) || (count < LONG_SUM && count % WHOLE_SUM != 0))
+    image_search x = {.k = stage->reduce_axes + stage->n_reduce - 2};
+    tir_visit_expr(stage->body[0], note_image, &x);
+    if (!x.found || !tir_is_int(x.k[0]->extent, &height) || !tir_is_int(x.k[1]->extent, &width) || height < 2 ||
+        width < 2 || !i64_mul(height, width, &count) || (count < LONG_SUM && count % WHOLE_SUM != 0))
         return g;
-    te_graph *merged = te_merge_rows(g, r.load->n_args - 2, height, width, height);
+    te_graph *merged = te_merge_rows(g, x.found->n_args - 2, height, width, height);
     return merged ? merged : g;
 }
 
