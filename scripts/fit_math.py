@@ -55,7 +55,48 @@ def tanh_near(z):  # (tanh(x) / x - 1) / x^2
                     (np.tanh(np.sqrt(z)) / np.sqrt(np.maximum(z, 1e-300)) - 1) / np.maximum(z, 1e-300))
 
 
+def log_near(f):  # (log(1 + f) - f + f^2 / 2) / f^3
+    return np.where(np.abs(f) < 1e-3, 1 / 3 - f / 4 + f * f / 5 - f**3 / 6,
+                    (np.log1p(f) - f + f * f / 2) / np.where(f == 0, 1, f**3))
+
+
+def sin_near(z):  # (sin(x) / x - 1) / x^2
+    return np.where(z < 1e-6, -1 / 6 + z / 120,
+                    (np.sin(np.sqrt(z)) / np.sqrt(np.maximum(z, 1e-300)) - 1) / np.maximum(z, 1e-300))
+
+
+def cos_near(z):  # (cos(x) - 1 + x^2 / 2) / x^4
+    return np.where(z < 1e-3, 1 / 24 - z / 720 + z * z / 40320,
+                    (np.cos(np.sqrt(z)) - 1 + z / 2) / np.maximum(z, 1e-300) ** 2)
+
+
 show("exp", fit(exp_rest, lambda r: r * r + 1e-9, -half, half, 4))
 show("erf, near", fit(erf_near, lambda z: 1 / (1 + erf_near(z)), 1e-12, 0.875**2, 5))
 show("log of erfc, far", fit(lambda a: np.log(erfc(a)), lambda a: erfc(a) / erf(a), 0.875, 4.0, 6))
 show("tanh, near", fit(tanh_near, lambda z: z / (1 + z * tanh_near(z)) + 1e-9, 1e-12, 0.625**2, 4))
+show("log", fit(log_near, lambda f: np.abs(f**3 / np.where(np.abs(f) < 1e-9, 1, np.log1p(f))) + 1e-9, 0.5**0.5 - 1,
+                2**0.5 - 1, 7))
+quarter = (math.pi / 4 * 1.001) ** 2
+show("sin", fit(sin_near, lambda z: z / (1 + z * sin_near(z)) + 1e-9, 1e-12, quarter, 2))
+show("cos", fit(cos_near, lambda z: z * z / np.cos(np.sqrt(z)) + 1e-9, 1e-12, quarter, 2))
+
+# 2/pi 2^24k without whole turns, in pieces of 24 bits: pi by Machin's formula in integers
+ONE = 1 << 464
+
+
+def arctan_of_inverse(n):
+    total, term, k = 0, ONE // n, 1
+    while term:
+        total += term // k if k % 4 == 1 else -(term // k)
+        term, k = term // (n * n), k + 2
+    return total
+
+
+two_over_pi = 2 * ONE * ONE // (16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239))
+for k in range(5):
+    rest, pieces = (two_over_pi << 24 * k) % (4 * ONE), []
+    for bits in range(22, 142, 24):
+        piece = rest >> (464 - bits)
+        rest -= piece << (464 - bits)
+        pieces.append((float(piece) * 2.0**-bits).hex())
+    print("2/pi", k, *pieces)

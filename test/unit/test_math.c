@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp, erf and tanh as arithmetic (expand-math) against the C library in double precision: the errors that the pass
- * states, and the values at the ends. The C that is made of them is compared bit by bit in test_codegen.c. */
+/* exp, log, sin, cos, erf and tanh as arithmetic (expand-math), in vectors of 8, against the C library in double
+ * precision: the errors that the pass states, and the values at the ends. The C that is made of them is compared bit by
+ * bit in test_codegen.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,10 +33,12 @@ static void evaluate(const char *fn)
     snprintf(text, sizeof text,
              "primfn(A: handle, O: handle) -> ()\n  attr = {\"global_symbol\": \"f\", \"inputs\": 1}\n"
              "  buffers = {A: Buffer(float32, [%d]), O: Buffer(float32, [%d])} {\n"
-             "  for (i: int64, 0, %d) {\n    O[i] = %s((float32*)A[i])\n  }\n}\n",
-             N, N, N, fn);
+             "  for (i: int64, 0, %d) {\n    for (v: int64, 0, 8) \"vectorized\" {\n"
+             "      O[((i*8) + v)] = %s((float32*)A[((i*8) + v)])\n    }\n  }\n}\n",
+             N, N, N / 8, fn);
     compiler_init(&c);
-    if (!tir_parse(&c, "case", text, strlen(text), &m) || !tir_run_passes(&c, m, "expand-math", false, NULL) ||
+    if (!tir_parse(&c, "case", text, strlen(text), &m) ||
+        !tir_run_passes(&c, m, "vectorize,expand-math,flatten", false, NULL) ||
         !tir_interpret(&c, m->funcs.data[0], params, &status))
         fail_msg("%s", diags_print(&c.diags, &c.mem));
     compiler_free(&c);
@@ -62,7 +65,13 @@ static void errors(void **state)
     } cases[] = {{"exp", exp, -103.0f, 88.7f, 1.1},  {"exp", exp, -1.0f, 1.0f, 1.1},
                  {"decay", exp, -104.0f, 0.0f, 1.1}, {"decay", exp, -1.0f, 0.0f, 1.1},
                  {"erf", erf, -4.5f, 4.5f, 1.4},     {"erf", erf, -1.2f, 1.2f, 1.4},
-                 {"tanh", tanh, -11.0f, 11.0f, 1.4}, {"tanh", tanh, -1.0f, 1.0f, 1.4}};
+                 {"tanh", tanh, -11.0f, 11.0f, 1.4}, {"tanh", tanh, -1.0f, 1.0f, 1.4},
+                 {"log", log, 1e-30f, 4.0f, 1.0},    {"log", log, 0.6f, 1.5f, 1.0},
+                 {"log", log, 0x1p-149f, 0x1p-120f, 1.0}, {"log", log, 4.0f, 3e38f, 1.0},
+                 {"sin", sin, -10.0f, 10.0f, 1.0},   {"cos", cos, -10.0f, 10.0f, 1.0},
+                 {"sin", sin, -1e6f, 1e6f, 1.0},     {"cos", cos, -1e6f, 1e6f, 1.0},
+                 {"sin", sin, -1.5e38f, 1.5e38f, 1.0},   {"cos", cos, -1.5e38f, 1.5e38f, 1.0},
+                 {"sin", sin, 0x1p47f, 0x1p49f, 1.0}, {"cos", cos, 0x1p71f, 0x1p73f, 1.0}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         for (int i = 0; i < N; i++)
             in[i] = cases[k].low + (cases[k].high - cases[k].low) * ((float)i / (float)N);
@@ -70,6 +79,29 @@ static void errors(void **state)
         for (int i = 0; i < N; i++) {
             double e = error_of(out[i], cases[k].exact((double)in[i]));
             if (!(e <= cases[k].most))
+                fail_msg("%s(%.9g) gives %.9g, %.3g units off", cases[k].name, (double)in[i], (double)out[i], e);
+        }
+    }
+}
+
+/* Floats of all magnitudes: their bits in steps. */
+static void all_magnitudes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double (*exact)(double);
+        double most;
+    } cases[] = {{"log", log, 1.0}, {"sin", sin, 1.0}, {"cos", cos, 1.0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t bits = i * 65536u + i * 40503u % 65536u;
+            memcpy(&in[i], &bits, sizeof bits);
+        }
+        evaluate(cases[k].name);
+        for (int i = 0; i < N; i++) {
+            double exact = cases[k].exact((double)in[i]), e = isnan(exact) ? 0 : error_of(out[i], exact);
+            if (!(e <= cases[k].most) || isnan(exact) != isnan(out[i]))
                 fail_msg("%s(%.9g) gives %.9g, %.3g units off", cases[k].name, (double)in[i], (double)out[i], e);
         }
     }
@@ -101,6 +133,20 @@ static void ends(void **state)
     check("exp", -104.1f, 0);
     check("exp", 1e30f, INFINITY);
     check("exp", -1e30f, 0);
+    check("log", 0, -INFINITY);
+    check("log", -0.0f, -INFINITY);
+    check("log", 1, 0);
+    check("log", -1, NAN);
+    check("log", -INFINITY, NAN);
+    check("log", INFINITY, INFINITY);
+    check("log", NAN, NAN);
+    check("log", 0x1p-149f, (float)log(0x1p-149));
+    check("sin", -0.0f, -0.0f);
+    check("sin", 0x1p-149f, 0x1p-149f);
+    check("sin", INFINITY, NAN);
+    check("sin", NAN, NAN);
+    check("cos", -0.0f, 1);
+    check("cos", -INFINITY, NAN);
     check("decay", -INFINITY, 0);
     check("decay", NAN, NAN);
     check("decay", 0, 1);
@@ -113,6 +159,7 @@ static void ends(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(errors), cmocka_unit_test(ends)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(errors), cmocka_unit_test(all_magnitudes),
+                                       cmocka_unit_test(ends)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,8 @@
 
 static bool is_vector_call(tir_op op)
 {
-    return op == TIR_EXP || op == TIR_DECAY || op == TIR_ERF || op == TIR_TANH || op == TIR_APART;
+    return op == TIR_EXP || op == TIR_DECAY || op == TIR_LOG || op == TIR_SIN || op == TIR_COS || op == TIR_ERF ||
+           op == TIR_TANH || op == TIR_APART;
 }
 
 /* Without what does not depend on the lane (NULL: everything does) and without indices. */
@@ -51,9 +52,26 @@ static bool stage_fits(const te_sched *s, const te_node *n, const te_axis *axis)
     return true;
 }
 
+static void look_for_wide(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_CALL && (e->op == TIR_SIN || e->op == TIR_COS);
+}
+
+/* Sines compute in f64, and as many of those as fill a register go through them at a time. */
+static bool is_wide(const te_sched *s, const te_node *n)
+{
+    bool wide = false;
+    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+        const te_node *x = s->g->nodes.data[i];
+        if (x->kind == TE_COMPUTE && (x == n || te_is_inlined(s, x)))
+            tir_visit_expr(x->body[0], look_for_wide, &wide);
+    }
+    return wide;
+}
+
 bool te_row_fits(const te_sched *s, const te_node *n)
 {
-    return n->n_axes > 0 && stage_fits(s, n, n->axes[n->n_axes - 1]);
+    return n->n_axes > 0 && !is_wide(s, n) && stage_fits(s, n, n->axes[n->n_axes - 1]);
 }
 
 static void look_for_call(void *ctx, tir_expr_ref e)
@@ -79,9 +97,16 @@ static int64_t lanes_of(const struct target *t)
     return t->vector_bytes / 4;
 }
 
+static int64_t row_lanes(const te_sched *s, const struct target *t, const te_node *n)
+{
+    if (!is_wide(s, n))
+        return lanes_of(t);
+    return (t->features & TARGET_MVE) != 0 ? 1 : t->vector_bytes / 8;
+}
+
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop)
 {
-    int64_t lanes = lanes_of(t);
+    int64_t lanes = row_lanes(s, t, n);
     if (lanes < 2 || n->n_axes == 0 || te_axis_most(s->g, n, n->n_axes - 1) < lanes ||
         !(stage_fits(s, n, n->axes[n->n_axes - 1]) || te_bytes_fit(s, n)))
         return false;
@@ -179,7 +204,7 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
     if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || !k || n->reducer->n != 1 || n->where || !is_long_row(s, t, n, k) ||
         !stage_fits(s, n, k))
         return false;
-    read_check r = {k->var, true};
+    read_check r = {k->var, !is_wide(s, n)};
     tir_visit_expr(n->body[0], check_read, &r);
     if (!r.contiguous)
         return false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expand-math: exp, decay, erf and tanh of float32 become arithmetic: a range reduction, a polynomial, a scale by
- * bits. The same operations in the same order for any number of lanes, so results depend neither on the vector width
- * nor on the C library; errors against exact values stay below 1.1 (exp, decay), 1.4 (erf), 1.4 (tanh) units of the
- * last place, with and without fused multiply-add (test_math.c). Infinities, NaN and subnormal results are those of
- * the C library. Coefficients: minimax fits, scripts/fit_math.py.
+/* expand-math: exp, decay, log, erf and tanh of float32 become arithmetic: a range reduction, a polynomial, a scale by
+ * bits; sin and cos do where they are in lanes. The same operations in the same order for any number of lanes, so
+ * results depend neither on the vector width nor on the C library; errors against exact values stay below 1.1 (exp,
+ * decay), 1.0 (log), 1.0 (sin, cos), 1.4 (erf, tanh) units of the last place, with and without fused multiply-add
+ * (test_math.c). Infinities, NaN and subnormal results are those of the C library. Coefficients: minimax fits,
+ * scripts/fit_math.py.
  *
  * Every step is named by a let in front of the statement. A call behind a condition whose argument loads stays as it
  * is: the load must not happen when the condition does not hold. */
@@ -13,6 +14,8 @@
 #include "tir/pass.h"
 #include "tir/walk.h"
 #include "type/target.h"
+
+#include <math.h>
 
 typedef struct expander {
     compiler *c;
@@ -196,17 +199,136 @@ static tir_expr_ref expand_tanh(expander *x, tir_expr_ref a)
     return named(x, "tanh", with_sign(x, y, a));
 }
 
+#define SQRT_HALF_BITS 0x3f3504f3 /* of the float next to sqrt(1/2) */
+#define ONE_BITS       0x3f800000
+#define FLOAT_BITS     0x4b000000 /* of 2^23: an integer below that, put into its low bits, is added to it */
+#define LN2_FLOAT      0.693359375             /* few bits, as LN2_HIGH, and no more than log wants */
+#define LN2_REST       -2.12194440054690581e-4 /* ln 2 - LN2_FLOAT */
+
+/* a = m 2^n, m from sqrt(1/2) to sqrt(2), f = m - 1: f - f^2/2 + f^3 P(f) + n ln 2. A subnormal number is scaled
+ * first. */
+static tir_expr_ref expand_log(expander *x, tir_expr_ref a)
+{
+    static const double p[] = {0.3333333134651184,  -0.2500081956386566,  0.20001226663589478, -0.16623356938362122,
+                               0.14201757311820984, -0.13160182535648346, 0.1276157796382904,  -0.07634499669075012};
+    a = named(x, "x", a);
+    tir_expr_ref tiny = bin(x, TIR_LT, a, f32(x, 0x1p-126));
+    tir_expr_ref normal = tir_select(x->c, tiny, bin(x, TIR_MUL, a, f32(x, 0x1p23)), a);
+    tir_expr_ref bias = tir_select(x->c, tiny, f32(x, 0x1p23 + 127 + 23), f32(x, 0x1p23 + 127));
+    tir_expr_ref b = named(x, "bits", bin(x, TIR_ADD, bits(x, normal), u32(x, ONE_BITS - SQRT_HALF_BITS)));
+    tir_expr_ref power = bin(x, TIR_BITOR, bin(x, TIR_SHR, b, u32(x, 23)), u32(x, FLOAT_BITS));
+    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, from_bits(x, power), bias));
+    tir_expr_ref part = bin(x, TIR_ADD, bin(x, TIR_BITAND, b, u32(x, 0x7fffff)), u32(x, SQRT_HALF_BITS));
+    tir_expr_ref f = named(x, "f", bin(x, TIR_SUB, from_bits(x, part), f32(x, 1.0)));
+    tir_expr_ref z = named(x, "z", bin(x, TIR_MUL, f, f));
+    tir_expr_ref y = mul_add(x, n, f32(x, LN2_REST), bin(x, TIR_MUL, bin(x, TIR_MUL, f, z), polynomial(x, f, 8, p)));
+    y = bin(x, TIR_ADD, mul_add(x, z, f32(x, -0.5), y), f);
+    y = mul_add(x, n, f32(x, LN2_FLOAT), y);
+    y = tir_select(x->c, bin(x, TIR_LT, a, f32(x, INFINITY)), y, a);
+    tir_expr_ref below = tir_select(x->c, bin(x, TIR_EQ, a, f32(x, 0)), f32(x, -INFINITY), f32(x, NAN));
+    return named(x, "log", tir_select(x->c, bin(x, TIR_GT, a, f32(x, 0)), y, below));
+}
+
+static tir_expr_ref f64(expander *x, double v)
+{
+    return tir_float(x->c, DT_F64, v);
+}
+
+/* a without its nearest multiple of a power of two, which is that of the last bit of `rounder`. */
+static tir_expr_ref without_multiple(expander *x, tir_expr_ref a, double rounder)
+{
+    return bin(x, TIR_SUB, a, bin(x, TIR_SUB, bin(x, TIR_ADD, a, f64(x, rounder)), f64(x, rounder)));
+}
+
+/* Numbers below 2^48, and then in steps of 2^24: such a number times 2^-24k has no bit below 2, and from 2/pi times
+ * 2^24k whole turns may be taken away. What is left of 2/pi is in pieces of 24 bits, floats, whose products with a
+ * float are exact in f64. */
+#define TURN_STEPS  5
+#define TURN_PIECES 5
+static const struct {
+    float least, scale, piece[TURN_PIECES];
+} turn_steps[TURN_STEPS] = {
+    {0, 1, {0x1.45f3p-1f, 0x1.b72722p-23f, 0x1.529fcp-52f, 0x1.3abe8p-75f, 0x1.f534dcp-96f}},
+    {0x1p48f, 0x1p-24f, {0x1.b72722p+1f, 0x1.529fcp-28f, 0x1.3abe8p-51f, 0x1.f534dcp-72f, 0x1.c0db6p-96f}},
+    {0x1p72f, 0x1p-48f, {0x1.529fcp-4f, 0x1.3abe8p-27f, 0x1.f534dcp-48f, 0x1.c0db6p-72f, 0x1.4acc9ep-95f}},
+    {0x1p96f, 0x1p-72f, {0x1.3abe8p-3f, 0x1.f534dcp-24f, 0x1.c0db6p-48f, 0x1.4acc9ep-71f, 0x1.0e41p-98f}},
+    {0x1p120f, 0x1p-96f, {0x1.f534dcp+0f, 0x1.c0db6p-24f, 0x1.4acc9ep-47f, 0x1.0e41p-74f, 0x1.fe516p-96f}},
+};
+
+/* The scale (piece -1) or the piece for a number of that magnitude. */
+static tir_expr_ref turn_number(expander *x, tir_expr_ref abs, int piece)
+{
+    tir_expr_ref v = f32(x, (double)(piece < 0 ? turn_steps[0].scale : turn_steps[0].piece[piece]));
+    for (int i = 1; i < TURN_STEPS; i++)
+        v = tir_select(x->c, bin(x, TIR_GE, abs, f32(x, (double)turn_steps[i].least)),
+                       f32(x, (double)(piece < 0 ? turn_steps[i].scale : turn_steps[i].piece[piece])), v);
+    return v;
+}
+
+#define ROUND_TO_4 (1.5 * 0x1p54) /* the last bit of such numbers is 4 */
+#define ROUND_TO_1 (1.5 * 0x1p52)
+
+/* abs = (n + r) pi/2, |r| <= 1/2; n counts up to a few turns, in the low bits of *out_n. Gives r pi/2 as the sum of
+ * two floats. */
+static tir_expr_ref quarter_turns(expander *x, tir_expr_ref abs, tir_expr_ref *out_low, tir_expr_ref *out_n)
+{
+    tir_expr_ref part[TURN_PIECES], y = bin(x, TIR_MUL, abs, turn_number(x, abs, -1));
+    y = named(x, "y", tir_cast(x->c, DT_F64, y));
+    for (int i = 0; i < TURN_PIECES; i++)
+        part[i] = named(x, "part", bin(x, TIR_MUL, y, tir_cast(x->c, DT_F64, turn_number(x, abs, i))));
+    tir_expr_ref high = named(x, "high", without_multiple(x, part[0], ROUND_TO_4));
+    tir_expr_ref low = named(x, "low", without_multiple(x, part[1], ROUND_TO_4));
+    tir_expr_ref sum = bin(x, TIR_ADD, bin(x, TIR_ADD, high, low), part[2]);
+    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, bin(x, TIR_ADD, sum, f64(x, ROUND_TO_1)), f64(x, ROUND_TO_1)));
+    tir_expr_ref r = bin(x, TIR_ADD, bin(x, TIR_ADD, bin(x, TIR_SUB, high, n), low), part[2]);
+    r = bin(x, TIR_ADD, r, bin(x, TIR_ADD, part[3], part[4]));
+    tir_expr_ref whole = tir_cast(x->c, DT_F32, n);
+    *out_n = named(x, "quarter", bits(x, bin(x, TIR_ADD, whole, f32(x, ROUNDER))));
+    r = named(x, "angle", bin(x, TIR_MUL, r, f64(x, 1.5707963267948966)));
+    tir_expr_ref near = named(x, "r", tir_cast(x->c, DT_F32, r));
+    *out_low = tir_cast(x->c, DT_F32, bin(x, TIR_SUB, r, tir_cast(x->c, DT_F64, near)));
+    *out_low = named(x, "rest", *out_low);
+    return near;
+}
+
+/* sin(a), or cos(a), which is a quarter ahead and the same for -a: of r one or the other, with a sign. */
+static tir_expr_ref expand_sin(expander *x, tir_expr_ref a, bool is_cos)
+{
+    static const double p[] = {-0.16666655242443085, 0.008332155644893646, -0.0001951463200384751};
+    static const double q[] = {0.04166664555668831, -0.0013887309469282627, 2.443241282890085e-05};
+    a = named(x, "x", a);
+    tir_expr_ref n, low, r = quarter_turns(x, magnitude(x, a), &low, &n), z = named(x, "z", bin(x, TIR_MUL, r, r));
+    tir_expr_ref odd = bin(x, TIR_ADD, r, mul_add(x, bin(x, TIR_MUL, z, r), polynomial(x, z, 3, p), low));
+    /* 1 - z/2 is rounded: what that took away is added to the small terms. */
+    tir_expr_ref half = bin(x, TIR_MUL, z, f32(x, 0.5)), main = named(x, "main", bin(x, TIR_SUB, f32(x, 1.0), half));
+    tir_expr_ref lost = bin(x, TIR_SUB, bin(x, TIR_SUB, f32(x, 1.0), main), half);
+    tir_expr_ref small = bin(x, TIR_MUL, bin(x, TIR_MUL, z, z), polynomial(x, z, 3, q));
+    small = bin(x, TIR_ADD, lost, bin(x, TIR_SUB, small, bin(x, TIR_MUL, r, low)));
+    tir_expr_ref even = bin(x, TIR_ADD, main, small);
+    if (is_cos)
+        n = named(x, "quarter", bin(x, TIR_ADD, n, u32(x, 1)));
+    tir_expr_ref is_odd = bin(x, TIR_EQ, bin(x, TIR_BITAND, n, u32(x, 1)), u32(x, 0));
+    tir_expr_ref y = named(x, "either", tir_select(x->c, is_odd, odd, even));
+    tir_expr_ref sign = bin(x, TIR_SHL, bin(x, TIR_BITAND, n, u32(x, 2)), u32(x, 30));
+    if (!is_cos)
+        sign = bin(x, TIR_BITXOR, sign, bin(x, TIR_BITAND, bits(x, a), u32(x, 0x80000000)));
+    return named(x, is_cos ? "cosine" : "sine", from_bits(x, bin(x, TIR_BITXOR, bits(x, y), sign)));
+}
+
 /* --- expressions and statements --------------------------------------------------------------------------------------
  */
 
-static bool is_function(tir_op op)
+/* sin and cos compute in f64: vectors do that, a processor that may have no such arithmetic is better off with its
+ * library. */
+static bool is_function(tir_op op, uint16_t lanes)
 {
-    return op == TIR_EXP || op == TIR_DECAY || op == TIR_ERF || op == TIR_TANH;
+    bool wide = op == TIR_SIN || op == TIR_COS;
+    return op == TIR_EXP || op == TIR_DECAY || op == TIR_LOG || op == TIR_ERF || op == TIR_TANH || (wide && lanes > 1);
 }
 
 static bool is_expanded(tir_expr_ref e)
 {
-    return e->kind == TIR_CALL && e->type.dt == DT_F32 && is_function(e->op);
+    return e->kind == TIR_CALL && e->type.dt == DT_F32 && is_function(e->op, e->type.lanes);
 }
 
 static void look_for_call(void *ctx, tir_expr_ref e)
@@ -232,6 +354,10 @@ static tir_expr_ref expand_call(expander *x, tir_expr_ref e)
         return expand_exp(x, e->args[0]);
     if (e->op == TIR_DECAY)
         return expand_decay(x, e->args[0]);
+    if (e->op == TIR_LOG)
+        return expand_log(x, e->args[0]);
+    if (e->op == TIR_SIN || e->op == TIR_COS)
+        return expand_sin(x, e->args[0], e->op == TIR_COS);
     return e->op == TIR_ERF ? expand_erf(x, e->args[0]) : expand_tanh(x, e->args[0]);
 }
 
