@@ -7,6 +7,7 @@
 #define LATHE_KERNEL_DSP_DOT_ROWS_H
 #include "kernel/common/always.h"
 #include "kernel/common/words.h"
+#include "kernel/dsp/acle.h"
 #include "kernel/dsp/rows_asm.h"
 #include <stdint.h>
 
@@ -18,11 +19,34 @@
 #define LATHE_GET(i)     out[i]
 #define LATHE_PUT(i, s)  out[i] = (s)
 #include "kernel/dsp/row_tiles.inc"
+#elif LATHE_DSP == 1
+static LATHE_ALWAYS void lathe_dot_words(int32_t *out, const int16_t *a, const int8_t *w, int m, int r, int n,
+                                        int row, int step)
+{
+    int32_t s[12];
+    int i, j, k;
+    for (i = 0; i < m * r; i++)
+        s[i] = out[i];
+    for (k = 0; k < n; k++, a += step, w += 4 * r)
+        for (j = 0; j < r; j++) {
+            const int32_t v = lathe_word(w + 4 * j), u = __sxtb16(v), t = __sxtb16(lathe_turned(v));
+            for (i = 0; i < m; i++) {
+                const int16_t *x = a + i * row;
+                s[i * r + j] = __smlad(lathe_word(x + 2), t, __smlad(lathe_word(x), u, s[i * r + j]));
+            }
+        }
+    for (i = 0; i < m * r; i++)
+        out[i] = s[i];
+}
 #endif
 
 static LATHE_ALWAYS void lathe_dot_rows(int32_t *out, const int16_t *a, const int8_t *w, int m, int r, int n,
                                         int row, int step, int words)
 {
+#if LATHE_DSP == 1
+    (void)words;
+    lathe_dot_words(out, a, w, m, r, n, row, step);
+#else
     int i, j, k, e;
 #if LATHE_DSP == 2
     if (lathe_dot_tile(out, a, w, m, r, n, row, step, words))
@@ -34,6 +58,7 @@ static LATHE_ALWAYS void lathe_dot_rows(int32_t *out, const int16_t *a, const in
             for (i = 0; i < m; i++)
                 for (j = 0; j < r; j++)
                     out[i * r + j] += a[i * row + e] * w[4 * j + e % 2 * 2 + e / 2];
+#endif
 }
 
 #endif

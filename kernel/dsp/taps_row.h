@@ -4,6 +4,7 @@
 #ifndef LATHE_KERNEL_DSP_TAPS_ROW_H
 #define LATHE_KERNEL_DSP_TAPS_ROW_H
 #include "kernel/common/always.h"
+#include "kernel/dsp/acle.h"
 #include "kernel/dsp/taps_asm.h"
 #include <stdint.h>
 
@@ -14,6 +15,17 @@
     "ldrsb %[p], [%[w]]\n ldrsb %[q], [%[w], #1]\n ldrsb %[y], [%[w], #2]\n"                \
     "pkhbt %[p], %[p], %[q], lsl #16\n pkhbt %[q], %[q], %[y], lsl #16\n"
 #include "kernel/dsp/taps_tile.inc"
+#elif LATHE_DSP == 1
+/* Two taps at a time, where they lie side by side. */
+static LATHE_ALWAYS void lathe_taps_words(int32_t *out, const int16_t *a, const int8_t *w, int m, int n, int step)
+{
+    int i, k;
+    for (k = 0; k + 1 < n; k += 2)
+        for (i = 0; i < m; i++)
+            out[i] = __smlad(lathe_word(a + i * step + k), lathe_pair(w[k], w[k + 1]), out[i]);
+    for (i = 0; n % 2 != 0 && i < m; i++)
+        out[i] += a[i * step + n - 1] * w[n - 1];
+}
 #endif
 
 static LATHE_ALWAYS void lathe_taps_row(int32_t *out, const int16_t *a, const int8_t *w, int m, int n, int step,
@@ -25,6 +37,11 @@ static LATHE_ALWAYS void lathe_taps_row(int32_t *out, const int16_t *a, const in
         return;
     if (n == 3 && tap == 1 && step == 2 && lathe_taps_apart(out, a, w, m))
         return;
+#elif LATHE_DSP == 1
+    if (tap == 1) {
+        lathe_taps_words(out, a, w, m, n, step);
+        return;
+    }
 #endif
     for (k = 0; k < n; k++)
         for (i = 0; i < m; i++)

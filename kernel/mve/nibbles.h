@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dot.h by weights of 4 bits, for an even r: a byte has those of two channels, the first one's in its upper half. The
  * second one's are taken 16 times as large as they are, which saves a shift for each vector, and so are its sums on the
- * way. */
+ * way: a sum has to fit into 28 bits. */
 #ifndef LATHE_KERNEL_MVE_NIBBLES_H
 #define LATHE_KERNEL_MVE_NIBBLES_H
 #include "kernel/common/shifts.h"

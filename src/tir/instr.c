@@ -211,8 +211,11 @@ static const char *fault_of_number(compiler *c, const tir_intrin *row, const tir
     int64_t v = 0;
     if (!dtype_is_int(e->type.dt) || e->type.lanes > 1)
         return arena_printf(&c->mem, "%s of %s is a whole number", s->name, row->name);
-    if (s->max == 0 || !tir_is_int(e, &v) || (v >= s->min && v <= s->max && v % s->multiple == 0))
+    if (!tir_is_int(e, &v) || (s->max == 0 && (s->multiple == 0 || v % s->multiple == 0)) ||
+        (s->max > 0 && v >= s->min && v <= s->max && v % s->multiple == 0))
         return NULL;
+    if (s->max == 0)
+        return arena_printf(&c->mem, "%s of %s is a multiple of %" PRId64, s->name, row->name, s->multiple);
     return arena_printf(&c->mem, "%s of %s is %" PRId64 " to %" PRId64 " in steps of %" PRId64, s->name, row->name,
                         s->min, s->max, s->multiple);
 }

@@ -94,8 +94,8 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define DOT_ROWS_SYMBOLS                                                                                               \
-    {TIR_EXTENT("m", 3), TIR_EXTENT("r", 4), TIR_OPEN_EXTENT("n", 1 << 16), TIR_STRIDE("a_row"), TIR_STRIDE("a_step")}
+#define DOT_ROWS_SYMBOLS(STRIDE) \
+    {TIR_EXTENT("m", 3), TIR_EXTENT("r", 4), TIR_OPEN_EXTENT("n", 1 << 16), STRIDE("a_row"), STRIDE("a_step")}
 #define DOT_ROWS_RESET   "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, r) \"unrolled\" { out[i, j] = 0 } }"
 #define DOT_ROWS_INSTR(by_words)                                                                                       \
     .reset = DOT_ROWS_RESET, .update = TIR_INSTRUCTION, .passed = "aaa", .words = true,                                \
@@ -177,13 +177,13 @@ static const tir_intrin built_in[] = {
      .help = "a few runs of int16 by a few rows of int8: out[i, j] += a[i, k] * w[j, k], k in steps of 4",
      .nest = DOT_ROWS(", align=4"),
      .n_symbols = 5,
-     .symbols = DOT_ROWS_SYMBOLS,
+     .symbols = DOT_ROWS_SYMBOLS(TIR_EVEN_STRIDE),
      DOT_ROWS_INSTR("1")},
     {.name = "dot_rows_anywhere",
      .help = "dot_rows where runs need not begin at words of memory",
      .nest = DOT_ROWS(""),
      .n_symbols = 5,
-     .symbols = DOT_ROWS_SYMBOLS,
+     .symbols = DOT_ROWS_SYMBOLS(TIR_STRIDE),
      DOT_ROWS_INSTR("0")},
     {.name = "dot_bytes",
      .help = "a run of int8 by a few rows of int8: out[j] += a[k] * w[j, k], k in steps of 4",

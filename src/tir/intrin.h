@@ -14,13 +14,14 @@
 /* A name in the texts of a row that stands for a number of the region. */
 typedef struct tir_intrin_symbol {
     const char *name;
-    int64_t min, max, multiple; /* an extent that the code can do; max 0: a stride, whatever it is */
+    int64_t min, max, multiple; /* an extent that the code can do; max 0: a stride (multiple 0: whatever it is) */
     bool open; /* of an instruction: the call takes any number for it, not just a constant */
 } tir_intrin_symbol;
 /* Of rows that are built in: an extent from 1 to most, the same where any number may be passed, and a stride. */
 #define TIR_EXTENT(symbol, most)      {.name = (symbol), .min = 1, .max = (most), .multiple = 1}
 #define TIR_OPEN_EXTENT(symbol, most) {.name = (symbol), .min = 1, .max = (most), .multiple = 1, .open = true}
 #define TIR_STRIDE(symbol)            {.name = (symbol)}
+#define TIR_EVEN_STRIDE(symbol)       {.name = (symbol), .multiple = 2}
 
 /* The weights of an instruction whose data may stay in registers: bytes, or two of 4 bits in each byte. */
 typedef enum tir_stays { TIR_STAYS_NOT, TIR_STAYS_BYTES, TIR_STAYS_NIBBLES } tir_stays;

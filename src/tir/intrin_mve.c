@@ -129,7 +129,7 @@ static const tir_intrin rows[] = {
      .nest = "primfn(a: handle, out: handle) -> ()\n"
              "  attr = {\"global_symbol\": \"mve_words\", \"inputs\": 1}\n"
              "  buffers = {a: Buffer(int8, [m, c, n], strides=[a_row, a_step, 1]),\n"
-             "             out: Buffer(int8, [c, n, m], strides=[out_step, 4, 1])} {\n"
+             "             out: Buffer(int8, [c, n, 4], strides=[out_step, 4, 1])} {\n"
              "  for (x: int64, 0, c) {\n"
              "    for (i: int64, 0, n) {\n"
              "      for (j: int64, 0, m) {\n"
@@ -140,8 +140,7 @@ static const tir_intrin rows[] = {
              "}\n",
      .n_symbols = 6,
      .symbols = {TIR_EXTENT("n", 1 << 16), TIR_EXTENT("m", 4), TIR_EXTENT("c", 1 << 16), TIR_STRIDE("a_row"),
-                 TIR_STRIDE("a_step"),
-                 TIR_STRIDE("out_step")},
+                 TIR_STRIDE("a_step"), TIR_STRIDE("out_step")},
      .body = TIR_INSTRUCTION,
      .passed = "aa",
      .call = "lathe_mve_words(out, a, n, m, c, a_row, a_step, out_step)",

@@ -30,8 +30,8 @@
     "    }\n"                                                                                                         \
     "  }\n"                                                                                                           \
     "}\n"
-#define NIBBLE_ROWS_SYMBOLS {TIR_EXTENT("m", 3), TIR_EXTENT("r", 2), TIR_OPEN_EXTENT("n", 1 << 16), \
-                             TIR_STRIDE("a_row"), TIR_STRIDE("a_step")}
+#define NIBBLE_ROWS_SYMBOLS(STRIDE) {TIR_EXTENT("m", 3), TIR_EXTENT("r", 2), TIR_OPEN_EXTENT("n", 1 << 16), \
+                             STRIDE("a_row"), STRIDE("a_step")}
 #define NIBBLE_ROWS_RESET                                                                                             \
     "for (i: int64, 0, m) \"unrolled\" { for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { "    \
     "out[i, q, j] = 0 } } }"
@@ -97,13 +97,13 @@ static const tir_intrin rows[] = {
      .help = "dot_rows by weights of 4 bits: four bytes for four products of a pair of channels",
      .nest = NIBBLE_ROWS("nibble_rows", ", align=4"),
      .n_symbols = 5,
-     .symbols = NIBBLE_ROWS_SYMBOLS,
+     .symbols = NIBBLE_ROWS_SYMBOLS(TIR_EVEN_STRIDE),
      NIBBLE_ROWS_INSTR("1")},
     {.name = "nibble_rows_anywhere",
      .help = "nibble_rows where runs need not begin at words of memory",
      .nest = NIBBLE_ROWS("nibble_rows_anywhere", ""),
      .n_symbols = 5,
-     .symbols = NIBBLE_ROWS_SYMBOLS,
+     .symbols = NIBBLE_ROWS_SYMBOLS(TIR_STRIDE),
      NIBBLE_ROWS_INSTR("0")},
     {.name = "nibble_bytes",
      .help = "dot_bytes by weights of 4 bits",

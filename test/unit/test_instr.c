@@ -2,7 +2,10 @@
 /* Instructions, row by row (tir/instr.h): the row's own nest, with numbers for its symbols, is a region. However its
  * sums and products are ordered, tensorize makes the same instructions of it; and the interpreter computes the same
  * before that pass, behind it, and behind all passes for a processor. Nests that are less exact than what they stand
- * for are compared with their arithmetic in C. */
+ * for are compared with their arithmetic in C.
+ *
+ * With arguments, TARGET FILE, it writes a program instead, which runs the C of each row's kernel that is made for the
+ * target, and that of its nest, on the same random operands: test/embedded/test_kernels.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/c/emit.h"
 #include "tir/build.h"
 #include "tir/instr.h"
 #include "tir/interpret.h"
@@ -56,9 +60,11 @@ static numbers choose(const tir_intrin *row, uint32_t seed)
         n.of[i] = i == 0 && row->lanes ? most : n.of[i]; /* a smaller tile writes lanes that nobody reads */
         widest *= n.of[i];
     }
-    for (uint32_t i = 0; i < row->n_symbols; i++)
-        if (row->symbols[i].max == 0)
-            n.of[i] = strncmp(row->symbols[i].name, "out", 3) == 0 ? 8 * widest : 1 + below(40);
+    for (uint32_t i = 0; i < row->n_symbols; i++) {
+        const tir_intrin_symbol *s = &row->symbols[i];
+        if (s->max == 0)
+            n.of[i] = (strncmp(s->name, "out", 3) == 0 ? 8 * widest : 1 + below(40)) * (s->multiple ? s->multiple : 1);
+    }
     return n;
 }
 
@@ -415,8 +421,215 @@ static void test_runs(void **unused)
     compiler_free(&c);
 }
 
-int main(void)
+/* --- a program that runs kernels --- */
+
+/* A row's kernel is for processors of one family. */
+static bool is_for(const tir_intrin *row, const target *t)
 {
+    return row->kernel && strstr(row->kernel, (t->features & TARGET_MVE) != 0 ? "/mve/" : "/dsp/");
+}
+
+/* Extents at which kernels do something else, of which few fill a board's memory. Sometimes pixels are a vector apart,
+ * and results lie without a gap. */
+static numbers choose_small(const tir_intrin *row, uint32_t seed)
+{
+    static const uint8_t lengths[] = {1, 33, 2, 3, 16, 15, 4, 32, 6};
+    const bool dense = seed % 4 == 2 && row->symbols[1].max <= 4 && strcmp(row->symbols[1].name, "r") == 0;
+    numbers n = {{0}};
+    for (uint32_t i = 0; i < row->n_symbols; i++) {
+        const tir_intrin_symbol *s = &row->symbols[i];
+        const int64_t most = s->max < 6 ? s->max : 6, unit = s->multiple > 0 ? s->multiple : 1;
+        if (s->max == 0 && strncmp(s->name, "out", 3) == 0)
+            n.of[i] = dense ? 4 : 160 + 4 * below(4) + (seed % 3 == 0);
+        else if (s->max == 0)
+            n.of[i] = unit * (seed % 3 == 2 ? 16 : 1 + below(40));
+        else if (strcmp(s->name, "n") == 0)
+            n.of[i] = lengths[seed % sizeof lengths] < s->max ? lengths[seed % sizeof lengths] : s->max;
+        else
+            n.of[i] = seed == 0 ? s->min : seed == 1 || dense ? most : s->min + below((uint32_t)(most - s->min + 1));
+    }
+    return n;
+}
+
+/* The region with one more operand, a number that is 0 and that no compiler knows. */
+static const char *with_zero(compiler *c, const char *text)
+{
+    const char *params = strstr(text, "primfn(") + 7, *inputs = strstr(text, "\"inputs\": ") + 10,
+               *buffers = strstr(text, "buffers = {") + 11;
+    return arena_printf(&c->mem, "primfn(zero: handle, %.*s%c%.*szero: Buffer(int32, [1]), %s", (int)(inputs - params),
+                        params, *inputs + 1, (int)(buffers - inputs - 1), inputs + 1, buffers);
+}
+
+/* An open number is no constant of the C: zero is added to it. */
+static tir_expr_ref open_numbers(tir_rewriter *r, tir_expr_ref e)
+{
+    if (e->kind != TIR_INSTR)
+        return e;
+    tir_expr_ref args[OPERANDS + TIR_INTRIN_SYMBOLS], zero = tir_int(r->c, DT_I64, 0);
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        args[i] = e->args[i];
+        if (i >= tir_instr_operands(e->u.row) && tir_instr_symbol(e->u.row, i)->open)
+            args[i] = tir_add(r->c, args[i], tir_cast(r->c, args[i]->type.dt, tir_load(r->c, r->ctx, 1, &zero)));
+    }
+    return tir_instr(r->c, e->u.row, e->op, e->n_args, args);
+}
+
+typedef struct program {
+    const target *t;
+    writer functions, table;
+    compiler c;
+    c_needs needs;
+    uint32_t count;
+} program;
+
+static void write_function(program *p, const tir_func *f, const char *kind)
+{
+    if (!func_write(&p->c, &p->functions, &p->needs, f, "static ", arena_printf(&p->c.mem, "%s_%u", kind, p->count),
+                    NULL))
+        fail_msg("%s", diags_print(&p->c.diags, &p->c.mem));
+    w_fmt(&p->functions, "\nstatic void call_%s_%u(void *const *m)\n{\n    %s_%u(", kind, p->count, kind, p->count);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        w_fmt(&p->functions, "m[%u], ", i);
+    w_str(&p->functions, "0, 1);\n}\n\n");
+}
+
+static void add_kernel(program *p, const char *row, tir_func *plain, tir_func *kernel, bool adds)
+{
+    write_function(p, plain, "nest");
+    write_function(p, kernel, "kernel");
+    w_fmt(&p->table, "    {\"%s\", call_nest_%u, call_kernel_%u, %d, %u, {", row, p->count, p->count, adds,
+          plain->n_params);
+    for (uint32_t i = 0; i < plain->n_params; i++)
+        w_fmt(&p->table, "%s%zu", i ? ", " : "", bytes_of(plain->params[i]));
+    w_fmt(&p->table, "}, %d},\n", strcmp(plain->params[0]->name, "zero") == 0);
+    p->count++;
+}
+
+static void add_region(program *p, const tir_intrin *row, const numbers *n, bool update, bool open)
+{
+    const char *text = region(&p->c, row, n, update);
+    tir_func *plain = read(&p->c, open ? with_zero(&p->c, text) : text);
+    tir_func *kernel = arena_copy(&p->c.mem, plain, sizeof *plain, _Alignof(tir_func));
+    plain->target = kernel->target = p->t;
+    run_passes(&p->c, kernel, "simplify-loops,tensorize", row->name);
+    if (open) {
+        tir_rewriter r = {.c = &p->c, .expr = open_numbers, .ctx = (void *)(uintptr_t)plain->params[0]};
+        kernel->body = tir_rewrite_stmt(&r, kernel->body);
+    }
+    add_kernel(p, row->name, plain, kernel, update);
+}
+
+/* Three runs at once, beside the same one after the other. */
+static void add_runs(program *p, const tir_intrin *row, const numbers *n)
+{
+    static const char text[] = "primfn(A: handle, W: handle, O: handle) -> ()\n"
+                               "  attr = {\"global_symbol\": \"f\", \"inputs\": 2}\n"
+                               "  buffers = {A: Buffer(int16, [6144], align=4), W: Buffer(int8, [4096], align=4),\n"
+                               "             O: Buffer(int32, [12])} {\n"
+                               "  for (i: int64, 0, 3) {\n"
+                               "    @%s.update(&O[0], &A[(((i + 2) %% 3)*1200)], &W[(i*%lld)], m=%lld, r=%lld, n=%lld, "
+                               "a_row=%lld, a_step=%lld)\n"
+                               "  }\n}\n";
+    const int64_t *v = n->of, weights = v[1] * v[2] * 4;
+    const char *filled = arena_printf(&p->c.mem, text, row->name, (long long)weights, (long long)v[0],
+                                      (long long)v[1], (long long)v[2], (long long)v[3], (long long)v[4]);
+    tir_func *plain = read(&p->c, filled), *kernel = arena_copy(&p->c.mem, plain, sizeof *plain, _Alignof(tir_func));
+    plain->target = kernel->target = p->t;
+    run_passes(&p->c, kernel, "join-runs", row->name);
+    assert_int_equal(tir_instr_runs(kernel->body->value), 3);
+    add_kernel(p, row->name, plain, kernel, true);
+}
+
+static void add_row(const tir_intrin *row, void *ctx)
+{
+    program *p = ctx;
+    bool any_open = false;
+    for (uint32_t i = 0; i < row->n_symbols; i++)
+        any_open |= row->symbols[i].open;
+    for (uint32_t seed = 0; is_for(row, p->t) && seed < SEEDS + 3; seed++) {
+        state = 104729 * seed + 31;
+        const numbers n = choose_small(row, seed);
+        if (row->update)
+            add_region(p, row, &n, true, any_open && seed % 2);
+        if (row->body)
+            add_region(p, row, &n, false, any_open && seed % 2);
+        if (row->runs)
+            add_runs(p, row, &n);
+    }
+}
+
+static const char table_text[] =
+    "static const struct {\n    const char *row;\n    void (*nest)(void *const *), (*kernel)(void *const *);\n"
+    "    int adds;\n    unsigned n;\n    unsigned long bytes[4];\n    int zero;\n} tests[] = {\n";
+
+/* An operand has a margin on both sides, which nobody may write. */
+static const char program_text[] =
+    "};\n\nenum { MARGIN = 64, MOST = 1 << 14 };\n"
+    "static union {\n    double align;\n    unsigned char bytes[MOST];\n} memory[3][4];\n"
+    "static uint32_t state = 1;\n\n"
+    "int main(void)\n{\n    unsigned t, i, k, round, wrong = 0;\n"
+    "    for (t = 0; t < sizeof tests / sizeof *tests; t++)\n"
+    "        for (round = 0; round < 4; round++) {\n"
+    "            void *m[3][4];\n"
+    "            const unsigned out = tests[t].n - 1, bytes = (unsigned)tests[t].bytes[out];\n"
+    "            unsigned bad = 0;\n"
+    "            for (i = 0; i < tests[t].n; i++)\n"
+    "                for (k = 0; k < tests[t].bytes[i] + 2 * MARGIN; k++) {\n"
+    "                    unsigned char b;\n"
+    "                    state = state * 1664525u + 1013904223u;\n"
+    "                    b = (unsigned char)(state >> 24);\n"
+    "                    b = round == 1 && i != out ? (b & 1 ? 0x80 : 0x7f) : b;\n"
+    "                    if (i == out && tests[t].adds && k % 4 == 3) /* sums that are not large */\n"
+    "                        b = memory[0][i].bytes[k - 1] & 0x80 ? 0xff : 0;\n"
+    "                    memory[0][i].bytes[k] = memory[1][i].bytes[k] = memory[2][i].bytes[k] = b;\n"
+    "                    if (i == out && !tests[t].adds && k >= MARGIN && k < MARGIN + bytes)\n"
+    "                        memory[1][i].bytes[k] ^= 0xff;\n"
+    "                }\n"
+    "            for (i = 0; i < tests[t].n; i++)\n"
+    "                for (k = 0; k < 3; k++)\n                    m[k][i] = memory[k][i].bytes + MARGIN;\n"
+    "            for (k = 0; tests[t].zero && k < 3; k++)\n                memset(m[k][0], 0, 4);\n"
+    "            tests[t].nest(m[0]);\n            tests[t].nest(m[1]);\n            tests[t].kernel(m[2]);\n"
+    "            /* what both runs of the nest give is a result; the rest nobody reads */\n"
+    "            for (k = 0; k < bytes + 2 * MARGIN; k++) {\n"
+    "                const unsigned char a = memory[0][out].bytes[k], b = memory[2][out].bytes[k];\n"
+    "                bad += (k < MARGIN || k >= MARGIN + bytes || a == memory[1][out].bytes[k]) && a != b;\n"
+    "            }\n"
+    "            for (i = 0; i < out; i++)\n                for (k = 0; k < tests[t].bytes[i] + 2 * MARGIN; k++)\n"
+    "                    bad += memory[0][i].bytes[k] != memory[2][i].bytes[k];\n"
+    "            if (bad)\n                printf(\"FAILED %s, number %u, round %u: %u bytes differ\\n\", "
+    "tests[t].row, t, round, bad);\n"
+    "            wrong += bad != 0;\n"
+    "        }\n"
+    "    printf(\"%u kernels, %u wrong\\n\", t, wrong);\n    return wrong != 0;\n}\n";
+
+static int write_program(const char *target_name, const char *path)
+{
+    program p = {.t = target_find(target_name)};
+    compiler_init(&p.c);
+    writer_init(&p.functions, &p.c.mem);
+    writer_init(&p.table, &p.c.mem);
+    p.needs = (c_needs){.a = &p.c.mem, .mve = (p.t->features & TARGET_MVE) != 0};
+    each_row(add_row, &p);
+    writer w;
+    writer_init(&w, &p.c.mem);
+    w_str(&w, "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n\n");
+    needs_write(&p.c.mem, &w, &p.needs);
+    w_str(&w, p.functions.data);
+    w_str(&w, table_text);
+    w_str(&w, p.table.data);
+    w_str(&w, program_text);
+    FILE *f = fopen(path, "w");
+    const bool written = f && fwrite(w.data, 1, w.len, f) == w.len;
+    if (f)
+        fclose(f);
+    compiler_free(&p.c);
+    return written ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3)
+        return write_program(argv[1], argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_they_are),
         cmocka_unit_test(test_in_any_order),

@@ -199,6 +199,15 @@ static bool number(matcher *m, tir_expr_ref e, int64_t have, int64_t *out)
     return tir_is_int(e, out);
 }
 
+/* What a stride has to be a multiple of; 1: it is whatever it is, or no symbol alone. */
+static int64_t stride_multiple(const matcher *m, tir_expr_ref want)
+{
+    for (uint32_t i = 0; i < m->row.n_symbols; i++)
+        if (want->kind == TIR_VAR && want->u.var == m->symbols[i] && m->row.symbols[i].max == 0)
+            return m->row.symbols[i].multiple > 0 ? m->row.symbols[i].multiple : 1;
+    return 1;
+}
+
 static bool match_strides(matcher *m, const tir_buffer *b, const char *name, tir_expr_ref want, tir_expr_ref have)
 {
     for (uint32_t i = 0; i < m->want->n_loops; i++) {
@@ -208,6 +217,10 @@ static bool match_strides(matcher *m, const tir_buffer *b, const char *name, tir
             continue;
         if (!tir_is_int(stride(m, have, loop->var), &s))
             return mismatch(m, "operand %s: %s has no constant stride along loop %s", name, b->name, loop->var->name);
+        const int64_t multiple = stride_multiple(m, stride(m, want, m->want->loops[i]->var));
+        if (s % multiple != 0)
+            return mismatch(m, "operand %s: %s has stride %" PRId64 " along loop %s, %s wants a multiple of %" PRId64,
+                            name, b->name, s, loop->var->name, m->row.name, multiple);
         if (!number(m, stride(m, want, m->want->loops[i]->var), s, &w))
             return mismatch(m, "operand %s: its stride along %s is not known", name, m->want->loops[i]->var->name);
         if (s != w)
