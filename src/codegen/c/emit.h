@@ -10,13 +10,6 @@
 
 typedef enum c_need_kind {
     NEED_KERNEL, /* a file of the folder kernel/ */
-    NEED_TWO_SCALED, /* the same for two of them */
-    NEED_WIDEN_RUNS, /* widen.c: of bytes (dt) */
-    NEED_WIDEN_PLANES,
-    NEED_SMALL,    /* needs_small.c: what the two behind it ask of the processor */
-    NEED_ROUNDED,  /* a float to 8 or 16 bits (to) */
-    NEED_SCALED,   /* an i32 times a scale to bytes (to) */
-    NEED_SINGLE,   /* op: TIR_FMA or TIR_MUL, rounded once */
     NEED_MVE_LANES, /* these five: mve_text.c */
     NEED_MVE_LOAD,    /* four bytes (dt) as i32 */
     NEED_MVE_ROUNDED, /* four floats to bytes (to), stored, or as i32 (dt); lanes 1: none is a NaN */
@@ -29,10 +22,6 @@ typedef enum c_need_kind {
     NEED_DOT_STEPS, /* the same of two runs, added in 16 bits */
     NEED_DOT_NIBBLES, /* the same by numbers of 4 bits */
     NEED_ANY_BYTE, /* whether one of `lanes` bytes, 4 or 8, is not 0 */
-    NEED_CUT,      /* bounds of a part of a parallel loop */
-    NEED_HALF_LOAD, /* conversions of f16 or bf16 (dt) */
-    NEED_HALF_STORE,
-    NEED_HALF_ROUND,
     NEED_OP,       /* scalar binary operator that needs a function: op, dt */
     NEED_SATURATE, /* float dt to integer to */
     NEED_VECTOR,   /* vector type: dt, lanes */
@@ -57,7 +46,7 @@ typedef struct c_need {
     tir_op op;
     dtype dt, to;
     uint32_t lanes;
-    bool fallback; /* set by needs_add: only loops over lanes call it, where the compiler has no vector types */
+    bool fallback; /* set by needs_add: only loops over lanes call it, where there are no vectors for them */
     const char *file; /* of NEED_KERNEL, from the top of the tree */
 } c_need;
 
@@ -128,7 +117,6 @@ void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
 void needs_add_kernel(c_needs *n, const char *file);
-void needs_write_widen(writer *w, const c_need *need); /* needs_widen.c */
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);
@@ -159,23 +147,10 @@ const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value);      /* 
 const char *scalar_at(arena *a, c_text t, c_prec least); /* in brackets when it binds less than `least` */
 const char *scalar_type(dtype dt);                       /* C type of arithmetic */
 
-/* needs_half.c: of f16 or bf16 */
-void half_write_load(writer *w, dtype dt);
-void half_write_store(writer *w, dtype dt);
-void half_write_round(writer *w, dtype dt);
-
 /* contract.c: the scalar's helper, and bodies of vectors of f32 and f64 named v */
 void contract_write_apart(writer *w, const c_need *n);
 const char *contract_fused(arena *a, const c_need *n, const char *v);
 const char *contract_apart(arena *a, const c_need *n, const char *v);
-
-/* needs_small.c */
-void small_write_setup(writer *w);
-void small_write_rounded(writer *w, dtype to);
-void small_write_scaled(writer *w, dtype to);
-void small_write_two_scaled(writer *w, dtype to);
-void small_write_exact(writer *w);            /* TIR_SCALED */
-void small_write_single(writer *w, bool sum); /* a * b + s, else a * b */
 
 static inline bool expr_is_binary(tir_expr_ref x, tir_op op)
 {

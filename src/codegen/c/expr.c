@@ -323,6 +323,12 @@ static bool is_sure_number(tir_expr_ref x)
            is_sure_number(x->args[1]);
 }
 
+static c_need rounding(c_emit *e, const char *name, dtype to)
+{
+    return (c_need){.kind = NEED_KERNEL,
+                    .file = arena_printf(e->needs->a, "kernel/round/%s_%s.h", name, dtype_name(to))};
+}
+
 bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
 {
     const dtype to = x->type.dt;
@@ -339,11 +345,10 @@ bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
     const bool lanes = x->type.lanes > 1;
     if (lanes)
         needs_add_kernel(e->needs, MVE_SETUP);
-    needs_add(e->needs, (c_need){.kind = NEED_SMALL});
     e->needs->fallback = lanes;
-    needs_add(e->needs, (c_need){.kind = NEED_ROUNDED, .to = to});
+    needs_add(e->needs, rounding(e, "rounded", to));
     if (i < 2)
-        needs_add(e->needs, (c_need){.kind = NEED_SCALED, .to = to});
+        needs_add(e->needs, rounding(e, "scaled", to));
     e->needs->fallback = false;
     if (i < 2) {
         out->acc = out->v->args[i]->args[0];
@@ -402,8 +407,7 @@ static bool single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
                *s = more ? single_text(e, more) : NULL;
     if (!a || !b || (more && !s))
         return false;
-    needs_add(e->needs, (c_need){.kind = NEED_SMALL});
-    needs_add(e->needs, (c_need){.kind = NEED_SINGLE, .op = more ? TIR_FMA : TIR_MUL});
+    needs_add_kernel(e->needs, more ? "kernel/round/fma_once.h" : "kernel/round/product_once.h");
     *out = (c_text){more ? arena_printf(e->tmp, "lathe_fma_once(%s, %s, %s)", a, b, s)
                          : arena_printf(e->tmp, "lathe_product_once(%s, %s)", a, b),
                     PREC_PRIMARY};

@@ -166,7 +166,9 @@ static const char *cut_name(c_emit *e, const tir_stmt *s)
     int64_t n = 0;
     bool is_wide = s->var->type.dt == DT_I64;
     bool is_short = !is_wide && tir_is_int(s->extent, &n) && n <= INT32_MAX / (int64_t)PACKAGE_MAX_WORKERS;
-    needs_add(e->needs, (c_need){.kind = NEED_CUT, .dt = is_wide ? DT_I64 : is_short ? DT_U32 : DT_I32});
+    needs_add_kernel(e->needs, is_wide    ? "kernel/common/cut.h"
+                               : is_short ? "kernel/common/cut_i32.h"
+                                          : "kernel/common/cut_open_i32.h");
     return is_wide ? "lathe_cut" : is_short ? "lathe_cut_i32" : "lathe_cut_open_i32";
 }
 
@@ -462,7 +464,7 @@ static bool write_two_scaled(c_emit *e, const tir_stmt *s, const tir_stmt *next)
     tir_visit_expr(next->value, search_load, &u);
     if (u.found || !expr_scaled(e, s->value, &x) || !expr_scaled(e, next->value, &y) || strcmp(x.zero, y.zero) != 0)
         return false;
-    needs_add(e->needs, (c_need){.kind = NEED_TWO_SCALED, .to = b->dt});
+    needs_add_kernel(e->needs, arena_printf(e->needs->a, "kernel/round/scaled_two_%s.h", dtype_name(b->dt)));
     const char *at = expr_text(e, expr_flat(e, b, s->n_indices, s->indices)).s,
                *then = expr_text(e, expr_flat(e, b, next->n_indices, next->indices)).s, *name = expr_name(e, b);
     w_line(e->w, "lathe_scaled_two_%s(&%s[%s], &%s[%s], %s, %s, %s, %s, %s);", dtype_name(b->dt), name, at, name, then,

@@ -7,27 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char cut_text[] = "/* First iteration of part `part`, of `parts` nearly equal ones. */\n"
-                               "static int64_t lathe_cut(int64_t extent, uint32_t part, uint32_t parts)\n"
-                               "{\n"
-                               "    return extent * (int64_t)part / (int64_t)parts;\n"
-                               "}\n\n";
-
-static const char short_cut_text[] =
-    "/* First iteration of part `part`, of `parts` nearly equal ones. */\n"
-    "static int32_t lathe_cut_i32(uint32_t extent, uint32_t part, uint32_t parts)\n"
-    "{\n"
-    "    return (int32_t)(extent * part / parts);\n"
-    "}\n\n";
-
-static const char open_cut_text[] =
-    "/* First iteration of part `part`, of `parts` nearly equal ones, of any number of iterations. */\n"
-    "static int32_t lathe_cut_open_i32(int32_t extent, uint32_t part, uint32_t parts)\n"
-    "{\n"
-    "    const int32_t n = (int32_t)parts, k = (int32_t)part;\n"
-    "    return extent / n * k + extent % n * k / n;\n"
-    "}\n\n";
-
 static void write_saturate(arena *a, writer *w, const c_need *n)
 {
     const char *from = scalar_type(n->dt), *to = dtype_c_name(n->to);
@@ -105,9 +84,7 @@ static void write_bits(writer *w, const c_need *n)
 static void write_scalar(writer *w, const c_need *n)
 {
     const char *ctype = scalar_type(n->dt);
-    if (n->op == TIR_SCALED) {
-        small_write_exact(w);
-    } else if (n->op == TIR_APART) {
+    if (n->op == TIR_APART) {
         contract_write_apart(w, n);
     } else if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS) {
         write_bits(w, n);
@@ -579,13 +556,6 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_VBOUND: write_vbound(a, w, n, v, all->mve); return;
     case NEED_VEXTREME: write_vextreme(a, w, n, v, all->mve); return;
     case NEED_KERNEL:
-    case NEED_SMALL:
-    case NEED_ROUNDED:
-    case NEED_SCALED:
-    case NEED_TWO_SCALED:
-    case NEED_SINGLE:
-    case NEED_WIDEN_RUNS:
-    case NEED_WIDEN_PLANES:
     case NEED_MVE_LANES:
     case NEED_MVE_LOAD:
     case NEED_MVE_ROUNDED:
@@ -597,10 +567,6 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_ANY_BYTE:
     case NEED_TILE:
     case NEED_TILE_ROW:
-    case NEED_CUT:
-    case NEED_HALF_LOAD:
-    case NEED_HALF_STORE:
-    case NEED_HALF_ROUND:
     case NEED_OP:
     case NEED_SATURATE: return;
     }
@@ -650,18 +616,9 @@ void needs_write(arena *a, writer *w, const c_needs *n)
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
-        case NEED_KERNEL: kernel_write(&kernels, w, need->file, NULL); break;
-        case NEED_SMALL: small_write_setup(w); break;
-        case NEED_ROUNDED:
-        case NEED_SCALED:
-            w_str(w, need->fallback ? "#if LATHE_MVE != 2 || !LATHE_VECTORS\n" : "");
-            (need->kind == NEED_ROUNDED ? small_write_rounded : small_write_scaled)(w, need->to);
-            w_str(w, need->fallback ? "#endif\n\n" : "");
+        case NEED_KERNEL:
+            kernel_write(&kernels, w, need->file, need->fallback ? "LATHE_MVE != 2 || !LATHE_VECTORS" : NULL);
             break;
-        case NEED_TWO_SCALED: small_write_two_scaled(w, need->to); break;
-        case NEED_SINGLE: small_write_single(w, need->op == TIR_FMA); break;
-        case NEED_WIDEN_RUNS:
-        case NEED_WIDEN_PLANES: needs_write_widen(w, need); break;
         case NEED_MVE_LANES: mve_write_lanes(w); break;
         case NEED_MVE_LOAD: mve_write_load(w, need->dt); break;
         case NEED_MVE_ROUNDED: mve_write_rounded(w, need->to, need->dt == DT_I32, need->lanes != 0); break;
@@ -673,13 +630,11 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
         case NEED_TILE: needs_write_tile(w, need); break;
         case NEED_TILE_ROW: needs_write_tile_row(w, a, need); break;
-        case NEED_CUT:
-            w_str(w, need->dt == DT_U32 ? short_cut_text : need->dt == DT_I32 ? open_cut_text : cut_text);
-            break;
-        case NEED_HALF_LOAD: half_write_load(w, need->dt); break;
-        case NEED_HALF_STORE: half_write_store(w, need->dt); break;
-        case NEED_HALF_ROUND: half_write_round(w, need->dt); break;
         case NEED_OP:
+            if (need->op == TIR_SCALED) {
+                kernel_write(&kernels, w, "kernel/round/product.h", need->fallback ? "!LATHE_VECTORS" : NULL);
+                break;
+            }
             w_str(w, need->fallback ? "#if !LATHE_VECTORS\n" : "");
             write_scalar(w, need);
             w_str(w, need->fallback ? "#endif\n\n" : "");

@@ -59,12 +59,15 @@ void needs_add(c_needs *n, c_need need)
 
 void needs_add_kernel(c_needs *n, const char *file)
 {
+    const bool fallback = n->fallback; /* a file is for all that call it */
+    n->fallback = false;
     needs_add(n, (c_need){.kind = NEED_KERNEL, .file = file});
+    n->fallback = fallback;
 }
 
 bool needs_signed_shifts(const c_needs *n)
 {
-    static const c_need_kind kinds[] = {NEED_SCALED, NEED_DOT, NEED_DOT_STEPS, NEED_DOT_NIBBLES};
+    static const c_need_kind kinds[] = {NEED_DOT, NEED_DOT_STEPS, NEED_DOT_NIBBLES};
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         if (need->kind == NEED_OP && need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)

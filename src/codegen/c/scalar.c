@@ -7,6 +7,12 @@
 #include <math.h>
 #include <string.h>
 
+/* What reads, writes or rounds a float of 16 bits. */
+static const char *half(const c_needs *n, dtype dt, const char *what)
+{
+    return arena_printf(n->a, "kernel/half/%s_%s.h", dtype_name(dt), what);
+}
+
 const char *scalar_type(dtype dt)
 {
     return dtype_c_arith(dt);
@@ -58,7 +64,7 @@ static c_text rounded(arena *a, c_needs *n, dtype dt, c_text x)
     if (!is_half(dt))
         return x;
     scalar_load(a, n, dt, scalar_store(a, n, dt, x)); /* its body calls both */
-    needs_add(n, (c_need){.kind = NEED_HALF_ROUND, .dt = dt});
+    needs_add_kernel(n, half(n, dt, "round"));
     return (c_text){arena_printf(a, "lathe_%s_round(%s)", dtype_name(dt), x.s), PREC_PRIMARY};
 }
 
@@ -228,14 +234,14 @@ const char *scalar_load(arena *a, c_needs *n, dtype dt, const char *lvalue)
 {
     if (!is_half(dt))
         return lvalue;
-    needs_add(n, (c_need){.kind = NEED_HALF_LOAD, .dt = dt});
+    needs_add_kernel(n, half(n, dt, "load"));
     return arena_printf(a, "lathe_%s_load(%s)", dtype_name(dt), lvalue);
 }
 
 const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value)
 {
     if (is_half(dt)) {
-        needs_add(n, (c_need){.kind = NEED_HALF_STORE, .dt = dt});
+        needs_add_kernel(n, half(n, dt, "store"));
         return arena_printf(a, "lathe_%s_store(%s)", dtype_name(dt), value.s);
     }
     if (!dtype_is_float(dt) && dtype_bits(dt) < 32) {

@@ -184,7 +184,7 @@ static const char *text(const move *m, tir_expr_ref x)
 }
 
 /* The call, its last arguments given. */
-static void write_call(const move *m, c_need_kind kind, const char *name, const char *counts)
+static void write_call(const move *m, const char *name, const char *counts)
 {
     c_emit *e = m->e;
     const dtype dt = m->load->type.dt;
@@ -194,9 +194,7 @@ static void write_call(const move *m, c_need_kind kind, const char *name, const 
                *to = start_of(m, s->buffer, flat_index(m, s->buffer, s->n_indices, s->indices));
     if (m->inside)
         from = arena_printf(e->tmp, "%s ? %s : (const %s *)0", expr_condition(e, m->inside), from, dtype_c_name(dt));
-    needs_add_kernel(e->needs, "kernel/common/shared.h");
-    needs_add_kernel(e->needs, "kernel/common/rolled.h");
-    needs_add(e->needs, (c_need){.kind = kind, .dt = dt});
+    needs_add_kernel(e->needs, arena_printf(e->needs->a, "kernel/dsp/%s_%s.h", name, dtype_name(dt)));
     w_line(e->w, "lathe_%s_%s(%s, %s, %s, %s);", name, dtype_name(dt), to, from, text(m, m->zero), counts);
 }
 
@@ -210,7 +208,7 @@ static bool write_planes(const move *m)
             continue;
         if (!tir_is_const(channel->from, 1) || !tir_is_const(column->to, 1) || tir_is_const(channel->to, 1))
             continue;
-        write_call(m, NEED_WIDEN_PLANES, "widen_planes",
+        write_call(m, "widen_planes",
                    arena_printf(m->e->tmp, "%s, %s, %s, %s", text(m, channel->loop->extent), text(m, channel->to),
                                 text(m, column->loop->extent), text(m, column->from)));
         return true;
@@ -243,7 +241,7 @@ static void write_some_runs(const move *m, const char *count, const char *apart)
     e->w->indent++;
     const char *name = names_push(e, m->below, "inside", false);
     w_line(e->w, "const int32_t %s = %s;", name, text(m, tir_sub(e->c, m->below->args[1], start)));
-    write_call(m, NEED_WIDEN_RUNS, "widen_runs",
+    write_call(m, "widen_runs",
                run_counts(m, arena_printf(e->tmp, "%s < %s ? %s : %s", name, all, name, all), count, apart));
     w_open(e->w, "if (%s < %s)", name, all);
     w_line(e->w, "lathe_widen_runs_%s(%s + %s * %s, 0, %s, %s);", dtype_name(m->load->type.dt), to, name,
@@ -269,7 +267,7 @@ static bool write_runs(const move *m)
         write_some_runs(m, count, apart);
         return true;
     }
-    write_call(m, NEED_WIDEN_RUNS, "widen_runs",
+    write_call(m, "widen_runs",
                outer ? run_counts(m, text(m, outer->loop->extent), count, apart)
                      : arena_printf(m->e->tmp, "1, 0, 0, %s, %s", count, apart));
     return true;

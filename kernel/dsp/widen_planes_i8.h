@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of i8 into a buffer of 16-bit numbers: widen_planes.inc. */
+#ifndef LATHE_KERNEL_DSP_WIDEN_PLANES_I8_H
+#define LATHE_KERNEL_DSP_WIDEN_PLANES_I8_H
+#include "kernel/dsp/widen_asm.h"
+
+#define LATHE_BYTE     int8_t
+#define LATHE_OF(name) name##_i8
+#define LATHE_WIDER    "sxtb16"
+#define LATHE_WIDE(v)  __sxtb16((int32_t)(v))
+#include "kernel/dsp/widen_planes.inc"
+
+#endif
