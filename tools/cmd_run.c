@@ -107,7 +107,7 @@ bool cmd_run(ask *x)
 {
     session s;
     const char *dir = ask_get(x, OPT_OUTPUT_DIR, NULL);
-    bool ok = session_open(x, &s) && session_call(&s);
+    bool ok = session_open(x, &s) && session_call_all(&s);
     if (ok && dir)
         ok = store(x, &s.model, dir);
     if (ok && ask_has(x, OPT_JSON))

@@ -49,14 +49,16 @@ static void tell_ways(verify_judge *j)
     uint32_t at = 0, n;
     const char *way;
     while (verify_next_way(j, &at, &way, &n))
-        w_fmt(&j->s->x->out, "%s with %s: %u samples\n", reference_title(j->s->x), way, n);
+        w_fmt(&j->s->x->out, "%s with %s: %u %s\n", reference_title(j->s->x), way, n,
+              j->s->steps ? "steps" : "samples");
 }
 
 static void tell_total(verify_judge *j, const run_tensor *got, const verify_total *t)
 {
     const session *s = j->s;
     writer *w = &s->x->out;
-    w_fmt(w, "%s: %u samples, max abs %.3g, max rel %.3g, max ulp %.3g", cli_shown(s->x, got->name), s->samples,
+    w_fmt(w, "%s: %u %s, max abs %.3g, max rel %.3g, max ulp %.3g", cli_shown(s->x, got->name), s->samples,
+          s->steps ? "steps" : "samples",
           t->worst.max_abs, t->worst.max_rel, t->worst.max_ulp);
     if (t->worst.max_abs > 0)
         w_fmt(w, " (%s)", verify_sample_name(s, t->at));

@@ -369,6 +369,16 @@ static int run_build(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
     return end(&w, result);
 }
 
+static int run_reset(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
+{
+    work w;
+    const holder *h = want(row, &a[0], true);
+    if (!h || begin(&w, row, NULL) != 0)
+        return -1;
+    w.outcome = lathe_reset(w.x, h->executable);
+    return end(&w, result);
+}
+
 static int run_save(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)
 {
     work w;

@@ -116,6 +116,14 @@ enum module_make_code { MODULE_MAKE_IMMEDIATE = 0, MODULE_MAKE_LOADED = 1 };
  * has them. `main` asks it from the widest on; the preprocessor chooses in the same order. */
 #define MODULE_HAS_VECTORS "lathe_has_vectors"
 
+/* Functions of the machine for models with states, which are memory that the machine keeps from call to call:
+ * (machine, number, shape of its bytes, what it begins with: a tensor or None) -> storage; and (machine), after which
+ * all of them begin anew. An executable with states has a function MODULE_RESET without arguments, which calls the
+ * latter. TVM's machine has none of these, and refuses such a module. */
+#define MODULE_STATE       "lathe_state"
+#define MODULE_STATE_RESET "lathe_state_reset"
+#define MODULE_RESET       "reset"
+
 /* A function of an executable that can be interpreted: () -> string, the loop IR of its kernels
  * (docs/reference/loop-ir.md), each under its name in bytecode. A kernel takes as many of its addresses as its loops
  * have parameters. */

@@ -145,6 +145,10 @@ int32_t lathe_build(lathe_context *context, lathe_executable *executable);
 int32_t lathe_run(lathe_context *context, lathe_executable *executable, const lathe_dltensor *const *inputs,
                   uint32_t n_inputs, lathe_managed_tensor **outputs, uint32_t n_outputs);
 
+/* States begin anew, as in the first run. A model has states where the setting "state" of the compile, or the model
+ * itself, says so: memory that keeps its value from run to run. Without states this does nothing. */
+int32_t lathe_reset(lathe_context *context, lathe_executable *executable);
+
 /* Where the time of a run goes: the result of `lathe bench --profile --json`. The JSON belongs to the context until
  * its next call. The package is built once more, with a clock around each operator. inputs: as for lathe_run; NULL:
  * random numbers, and open dimensions at their limits. rounds: of a quarter of a second each; 0: ten. A module fails

@@ -303,6 +303,7 @@
 #define graph_add_node lathe_op_graph_add_node
 #define graph_add_param lathe_op_graph_add_param
 #define graph_add_result lathe_op_graph_add_result
+#define graph_add_state lathe_op_graph_add_state
 #define graph_attr lathe_op_graph_attr
 #define graph_attr_dtype lathe_op_graph_attr_dtype
 #define graph_attr_float lathe_op_graph_attr_float
@@ -353,6 +354,8 @@
 #define graph_set_attr lathe_op_graph_set_attr
 #define graph_shape_args_known lathe_op_graph_shape_args_known
 #define graph_sort lathe_op_graph_sort
+#define graph_state_of_param lathe_op_graph_state_of_param
+#define graph_state_of_result lathe_op_graph_state_of_result
 #define graph_verify lathe_op_graph_verify
 #define infer_arange lathe_op_infer_arange
 #define infer_argreduce lathe_op_infer_argreduce

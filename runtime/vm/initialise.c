@@ -151,6 +151,11 @@ void vm_initialise_undo(vm_machine *m)
     }
     for (uint32_t i = 0; m->constants && i < m->x->constant_count; i++)
         lathe_release(&m->constants[i]);
+    for (uint32_t i = 0; i < m->kept_count; i++)
+        lathe_release(&m->kept[i].storage);
+    free(m->kept);
+    m->kept = NULL;
+    m->kept_count = 0;
     for (uint32_t i = 0; i < m->target_count; i++) {
         vm_allocator_close(m->targets[i].allocator);
         vm_object_release((lathe_object *)(void *)m->targets[i].allocator);

@@ -43,6 +43,13 @@ typedef struct vm_saved {
     char name[];
 } vm_saved;
 
+/* Memory that keeps its value between calls (builtin_state.c). */
+typedef struct vm_kept {
+    lathe_value storage; /* None until it is wanted */
+    int64_t bytes;
+    bool begun; /* it holds what a call left, or begins with */
+} vm_kept;
+
 typedef struct vm_target {
     lathe_device device;
     vm_allocator *allocator;
@@ -59,6 +66,8 @@ struct vm_machine {
     lathe_value *constants; /* None until they are wanted */
     vm_state *states;
     vm_saved *saved;
+    vm_kept *kept;
+    uint32_t kept_count;
     vm_frame *frames;
     uint32_t frame_count, depth;
     bool placed; /* the error says where it was */

@@ -97,6 +97,20 @@ static bool read_binds(const ask *x, compile_options *out)
     return true;
 }
 
+static bool read_states(const ask *x, compile_options *out)
+{
+    const ask_strings *v = &x->values[OPT_STATE];
+    for (uint32_t i = 0; i < v->len; i++) {
+        const char *equals = strchr(v->data[i], '=');
+        if (!equals || equals == v->data[i] || !equals[1])
+            return ask_usage_error(x, "for example --state hn=h", "--state: '%.200s' has no output and input",
+                                   v->data[i]);
+    }
+    out->states = v->data;
+    out->n_states = v->len;
+    return true;
+}
+
 /* --widths 64,32 */
 static bool read_widths(const ask *x, compile_options *out)
 {
@@ -445,5 +459,5 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
            read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
            read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
            read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out) &&
-           read_offload(x, &out->offload);
+           read_states(x, out) && read_offload(x, &out->offload);
 }

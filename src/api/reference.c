@@ -38,6 +38,14 @@ static const char ends_script[] = "def handed_over(lines):\n"
                                   "        if ('out', r.name) in ends:\n"
                                   "            kind, scale, zero = ends['out', r.name]\n"
                                   "            results[i] = (np.rint(results[i] / scale) + zero).astype(kind)\n";
+/* States, a line each for the output, the input, and its type and shape; before them, whether samples are steps. */
+static const char states_script[] =
+    "def states_of(lines):\n"
+    "    first = {}; states = {}\n"
+    "    for out, name, kind in zip(lines[1::3], lines[2::3], lines[3::3]):\n"
+    "        kind, *shape = kind.split(); states[out] = name\n"
+    "        first[name] = np.zeros([int(n) for n in shape], kind)\n"
+    "    return lines[0] == 'steps', first, states\n";
 /* The wire of ONNX files: messages are read and written piece by piece, so that no package for them is needed. */
 static const char wire_script[] =
     "import math, os\n"
@@ -231,7 +239,7 @@ static const char integers_script[] =
     "        np.save('%s/ref_%s_%d.npy' % (at, options, i), np.asarray(r, order='C'))\n"
     "        name = '%s/other_%s_%d.npy' % (at, options, i)\n"
     "        if i in both: np.save(name, np.asarray(others[i], order='C'))\n";
-static const char script[] = "import os, sys, time\n"
+static const char setup_script[] = "import os, sys, time\n"
                              "try:\n"
                              "    import numpy as np, onnxruntime as ort\n"
                              "    np.seterr(all='ignore')\n"
@@ -254,8 +262,8 @@ static const char script[] = "import os, sys, time\n"
                              "if 'int8' in options:\n"
                              "    o.add_session_config_entry('session.qdqisint8allowed', '1')\n"
                              "if options in ('plain', 'floats'):\n"
-                             "    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL\n"
-                             "try:\n"
+                             "    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL\n";
+static const char script[] = "try:\n"
                              "    wanted = lines('wanted') if mode == 'nodes' else []\n"
                              "    at_ties = []\n"
                              "    if mode == 'once' and options in ('plain', 'floats'):\n"
@@ -276,7 +284,9 @@ static const char script[] = "import os, sys, time\n"
                              "    known = {i.name: i for i in s.get_inputs()}\n"
                              "    types = {'float': 'f4', 'double': 'f8', 'float16': 'f2', 'bool': '?'}\n"
                              "    fused = bool(o.optimized_model_filepath)\n"
+                             "    goes_on, first, states = states_of(lines('states')); carried = dict(first)\n"
                              "    for at in lines('samples'):\n"
+                             "        if not goes_on: carried = dict(first)\n"
                              "        feed = {n: np.load('%s/in_%d.npy' % (at, i)) for i, n in enumerate(names)}\n"
                              "        feed = {n: v for n, v in feed.items() if n in known}\n"
                              "        sizes = {d: e for n in feed for d, e in zip(known[n].shape, feed[n].shape)}\n"
@@ -288,7 +298,10 @@ static const char script[] = "import os, sys, time\n"
                              "            shape = [sizes.get(d, d) for d in known[n].shape]\n"
                              "            feed[n] = np.resize(values, shape) if shape else values.reshape(())\n"
                              "        ends = handed_over(lines('ends')); as_floats(ends, feed)\n"
+                             "        feed.update(carried)\n"
                              "        results = s.run(None, feed)\n"
+                             "        carried.update({states[r.name]: v for r, v in zip(s.get_outputs(), results)\n"
+                             "                        if r.name in states})\n"
                              "        values = {**feed, **dict(zip([r.name for r in s.get_outputs()], results))}\n"
                              "        if fused:\n"
                              "            at_ties, more = optimized_ties(model, whole, optimized, o, folder,\n"
@@ -300,7 +313,10 @@ static const char script[] = "import os, sys, time\n"
                              "            if one is not None: others[i] = one; both.add(i)\n"
                              "        as_numbers(ends, s.get_outputs(), results)\n"
                              "        as_numbers(ends, s.get_outputs(), others)\n"
-                             "        if mode == 'once': keep(at, results, others, both)\n"
+                             "        ours = [i for i, r in enumerate(s.get_outputs()) if r.name not in states]\n"
+                             "        if mode == 'once':\n"
+                             "            keep(at, *([all_of[i] for i in ours] for all_of in (results, others)),\n"
+                             "                 {k for k, i in enumerate(ours) if i in both})\n"
                              "except Exception as e:\n"
                              "    print('failed', cut(str(e).replace('\\n', ' ')), flush=True); sys.exit(1)\n";
 static const char answer_script[] =
@@ -343,7 +359,9 @@ static const char micro_script[] =
     "        try: s = s or runtime.Interpreter.from_bytes(data, arena_size=1 << bits)\n"
     "        except RuntimeError as e: why = e\n"
     "    if s is None: raise why\n"
-    "    for at in lines('samples'):\n"
+    "    goes_on = lines('states')[0] == 'steps'\n"
+    "    for k, at in enumerate(lines('samples')):\n"
+    "        if k and not goes_on: s.reset()\n"
     "        for i in range(len(lines('names'))): s.set_input(np.load('%s/in_%d.npy' % (at, i)), i)\n"
     "        s.invoke()\n"
     "        for i in range(len(lines('wanted'))):\n"
@@ -490,13 +508,29 @@ bool reference_keep_inputs(session *s)
     return true;
 }
 
+static bool write_states(session *s)
+{
+    writer w;
+    writer_init(&w, &s->x->c->mem);
+    w_line(&w, "%s", s->steps ? "steps" : "samples");
+    for (uint32_t i = 0; i < s->result.n_states; i++) {
+        const state_pair *p = &s->result.states[i];
+        w_fmt(&w, "%s\n%s\n%s", p->out, p->in, dtype_full_name(p->of.dt));
+        for (int32_t k = 0; k < p->of.shape.rank; k++)
+            w_fmt(&w, " %lld", (long long)dim_bound(p->of.shape.dims[k]));
+        w_str(&w, "\n");
+    }
+    return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "states"), w.data, w.len);
+}
+
 static bool write_inputs(session *s)
 {
     compiler *c = s->x->c;
     writer names, wanted, binds, program;
     writer_init(&program, &c->mem);
     static const char *const of_onnx[] = {wire_script, widen_script,    ties_script, optimised_script,
-                                          ends_script, integers_script, script,      answer_script};
+                                          ends_script, states_script, integers_script, setup_script, script,
+                                          answer_script};
     for (size_t i = 0; i < sizeof of_onnx / sizeof *of_onnx && !reference_is(s->x, "tflm"); i++)
         w_str(&program, of_onnx[i]);
     if (reference_is(s->x, "tflm"))
@@ -513,7 +547,7 @@ static bool write_inputs(session *s)
     if (!s->sample_list && !reference_keep_inputs(s))
         return false;
     const char *samples = s->sample_list ? s->sample_list : s->sample_dir ? s->sample_dir : s->scratch;
-    return write_ends(s) &&
+    return write_ends(s) && write_states(s) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "samples"), samples, strlen(samples)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
                                wanted.len) &&

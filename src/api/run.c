@@ -275,3 +275,16 @@ int32_t lathe_run(lathe_context *x, lathe_executable *executable, const lathe_dl
         }
     return outcome;
 }
+
+/* What is not built has not run yet. */
+static bool reset(lathe_context *x, home *h, void *args)
+{
+    lathe_executable *e = args;
+    (void)x;
+    return !e->is_built || run_reset(&h->c, &e->model);
+}
+
+int32_t lathe_reset(lathe_context *x, lathe_executable *executable)
+{
+    return executable_call(x, executable, reset, executable);
+}

@@ -70,6 +70,8 @@ static bool shapes_from_data(session *s)
                 continue;
             dim_binding *b = &shapes[n];
             if (tensor_file_peek(c, file, &dt, &b->rank, b->dims)) {
+                if (s->steps > 0 && b->rank == (uint32_t)v->type.shape.rank + 1)
+                    memmove(b->dims, b->dims + 1, --b->rank * sizeof *b->dims);
                 b->name = intern(c->names, v->name);
                 n++;
             }
@@ -272,9 +274,11 @@ static bool sizes_from_files(session *s)
         dtype dt;
         if (file && t->is_shape && !read_extents(s, t, file))
             return false;
-        if (file && !t->is_shape && tensor_file_peek(s->x->c, file, &dt, &rank, dims) &&
-            !run_bind(s->x->c, &s->model, t, rank, dims))
-            return false;
+        if (file && !t->is_shape && tensor_file_peek(s->x->c, file, &dt, &rank, dims)) {
+            const uint32_t front = s->steps > 0 && rank == t->rank + 1; /* the steps */
+            if (!run_bind(s->x->c, &s->model, t, rank - front, dims + front))
+                return false;
+        }
     }
     return run_size_inputs(s->x->c, &s->model);
 }
@@ -361,7 +365,7 @@ bool session_fill(session *s, uint32_t sample)
         if (!file)
             random = arena_printf(&s->x->c->mem, "%s%s%s", random ? random : "", random ? ", " : "", t->name);
         first = first || file ? first : t->name;
-        if (file && !tensor_file_read(s->x->c, file, t))
+        if (file && !tensor_file_read_step(s->x->c, file, sample, s->steps, t))
             return false;
         if (!file)
             random_numbers(s, t, &state, most[i]);
@@ -384,13 +388,18 @@ static bool fill(session *s)
     return (!s->rows || samples_count(s->rows, &s->model, &s->samples)) && session_fill(s, 0);
 }
 
-/* --seeds, or data sets in folders of one: how many samples there are. */
+/* --seeds, --steps, or data sets in folders of one: how many samples there are. */
 static bool count_samples(session *s)
 {
-    long seeds;
+    long seeds, steps;
     s->samples = 1;
-    if (!ask_number(s->x, OPT_SEEDS, 1, 100000, 1, &seeds))
+    if (!ask_number(s->x, OPT_SEEDS, 1, 100000, 1, &seeds) || !ask_number(s->x, OPT_STEPS, 1, 100000, 1, &steps))
         return false;
+    if (ask_has(s->x, OPT_STEPS) && (ask_has(s->x, OPT_SEEDS) || s->data))
+        return ask_usage_error(s->x, "give the sequence with --input NAME=FILE, or --seed for random inputs",
+                               "--steps and --%s cannot be combined", s->data ? "data" : "seeds");
+    s->steps = ask_has(s->x, OPT_STEPS) ? (uint32_t)steps : 0;
+    seeds = s->steps ? steps : seeds;
     if (s->data && (ask_has(s->x, OPT_SEEDS) || ask_has(s->x, OPT_SEED)))
         return ask_usage_error(s->x, "use only one of them", "--%s is for random inputs, and --data gives them",
                                ask_has(s->x, OPT_SEEDS) ? "seeds" : "seed");
@@ -409,6 +418,9 @@ static bool check_emulator(const session *s)
 {
     const ask *x = s->x;
     const char *command = ask_get(x, OPT_EMULATOR, NULL);
+    if (s->steps > 1 && (command || s->options.board))
+        return ask_usage_error(x, "leave --steps out, or run the model on this machine",
+                               "--steps: an emulator starts anew for each run, so states would not go on");
     if (!command)
         return true;
     if (command[strspn(command, " \t")] == '\0')
@@ -498,6 +510,45 @@ bool session_open(ask *x, session *s)
 bool session_call(session *s)
 {
     return compiler_progress(s->x->c, "running", 0, 0) && run_call(s->x->c, &s->model);
+}
+
+/* Room for output i of all samples; false after a diagnostic. */
+static bool new_stack(session *s, uint32_t i, run_tensor *out)
+{
+    const run_tensor *t = &s->model.outputs[i];
+    int64_t dims[TYPE_MAX_RANK + 1] = {s->samples};
+    if (t->rank == TYPE_MAX_RANK)
+        return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "output '%s' has %u dimensions: its steps cannot "
+                          "be stacked", t->name, t->rank);
+    memcpy(dims + 1, t->dims, t->rank * sizeof *dims);
+    *out = (run_tensor){.name = t->name, .dt = t->dt, .rank = t->rank + 1};
+    run_set_dims(out, dims);
+    out->most_bytes = out->bytes;
+    out->data = arena_try_alloc(&s->x->c->mem, out->bytes + 1, 64);
+    return out->data || diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(),
+                                   "no memory for the %zu bytes of '%s'", out->bytes, t->name);
+}
+
+bool session_call_all(session *s)
+{
+    run_tensor *all = arena_array(&s->x->c->mem, run_tensor, s->model.n_outputs + 1u);
+    if (s->steps == 0)
+        return session_call(s);
+    for (uint32_t k = 0; k < s->samples; k++) {
+        if ((k > 0 && !session_fill(s, k)) || !session_call(s))
+            return false;
+        for (uint32_t i = 0; i < s->model.n_outputs; i++) {
+            const run_tensor *t = &s->model.outputs[i];
+            if (k == 0 && !new_stack(s, i, &all[i]))
+                return false;
+            if (memcmp(all[i].dims + 1, t->dims, t->rank * sizeof *t->dims) != 0)
+                return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(),
+                                  "output '%s' has another shape in step %u: its steps cannot be stacked", t->name, k);
+            memcpy(all[i].data + (size_t)k * t->bytes, t->data, t->bytes);
+        }
+    }
+    s->model.outputs = all;
+    return true;
 }
 
 bool session_interpret(session *s, run_model *out)

@@ -17,6 +17,7 @@ typedef struct session {
     const char *data_sets; /* the folder of these; NULL: there is one, or none */
     struct samples *rows;  /* --data is a file of samples: the inputs, without outputs; NULL: it is none */
     uint32_t samples;      /* that are run, one after the other */
+    uint32_t steps;        /* these are as many steps of a sequence (--steps); 0: each begins with new states */
     int64_t *stated;       /* extents that the user said, -1 the others */
     const char *sample_dir;  /* where the reference has files of the sample at hand; NULL: scratch */
     const char *sample_list; /* the folders of several, that it runs, a line each; NULL: it runs the one at hand */
@@ -35,6 +36,8 @@ typedef struct session {
 /* Ready to be called; false after a diagnostic; session_close is due either way. */
 bool session_open(ask *x, session *s);
 bool session_call(session *s); /* once; false after a diagnostic */
+/* The same, and the other samples: the outputs of all, stacked, become those of the model. */
+bool session_call_all(session *s);
 bool session_fill(session *s, uint32_t sample); /* the inputs of that sample; session_open has those of the first */
 const char *session_data_set(const session *s, uint32_t sample);
 void session_close(session *s);

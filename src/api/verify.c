@@ -349,6 +349,8 @@ const char *verify_sample_name(const session *s, uint32_t at)
 {
     long seed = 0;
     (void)ask_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed);
+    if (s->steps)
+        return arena_printf(&s->x->c->mem, "step %u", at);
     if (s->rows)
         return arena_printf(&s->x->c->mem, "sample %u", at);
     return s->data_sets ? arena_printf(&s->x->c->mem, "test_data_set_%u", at)
@@ -402,7 +404,7 @@ static bool run_oracle_on(verify_judge *j, uint32_t which, sample *samples, bool
     compiler *c = s->x->c;
     const char *list = "";
     for (uint32_t k = 0; k < s->samples; k++)
-        if (first || !agrees(samples[k].least))
+        if (first || s->steps || !agrees(samples[k].least)) /* a step needs those before it */
             list = arena_printf(&c->mem, "%s%s\n", list, samples[k].dir);
     if (!*list)
         return true;
@@ -483,7 +485,7 @@ static bool run_oracle_model(verify_judge *j, bool first)
         j->oracle.in[i] = s->model.inputs[i].data;
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         j->oracle.extents[i].value = s->model.extents[i].value;
-    return run_call(s->x->c, &j->oracle);
+    return (s->steps || run_reset(s->x->c, &j->oracle)) && run_call(s->x->c, &j->oracle);
 }
 
 /* The model is built; it runs on one sample after the other, and so does what it is compared with. */
@@ -496,7 +498,7 @@ static bool judge_samples(verify_judge *j, bool against)
     memset(totals, 0, s->model.n_outputs * sizeof *totals);
     for (uint32_t k = 0; k < s->samples; k++) {
         s->data = s->data_sets ? session_data_set(s, k) : s->data;
-        if ((k > 0 && !session_fill(s, k)) || !session_call(s))
+        if ((k > 0 && !(session_fill(s, k) && (s->steps || run_reset(c, &s->model)))) || !session_call(s))
             return false;
         if (against && !j->has_oracle ? !keep_sample(s, k, &samples[k])
                                       : (j->has_oracle && !run_oracle_model(j, k == 0)) || !count_sample(j, k, totals))
@@ -509,8 +511,8 @@ static bool judge_samples(verify_judge *j, bool against)
     for (uint32_t i = 0; i < s->model.n_outputs; i++) {
         const verify_total *t = &totals[i];
         j->teller->total(j, &s->model.outputs[i], t);
-        const char *what = arena_printf(&c->mem, "%u of %u samples are wrong; %s, output", t->wrong, s->samples,
-                                        verify_sample_name(s, t->at));
+        const char *what = arena_printf(&c->mem, "%u of %u %s are wrong; %s, output", t->wrong, s->samples,
+                                        s->steps ? "steps" : "samples", verify_sample_name(s, t->at));
         ok &= t->wrong == 0 || mismatch(j, &s->model.outputs[i], &t->worst, what);
     }
     return ok;

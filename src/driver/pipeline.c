@@ -30,6 +30,7 @@
 #include "driver/html_model.h"
 #include "driver/offload_report.h"
 #include "driver/problem.h"
+#include "driver/state.h"
 #include "driver/stream.h"
 #include "graph/pass/offload.h"
 #include "plan/stream.h"
@@ -197,7 +198,7 @@ static bool set_bounds(compiler *c, const graph_module *m, const compile_options
 
 bool pipeline_load(compiler *c, const char *path, const compile_options *o, graph_module **out)
 {
-    return load(c, path, o, LOAD_MODEL, NULL, out) && set_bounds(c, *out, o);
+    return load(c, path, o, LOAD_MODEL, NULL, out) && set_bounds(c, *out, o) && state_mark(c, *out, o, NULL);
 }
 
 bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *o, graph_module **out)
@@ -378,9 +379,10 @@ static bool load_computation(compiler *c, const char *path, const compile_option
 {
     span bytes;
     computation from;
-    if (o->n_dims + o->n_shapes + o->n_binds + o->n_bounds > 0)
+    if (o->n_dims + o->n_shapes + o->n_binds + o->n_bounds + o->n_states > 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is a computation: --shape, --dim, --bind and --bound are only for models", path);
+                          "'%s' is a computation: --shape, --dim, --bind, --bound and --state are only for models",
+                          path);
     if (o->n_schedules > 0)
         return computation_refuses_schedules(c, path);
     if (o->schedule && o->opt_level == 0)
@@ -413,8 +415,9 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--schedule is for computations, and '%s' is a model",
                           path);
     if (!load(c, path, o, LOAD_MODEL, o->proof ? &out->model_sha256 : NULL, &out->graph) ||
-        !set_bounds(c, out->graph, o))
+        !set_bounds(c, out->graph, o) || !state_mark(c, out->graph, o, &out->states))
         return false;
+    out->n_states = o->n_states;
     count_nodes(c, out);
     if (o->page)
         out->model = html_model_of(c, out->graph);
@@ -489,6 +492,12 @@ static bool shares_shapes(const compile_options *o, const target *t)
            (o->shares_kernels ? o->shares_shapes : t->small);
 }
 
+static bool has_states(const prog_module *m)
+{
+    const prog_func *f = prog_find(m, "main");
+    return f && f->n_states > 0;
+}
+
 /* From the model to a plan, for one target; an earlier stage when that is what is asked for. */
 static bool compile_for(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
 {
@@ -507,6 +516,8 @@ static bool compile_for(compiler *c, const char *path, const compile_options *o,
     out->prog->records = out->records;
     if (!prog_schedule(c, out->prog) || /* schedules of different operators may come out equal */
         (o->opt_level > 0 && !prog_run_passes(c, out->prog, "share", o->opt_level, false, NULL)) ||
+        (o->opt_level > 0 && has_states(out->prog) &&
+         !prog_run_passes(c, out->prog, "states-in-place", 0, o->print_after_all, o->dump)) ||
         (out->prog->for_module && !prog_run_passes(c, out->prog, "device-memory", 0, o->print_after_all, o->dump)))
         return false;
     if (strcmp(o->emit, "schedule") == 0)

@@ -48,6 +48,8 @@ typedef struct compile_options {
     const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */
     const input_binding *binds;
     uint32_t n_dims, n_shapes, n_bounds, n_binds;
+    const char *const *states; /* "OUT=IN" */
+    uint32_t n_states;
     bool print_after_all, verify;
     bool unscheduled; /* kernels are their plain loops, without any schedule */
     bool page;        /* a page will be made of the result (driver/html.h): the model is described as it was read */
@@ -68,7 +70,15 @@ typedef struct input_span {
     double least, most;
 } input_span;
 
+/* A state that an option made: names of the model, and its type. */
+typedef struct state_pair {
+    const char *out, *in;
+    type of;
+} state_pair;
+
 typedef struct compile_result {
+    const state_pair *states; /* of --state */
+    uint32_t n_states;
     bool quantised; /* some operator of the model quantises or dequantises */
     const struct html_model *model; /* as it was read, for a page; NULL: not asked for, or a computation */
     const char *model_sha256; /* of its file; NULL: not asked for, or a computation */

@@ -245,6 +245,8 @@ static bool load(compiler *c, const char *library, const char *module, run_model
     }
     void *symbol = dlsym(m->library, arena_printf(&c->mem, "tvmgen_%s_run", module));
     memcpy(&m->call, &symbol, sizeof symbol); /* C has no cast from object to function pointers */
+    void *reset = dlsym(m->library, arena_printf(&c->mem, "tvmgen_%s_reset", module));
+    memcpy(&m->reset, &reset, sizeof reset);
     void *log = dlsym(m->library, "tvmrt_log_pop");
     memcpy(&m->next_log, &log, sizeof log);
     void *text = dlsym(m->library, "tvmrt_status_text");
@@ -351,7 +353,8 @@ bool run_open_interpreter(compiler *c, const prog_module *m, run_model *out)
     }
     for (uint32_t i = 0; i < f->results.len && f->results.data[i].shape_of == PROG_NONE; i++, out->n_outputs++)
         take_io(&out->outputs[i], f->results.data[i].name, &f->values.data[f->results.data[i].value].type);
-    return all_room(c, out);
+    out->states = prog_new_states(c, m);
+    return out->states && all_room(c, out);
 }
 
 /* --- both
@@ -389,7 +392,7 @@ static bool interpret(compiler *c, run_model *m)
             out[n++] = next;
             next += m->outputs[i].rank;
         }
-    return prog_interpret(c, m->prog, in, out) && size_outputs(c, m, shapes);
+    return prog_interpret_next(c, m->prog, m->states, in, out) && size_outputs(c, m, shapes);
 }
 
 /* op: which ended it; NULL: none is known. */
@@ -441,6 +444,16 @@ bool run_call(compiler *c, run_model *m)
         if (r.code == status && r.op_id >= 0 && (uint32_t)r.op_id < m->report->n_operators)
             op = &m->report->operators[r.op_id];
     return failed(c, op, status, m->status_text ? m->status_text(status) : NULL);
+}
+
+bool run_reset(compiler *c, run_model *m)
+{
+    if (m->prog)
+        prog_reset_states(m->prog, m->states);
+    if (m->module && m->reset_module && !m->reset_module(c, m))
+        return false;
+    const int32_t status = m->reset ? m->reset() : 0;
+    return status == 0 || failed(c, NULL, status, m->status_text ? m->status_text(status) : NULL);
 }
 
 /* The library stays mapped: its worker threads live in it. */

@@ -44,8 +44,11 @@ struct run_model {
     int32_t (*call)(void *inputs, void *outputs);
     void *library;
     const prog_module *prog;         /* interpreted: no library */
+    void **states;                   /* interpreted: memory of the model's states */
+    int32_t (*reset)(void);          /* of a package with states; NULL: it has none */
     void *module;                    /* a module: no library; these are run_module.c's, or run_remote.c's */
     bool (*call_module)(compiler *c, run_model *m);
+    bool (*reset_module)(compiler *c, run_model *m); /* NULL: that has no states */
     void (*close_module)(run_model *m);
     /* Mean seconds of calls with the inputs of the last one, where they run; NULL: who calls takes the time. */
     bool (*time_module)(compiler *c, run_model *m, long calls, double *out_seconds);
@@ -148,6 +151,8 @@ bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank,
  * where one is above its bound, as in a report that was changed. */
 bool run_size_inputs(compiler *c, run_model *m);
 bool run_call(compiler *c, run_model *m); /* false after a diagnostic with the status */
+/* States begin anew, as in the first run; nothing without states. */
+bool run_reset(compiler *c, run_model *m);
 void run_close(run_model *m);
 /* The same of what will never run again in this process: threads end, and the library goes. */
 void run_unload(run_model *m);
@@ -156,6 +161,8 @@ run_tensor *run_find_input(const run_model *m, const char *name);
 
 /* tensor_file.c: .npy, .npz with one stored array, .pb (TensorProto), anything else raw. Shape and dtype must agree. */
 bool tensor_file_read(compiler *c, const char *path, run_tensor *t);
+/* The same of one step of a sequence: the file has one more axis in front, or one step for all. */
+bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t);
 /* Only dtype and shape of a file; false without a diagnostic when it has none (raw). */
 bool tensor_file_peek(compiler *c, const char *path, dtype *out_dt, uint32_t *out_rank, int64_t *out_dims);
 bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t);

@@ -3,6 +3,8 @@
  * report that says what it takes. For other modules this follows from what their functions check and return. */
 #include "driver/run_module.h"
 
+#include "abi/module.h"
+
 #include "lathe/loops.h"
 #include "lathe_vm.h"
 
@@ -211,6 +213,20 @@ static bool take_outputs(compiler *c, run_model *m)
     return true;
 }
 
+/* A module without states has no such function. */
+static bool reset_module(compiler *c, run_model *m)
+{
+    struct run_module *v = m->module;
+    lathe_value reset = {0}, none = {0};
+    lathe_error e = {0};
+    if (lathe_GetFunction(&v->vm, MODULE_RESET, &reset, &e) != LATHE_OK)
+        return e.code == LATHE_E_NAME || failed(c, &e);
+    const int32_t status = lathe_call(&reset, NULL, 0, &none, &e);
+    lathe_release(&none);
+    lathe_release(&reset);
+    return status == LATHE_OK || failed(c, &e);
+}
+
 static bool call_module(compiler *c, run_model *m)
 {
     struct run_module *v = m->module;
@@ -275,7 +291,8 @@ bool run_open_module(compiler *c, const char *path, const run_module_options *o,
 {
     struct run_module *m = arena_new(&c->mem, struct run_module);
     lathe_error e = {0};
-    *out = (run_model){.module = m, .call_module = call_module, .close_module = close_module};
+    *out = (run_model){.module = m, .call_module = call_module, .reset_module = reset_module,
+                        .close_module = close_module};
     if (lathe_loops_create(c->mem.out_of_memory, c->mem.context, &m->loops, &e) != LATHE_OK)
         return failed(c, &e);
     const lathe_options options = {.size = sizeof options,

@@ -3,6 +3,7 @@
  * it. The module's report lists its inputs. */
 #include "driver/run_remote.h"
 
+#include "abi/module.h"
 #include "driver/run_module.h"
 #include "lathe_rpc.h"
 #include "lathe_vm.h"
@@ -237,6 +238,19 @@ static bool call_remote(compiler *c, run_model *m)
     return take_outputs(c, m);
 }
 
+/* A module without states has no such function. */
+static bool reset_remote(compiler *c, run_model *m)
+{
+    run_remote *r = m->module;
+    uint64_t reset;
+    lathe_rpc_value none;
+    lathe_error e = {0};
+    const int32_t status = lathe_rpc_module_get(r->rpc, r->vm, MODULE_RESET, &reset, &e);
+    if (status == LATHE_E_NAME)
+        return true;
+    return (status == LATHE_OK && lathe_rpc_call(r->rpc, reset, NULL, 0, &none, &e) == LATHE_OK) || failed(c, &e);
+}
+
 /* The inputs are there from the call before. */
 static bool time_remote(compiler *c, run_model *m, long calls, double *out_seconds)
 {
@@ -272,7 +286,8 @@ bool run_open_remote(compiler *c, const char *path, const run_remote_options *o,
     uint64_t module = 0;
     *r = (run_remote){.rpc = NULL};
     *out = (run_model){
-        .module = r, .call_module = call_remote, .close_module = close_remote, .time_module = time_remote};
+        .module = r, .call_module = call_remote, .close_module = close_remote, .time_module = time_remote,
+        .reset_module = reset_remote};
     if (lathe_rpc_connect(&client, &r->rpc, &e) != LATHE_OK)
         return failed(c, &e);
     if (!send_module(c, r, path, &module) || !initialise(c, r, module) || !find_functions(c, r) ||

@@ -199,11 +199,30 @@ static bool agrees(const content *x, const run_tensor *t)
     return same;
 }
 
+/* The part of x that is one of `steps`: what it holds has one more axis in front, or is raw bytes of all steps. */
+static void take_step(content *x, const run_tensor *t, uint32_t step, uint32_t steps)
+{
+    const bool raw = x->raw && steps > 1 && t->bytes > 0 && x->len / steps == t->bytes && x->len % steps == 0;
+    if (!raw && (x->raw || x->rank != t->rank + 1 || x->dims[0] != (int64_t)steps || x->len < t->bytes * steps))
+        return;
+    x->data += (size_t)step * t->bytes;
+    x->len = raw ? t->bytes : x->len - (size_t)step * t->bytes;
+    if (!raw)
+        memmove(x->dims, x->dims + 1, --x->rank * sizeof *x->dims);
+}
+
 bool tensor_file_read(compiler *c, const char *path, run_tensor *t)
+{
+    return tensor_file_read_step(c, path, 0, 0, t);
+}
+
+bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t)
 {
     content x;
     if (!parse_any(c, path, &x))
         return false;
+    if (steps > 0)
+        take_step(&x, t, step, steps);
     const char *want = describe(c, t->dt, t->rank, t->dims);
     if (!x.raw && !agrees(&x, t))
         return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path,

@@ -97,6 +97,27 @@ void graph_add_result(graph_func *f, graph_value *v)
     vec_push(&f->module->c->mem, &f->results, v);
 }
 
+void graph_add_state(graph_func *f, graph_state s)
+{
+    vec_push(&f->module->c->mem, &f->states, s);
+}
+
+const graph_state *graph_state_of_param(const graph_func *f, uint32_t param)
+{
+    for (uint32_t i = 0; i < f->states.len; i++)
+        if (f->states.data[i].param == param)
+            return &f->states.data[i];
+    return NULL;
+}
+
+const graph_state *graph_state_of_result(const graph_func *f, uint32_t result)
+{
+    for (uint32_t i = 0; i < f->states.len; i++)
+        if (f->states.data[i].result == result)
+            return &f->states.data[i];
+    return NULL;
+}
+
 static const attr *find_attr(uint32_t n, const attr *attrs, const char *name)
 {
     for (uint32_t i = 0; i < n; i++)

@@ -37,11 +37,19 @@ struct graph_node {
     uint32_t region;      /* nodes with one number are one function there; 0: the node is one alone */
 };
 
+/* Memory that keeps its value between calls: what a result of main is in one call, a parameter is in the next. Both are
+ * the model's own business: the caller sees neither. */
+typedef struct graph_state {
+    uint32_t param, result;     /* numbers among those of the function */
+    const tensor_data *initial; /* in the first call; NULL: zeros */
+} graph_state;
+
 struct graph_func {
     const char *name; /* interned; printed @name */
     VEC(graph_value *) params;
     VEC(graph_value *) results;
     VEC(graph_node *) nodes;
+    VEC(graph_state) states; /* of main */
     VEC(attr) attrs; /* "primitive" = 1: a fused group, lowered as one kernel; "compiler" = "vta": a region, which that
                       * target takes as one kernel; "composite" = "vta.conv2d": what a pattern of it has found */
     struct graph_module *module;
@@ -82,6 +90,7 @@ void graph_module_remove(graph_module *m, graph_func *f);
 graph_value *graph_add_param(graph_func *f, const char *name, type t); /* name made unique; "" gives a fresh one */
 const char *graph_new_name(graph_func *f, const char *want); /* for a value: no other one has or gets it */
 void graph_add_result(graph_func *f, graph_value *v);
+void graph_add_state(graph_func *f, graph_state s);
 /* Appends a node; attrs equal to their default are dropped, the rest are put in the row's order (copied). Outputs are
  * made with fresh names (or out_names[i] made unique) and TYPE_NONE. */
 graph_node *graph_add_node(graph_func *f, const struct graph_op *op, uint32_t n_in, graph_value *const *in,
@@ -107,6 +116,9 @@ uint32_t graph_attr_ints(const graph_node *n, const char *name, const int64_t **
 const tensor_data *graph_constant(const graph_value *v); /* NULL when v is NULL or not a constant */
 /* The constant as at most `max` int64 numbers; false when not a constant integer tensor or too long. */
 bool graph_constant_ints(const graph_value *v, uint32_t max, int64_t *out, uint32_t *out_n);
+/* The state of that parameter, or of that result; NULL: it is the caller's. */
+const graph_state *graph_state_of_param(const graph_func *f, uint32_t param);
+const graph_state *graph_state_of_result(const graph_func *f, uint32_t result);
 const attr *graph_func_attr(const graph_func *f, const char *name);
 const char *graph_func_text(const graph_func *f, const char *name); /* of a text attribute; NULL: there is none */
 graph_func *graph_callee(const graph_node *n); /* the function that a node `call` calls; NULL: it is none */

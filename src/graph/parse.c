@@ -368,6 +368,29 @@ static bool parse_bounds(parser *p)
     return true;
 }
 
+/* "state of %h from dense [1.0]", of the last result. */
+static bool parse_state(parser *p)
+{
+    lexer *l = &p->l;
+    graph_state s = {.result = p->f->results.len - 1};
+    graph_value *v = NULL;
+    if (!lexer_accept(l, "state"))
+        return true;
+    if (!lexer_expect(l, "of"))
+        return false;
+    src_loc at = l->tok.loc;
+    if (!parse_use(p, &v))
+        return false;
+    if (v->def)
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s is no parameter: a state is a result that is a "
+                          "parameter of the next call", v->name);
+    s.param = v->index;
+    if (lexer_accept(l, "from") && !tensor_parse(p->c, l, &v->type, &s.initial))
+        return false;
+    graph_add_state(p->f, s);
+    return true;
+}
+
 static bool parse_results(parser *p)
 {
     if (lexer_is(&p->l, "}"))
@@ -377,6 +400,8 @@ static bool parse_results(parser *p)
         if (!parse_use(p, &v))
             return false;
         graph_add_result(p->f, v);
+        if (!parse_state(p))
+            return false;
     } while (lexer_accept(&p->l, ","));
     return true;
 }

@@ -182,14 +182,31 @@ static void print_head(writer *w, const graph_func *f)
     print_bounds(w, f);
 }
 
+/* " state of %h from dense [1.0]" */
+static void print_state(writer *w, const graph_func *f, const graph_state *s)
+{
+    if (!s)
+        return;
+    w_str(w, " state of ");
+    w_name(w, '%', f->params.data[s->param]->name);
+    if (s->initial) {
+        w_str(w, " from ");
+        tensor_print(w, s->initial);
+    }
+}
+
 void graph_print_func(writer *w, const graph_func *f)
 {
     print_head(w, f);
     w_open(w, "%s", "");
     for (uint32_t i = 0; i < f->nodes.len; i++)
         print_node(w, f->nodes.data[i]);
-    w_str(w, f->results.len ? "return " : "return");
-    print_values(w, f->results.len, f->results.data);
+    w_str(w, "return");
+    for (uint32_t i = 0; i < f->results.len; i++) {
+        w_str(w, i ? ", " : " ");
+        print_values(w, 1, &f->results.data[i]);
+        print_state(w, f, graph_state_of_result(f, i));
+    }
     w_str(w, "\n");
     w_close(w, "");
 }

@@ -215,6 +215,37 @@ static void clear_marks(const graph_func *f)
         f->results.data[i]->mark = 0;
 }
 
+static bool fits_state(const type *t, const tensor_data *initial)
+{
+    int64_t dims[TYPE_MAX_RANK];
+    return !initial || (initial->dt == t->dt && shape_get(t->shape, dims) &&
+                        initial->rank == (uint32_t)t->shape.rank &&
+                        (initial->rank == 0 || memcmp(initial->dims, dims, initial->rank * sizeof *dims) == 0));
+}
+
+/* Of main, each a pair of its own, of one type that has a size. */
+static bool check_states(checker *k, const graph_func *f)
+{
+    if (f->states.len > 0 && strcmp(f->name, "main") != 0)
+        return fault(k, src_loc_none(), "only @main has states: a function has none between calls");
+    for (uint32_t i = 0; i < f->states.len; i++) {
+        const graph_state *s = &f->states.data[i];
+        if (s->param >= f->params.len || s->result >= f->results.len)
+            return fault(k, src_loc_none(), "a state of a parameter or a result that is not there");
+        const graph_value *from = f->results.data[s->result], *to = f->params.data[s->param];
+        if (graph_state_of_param(f, s->param) != s || graph_state_of_result(f, s->result) != s)
+            return fault(k, src_loc_none(), "%%%s is the state of two results", to->name);
+        if (from->type.kind != TYPE_TENSOR || to->type.kind != TYPE_TENSOR)
+            continue;
+        if (!type_equal(&from->type, &to->type) || !shape_is_static(to->type.shape))
+            return fault(k, src_loc_none(), "%%%s cannot be the state of %%%s: both have one type, of a fixed shape",
+                         from->name, to->name);
+        if (!fits_state(&to->type, s->initial))
+            return fault(k, src_loc_none(), "the state of %%%s begins as a tensor of another type", to->name);
+    }
+    return true;
+}
+
 static bool check_func(checker *k, const graph_func *f)
 {
     bool ok = true;
@@ -239,7 +270,7 @@ static bool check_func(checker *k, const graph_func *f)
     for (uint32_t i = 0; i < f->results.len; i++)
         if (!f->results.data[i]->mark)
             ok = fault(k, src_loc_none(), "result %%%s is not defined in this function", f->results.data[i]->name);
-    return ok;
+    return ok && check_states(k, f);
 }
 
 /* --- what a row believes --- */

@@ -56,7 +56,8 @@ static bool reads_overlapping(const plan_facts *f, uint32_t op, uint32_t value)
     return false;
 }
 
-/* What a loop carries is written again after it was read: the writer waits for those who read and wrote before. */
+/* What a loop carries, or a state, is written again after it was read: the writer waits for those who read and wrote
+ * before. */
 static void collect_rewritten(plan_facts *f, uint32_t op, uint32_t value, uint32_t *seen)
 {
     const u32s *lists[2] = {&f->readers[f->root[value]], &f->writers[f->root[value]]};
@@ -75,8 +76,9 @@ static void collect_rewritten(plan_facts *f, uint32_t op, uint32_t value, uint32
 static void collect_op(plan_facts *f, uint32_t op, uint32_t *seen)
 {
     const plan_op *o = &f->p->ops.data[op];
-    for (uint32_t i = o->n_inputs; i < o->n_args && f->p->steps.len > 1; i++)
-        collect_rewritten(f, op, o->args[i], seen);
+    for (uint32_t i = o->n_inputs; i < o->n_args; i++)
+        if (f->p->steps.len > 1 || f->p->values.data[f->root[o->args[i]]].storage == STORE_STATE)
+            collect_rewritten(f, op, o->args[i], seen);
     for (uint32_t i = 0; i < o->n_inputs; i++) {
         const u32s *writers = &f->writers[f->root[o->args[i]]];
         for (uint32_t k = 0; k < writers->len; k++) {

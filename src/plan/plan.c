@@ -83,7 +83,7 @@ bool plan_is_near(const plan_op *op)
     return op->work < (int64_t)NEAR_PARTS * WORK_PER_PART;
 }
 
-/* --- constants: by falling alignment, so that gaps are few -----------------------------------------------------------
+/* --- constants, states: by falling alignment, so that gaps are few ---------------------------------------------------
  */
 
 typedef struct constant_key {
@@ -104,12 +104,12 @@ static int by_alignment(const void *x, const void *y)
     return a->value < b->value ? -1 : a->value > b->value;
 }
 
-static uint64_t place_constants(arena *a, const plan_problem *p, plan_place *places)
+static uint64_t place_apart(arena *a, const plan_problem *p, plan_storage storage, plan_place *places)
 {
     constant_key *keys = arena_array(a, constant_key, p->values.len);
     uint32_t n = 0;
     for (uint32_t v = 0; v < p->values.len; v++)
-        if (p->values.data[v].storage == STORE_CONSTANT && p->values.data[v].parent < 0)
+        if (p->values.data[v].storage == storage && p->values.data[v].parent < 0)
             keys[n++] = (constant_key){p->values.data[v].align, p->values.data[v].bytes, v};
     qsort(keys, n, sizeof *keys, by_alignment);
     uint64_t at = 0;
@@ -341,7 +341,16 @@ static candidate choose(const plan_facts *f, const order_facts *known)
 /* --- results ---------------------------------------------------------------------------------------------------------
  */
 
-static void write_places(const plan_facts *f, const candidate *best, plan *out)
+/* Where the rest of the workspace begins: states are always alive, so they lie apart from it. */
+static uint64_t behind_states(const candidate *best, uint64_t state_bytes)
+{
+    uint64_t align = 1;
+    for (uint32_t i = 0; i < best->blocks.n; i++)
+        align = best->blocks.data[i].align > align ? best->blocks.data[i].align : align;
+    return (state_bytes + align - 1) / align * align;
+}
+
+static void write_places(const plan_facts *f, const candidate *best, uint64_t first, plan *out)
 {
     for (uint32_t v = 0; v < f->n_values; v++) {
         plan_place *place = &out->places[v];
@@ -350,17 +359,17 @@ static void write_places(const plan_facts *f, const candidate *best, plan *out)
         if (f->p->values.data[root].storage != STORE_WORKSPACE)
             place->offset = out->places[root].offset + (root == v ? 0 : f->start[v]);
         else if (best->blocks.of_root[root] != UINT32_MAX)
-            place->offset = best->blocks.data[best->blocks.of_root[root]].offset + f->start[v];
+            place->offset = first + best->blocks.data[best->blocks.of_root[root]].offset + f->start[v];
     }
 }
 
-static void write_tasks(compiler *c, const plan_facts *f, const candidate *best, plan *out)
+static void write_tasks(compiler *c, const plan_facts *f, const candidate *best, uint64_t first, plan *out)
 {
     for (uint32_t op = 0; op < f->n_ops; op++) {
         const plan_op *o = &f->p->ops.data[op];
         uint64_t *scratch = arena_array(&c->mem, uint64_t, o->n_scratch);
         for (uint32_t k = 0; k < o->n_scratch; k++)
-            scratch[k] = best->blocks.data[best->blocks.of_scratch[op] + k].offset;
+            scratch[k] = first + best->blocks.data[best->blocks.of_scratch[op] + k].offset;
         out->tasks[op] = (plan_task){best->parts[op], best->layer[op], scratch};
         for (uint32_t k = 0; k < o->n_args; k++) {
             plan_place *place = &out->places[o->args[k]];
@@ -400,16 +409,18 @@ bool plan_memory(compiler *c, const plan_problem *p, plan *out)
     *out = (plan){.problem = p,
                   .places = arena_array(&c->mem, plan_place, p->values.len + 1u),
                   .tasks = arena_array(&c->mem, plan_task, p->ops.len + 1u)};
-    out->constant_bytes = place_constants(&tmp, p, out->places);
+    out->constant_bytes = place_apart(&tmp, p, STORE_CONSTANT, out->places);
+    out->state_bytes = place_apart(&tmp, p, STORE_STATE, out->places);
     order_facts known = look_at_orders(&f, ORDER_EFFORT * effort_of(p));
-    out->lower_bound_bytes = known.bound;
     candidate best = choose(&f, &known);
-    out->workspace_bytes = best.bytes;
+    const uint64_t first = behind_states(&best, out->state_bytes);
+    out->lower_bound_bytes = first + known.bound;
+    out->workspace_bytes = first + best.bytes;
     out->order = best.order;
     out->heuristic = best.heuristic;
     write_layers(c, &f, best.layer, out);
-    write_places(&f, &best, out);
-    write_tasks(c, &f, &best, out);
+    write_places(&f, &best, first, out);
+    write_tasks(c, &f, &best, first, out);
     arena_free(&tmp);
     return true;
 }

@@ -12,6 +12,7 @@
     X(STORE_OUTPUT, "output")       \
     X(STORE_CONSTANT, "constant")   \
     X(STORE_WORKSPACE, "workspace") \
+    X(STORE_STATE, "state")         /* keeps its value between runs: at the beginning of the workspace */ \
     X(STORE_DEVICE, "device") /* a piece of its own of a device's memory: none of the plan's */
 typedef enum plan_storage {
 #define X(id, text) id,
@@ -102,7 +103,8 @@ typedef struct plan {
     const uint32_t *const *layers; /* operator numbers per layer, ascending */
     const uint32_t *layer_len;
     const uint32_t *segment_layer; /* the first layer of each segment, and the end */
-    uint64_t workspace_bytes;
+    uint64_t workspace_bytes; /* with the states, which it begins with */
+    uint64_t state_bytes;
     uint64_t lower_bound_bytes; /* least over the orders tried of the greatest sum of live bytes, in-place counted */
     uint64_t constant_bytes;
     const char *order, *heuristic; /* what won, for the report */
@@ -158,7 +160,7 @@ plan_problem *plan_problem_of(compiler *c, const prog_func *f, bool inputs_insid
 
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "effort 9"; "value x 64 workspace
- * [start] [in y at 16]" (or input, output, constant, device); "op f reads a b writes c [inplace c=a] [parts 4]
+ * [start] [in y at 16]" (or input, output, constant, state, device); "op f reads a b writes c [inplace c=a] [parts 4]
  * [overlap c=a below 8 above 64] [workers 1]
  * [scratch 128 [perpart]] [work 9]"; "if c" ... "else" ... "end"; "loop c" ... "end"; "busy" is keep_busy. Only for
  * reading: plan_print writes a plan. */

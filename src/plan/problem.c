@@ -14,6 +14,7 @@ static plan_storage storage_of(prog_space s)
     case SPACE_OUTPUT: return STORE_OUTPUT;
     case SPACE_CONSTANT: return STORE_CONSTANT;
     case SPACE_WORKSPACE: return STORE_WORKSPACE;
+    case SPACE_STATE: return STORE_STATE;
     case SPACE_DEVICE: return STORE_DEVICE;
     }
     return STORE_WORKSPACE;
@@ -112,8 +113,22 @@ static int64_t work_of(const plan_problem *p, const plan_op *op)
     return op->func->macs > moved ? op->func->macs : moved;
 }
 
+/* What writes a state over the operand that holds the old one may be bound to do that from the start to the end. */
+static bool has_one_part(compiler *c, const plan_problem *p, const plan_op *op)
+{
+    uint64_t at;
+    for (uint32_t o = op->n_inputs; o < op->n_args; o++)
+        for (uint32_t i = 0; i < op->n_inputs; i++)
+            if (p->values.data[op->args[o]].storage == STORE_STATE &&
+                plan_root(p, op->args[i], &at) == plan_root(p, op->args[o], &at) &&
+                prog_writes_over(c, op->step->kernel, i, o) == PROG_OVER_IN_ONE_PART)
+                return true;
+    return false;
+}
+
 static void find_properties(compiler *c, const plan_problem *p, plan_op *op)
 {
+    op->workers = has_one_part(c, p, op) ? 1 : 0;
     op->extent = tir_parallel_extent(c, op->func);
     op->work = work_of(p, op);
     op->n_scratch = tir_find_scratch(c, op->func, &op->scratch);

@@ -26,7 +26,7 @@ static void print_value(writer *w, const plan *pl, uint32_t i)
     const plan_value *v = &p->values.data[i];
     w_fmt(w, "value %s %llu %s%s", v->name, (unsigned long long)v->bytes, plan_storage_text(v->storage),
           v->from_start ? " start" : "");
-    if (v->storage == STORE_WORKSPACE || v->storage == STORE_CONSTANT)
+    if (v->storage == STORE_WORKSPACE || v->storage == STORE_CONSTANT || v->storage == STORE_STATE)
         w_fmt(w, " at %llu", (unsigned long long)pl->places[i].offset);
     if (v->parent >= 0)
         w_fmt(w, " in %s at %llu", p->values.data[v->parent].name, (unsigned long long)v->parent_offset);
@@ -142,7 +142,7 @@ static bool statement_value(reader *r)
             known = true;
         }
     if (!known)
-        return lexer_error(&r->l, "expected input, output, constant, workspace or device");
+        return lexer_error(&r->l, "expected input, output, constant, workspace, state or device");
     v.from_start = v.storage == STORE_WORKSPACE && lexer_accept(&r->l, "start");
     for (uint32_t i = 0; i < r->p->values.len; i++)
         v.index += r->p->values.data[i].storage == v.storage;
@@ -324,6 +324,8 @@ static bool check_args(reader *r, const plan_op *op)
     for (uint32_t i = 0; i < op->n_args; i++) {
         const plan_value *v = &r->p->values.data[op->args[i]];
         bool read = i < op->n_inputs, outside = v->storage == STORE_INPUT || v->storage == STORE_CONSTANT;
+        if (v->storage == STORE_STATE) /* written again */
+            continue;
         if (!read && (outside || written_before(r, op->args[i])))
             return lexer_error(&r->l, "op %s writes %s, which has a value already", op->name, v->name);
         if (!read && read_before(r, op->args[i]))

@@ -113,9 +113,11 @@ static bool check_order(compiler *c, const plan *pl, const verify_tree *t)
         layers = pl->tasks[op].layer + 1 > layers ? pl->tasks[op].layer + 1 : layers;
         if (pl->tasks[op].layer < before)
             return fail(c, "an operator runs with a segment before its own", o->name, "");
-        for (uint32_t i = 0; i < (p->steps.len > 1 ? o->n_args : o->n_inputs); i++)
-            if (!check_operand(c, pl, t, op, o->args[i]))
+        for (uint32_t i = 0; i < o->n_args; i++) {
+            const bool again = p->steps.len > 1 || p->values.data[t->root[o->args[i]]].storage == STORE_STATE;
+            if ((i < o->n_inputs || again) && !check_operand(c, pl, t, op, o->args[i]))
                 return false;
+        }
     }
     return true;
 }

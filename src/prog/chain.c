@@ -47,6 +47,10 @@ static bool may_take_part(const prog_func *f, const prog_step *s, const char **w
     *why = "a kernel of lines has one result";
     if (s->n_args != s->n_in + 1)
         return false;
+    uint64_t at;
+    *why = "it writes a state";
+    if (f->values.data[prog_root(f, s->args[s->n_in], &at)].space == SPACE_STATE)
+        return false;
     *why = "extents are known at run time";
     for (uint32_t i = 0; i < s->n_args; i++)
         if (f->values.data[s->args[i]].extent || !shape_is_static(f->values.data[s->args[i]].type.shape))

@@ -12,6 +12,7 @@ typedef struct run {
     const prog_func *f;
     uint8_t **bytes; /* of each value */
     const prog_runner *runner; /* NULL: none */
+    void *const *states;
     arena mem;
 } run;
 
@@ -27,6 +28,7 @@ static bool give_room(run *r, uint32_t i, void *const *in, void *const *out)
     switch (v->space) {
     case SPACE_INPUT: r->bytes[i] = in[v->index]; return true;
     case SPACE_OUTPUT: r->bytes[i] = out[v->index]; return true;
+    case SPACE_STATE: r->bytes[i] = r->states[v->index]; return true;
     case SPACE_CONSTANT: /* only read */
         r->bytes[i] = (uint8_t *)(uintptr_t)tensor_plain_bytes(&r->mem, v->data);
         return r->bytes[i] || no_memory(r, v);
@@ -118,6 +120,15 @@ static bool interpret_kernel(run *r, const prog_step *s, void *const *params)
     return ok && (status == 0 || prog_failed(r->c, s->loc, s->kernel->name, s->source, status, NULL, past));
 }
 
+/* The plain loops know nothing of a result that lies on an operand: they write beside it. */
+static bool is_over(const run *r, const prog_step *s, uint32_t result)
+{
+    bool over = false;
+    for (uint32_t i = 0; i < s->n_in; i++)
+        over |= r->bytes[s->args[i]] == r->bytes[s->args[result]];
+    return over && r->f->values.data[s->args[result]].space == SPACE_STATE;
+}
+
 static bool run_kernel(run *r, const prog_step *s)
 {
     bool done = false, ok = true;
@@ -125,9 +136,17 @@ static bool run_kernel(run *r, const prog_step *s)
     void **params = arena_array(&r->mem, void *, s->n_args + 1u);
     for (uint32_t i = 0; i < s->n_args; i++)
         params[i] = r->bytes[s->args[i]];
-    if (r->runner)
+    for (uint32_t i = s->n_in; i < s->n_args && ok; i++)
+        if (is_over(r, s, i)) {
+            params[i] = arena_try_alloc(&r->mem, (size_t)prog_bytes(&r->f->values.data[s->args[i]]) + 1, 64);
+            ok = params[i] || no_memory(r, &r->f->values.data[s->args[i]]);
+        }
+    if (ok && r->runner)
         ok = r->runner->run(r->runner->ctx, s, params, &done);
     ok = ok && (done || interpret_kernel(r, s, params));
+    for (uint32_t i = s->n_in; i < s->n_args && ok; i++)
+        if (params[i] != r->bytes[s->args[i]])
+            memcpy(r->bytes[s->args[i]], params[i], (size_t)prog_bytes(&r->f->values.data[s->args[i]]));
     arena_reset(&r->mem, mark);
     return ok;
 }
@@ -163,18 +182,64 @@ static bool run_block(run *r, const prog_block *b, bool top)
     return ok;
 }
 
-bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out)
+void prog_reset_states(const prog_module *m, void *const *states)
 {
-    return prog_interpret_by(c, m, in, out, NULL);
+    const prog_func *f = prog_find(m, "main");
+    for (uint32_t i = 0; f && i < f->n_states; i++) {
+        const prog_value *v = &f->values.data[f->n_inputs + i];
+        const size_t bytes = (size_t)prog_bytes(v);
+        arena tmp;
+        arena_init(&tmp, &m->c->mem);
+        const uint8_t *initial = v->initial ? tensor_plain_bytes(&tmp, v->initial) : NULL;
+        if (initial)
+            memcpy(states[i], initial, bytes);
+        else
+            memset(states[i], 0, bytes);
+        arena_free(&tmp);
+    }
 }
 
-bool prog_interpret_by(compiler *c, const prog_module *m, void *const *in, void *const *out, const prog_runner *runner)
+void **prog_new_states(compiler *c, const prog_module *m)
 {
-    run r = {.c = c, .f = prog_find(m, "main"), .runner = runner};
+    const prog_func *f = prog_find(m, "main");
+    void **states = arena_array(&c->mem, void *, (f ? f->n_states : 0) + 1u);
+    for (uint32_t i = 0; f && i < f->n_states; i++) {
+        const prog_value *v = &f->values.data[f->n_inputs + i];
+        states[i] = arena_try_alloc(&c->mem, (size_t)prog_bytes(v) + 1, 64);
+        if (!states[i]) {
+            (void)diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %llu bytes of %%%s",
+                             (unsigned long long)prog_bytes(v), v->name);
+            return NULL;
+        }
+    }
+    prog_reset_states(m, states);
+    return states;
+}
+
+static bool interpret(compiler *c, const prog_module *m, void *const *states, void *const *in, void *const *out,
+                      const prog_runner *runner)
+{
+    run r = {.c = c, .f = prog_find(m, "main"), .runner = runner, .states = states};
     if (!r.f)
         return diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "the program has no function @main");
     arena_init(&r.mem, &c->mem);
     bool ok = place(&r, in, out) && run_block(&r, &r.f->steps, true);
     arena_free(&r.mem);
     return ok;
+}
+
+bool prog_interpret_next(compiler *c, const prog_module *m, void *const *states, void *const *in, void *const *out)
+{
+    return interpret(c, m, states, in, out, NULL);
+}
+
+bool prog_interpret_by(compiler *c, const prog_module *m, void *const *in, void *const *out, const prog_runner *runner)
+{
+    void **states = prog_new_states(c, m);
+    return states && interpret(c, m, states, in, out, runner);
+}
+
+bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out)
+{
+    return prog_interpret_by(c, m, in, out, NULL);
 }

@@ -218,8 +218,8 @@ static bool separate_results(lowering *l)
 {
     ptr_map written;
     ptr_map_init(&written, &l->c->mem);
-    for (uint32_t i = 0; i < l->f->results.len; i++) {
-        graph_value *v = l->f->results.data[i];
+    for (uint32_t i = 0; i < l->results.len; i++) {
+        graph_value *v = l->results.data[i];
         const graph_value *base = lower_base(l->c, v);
         uint32_t unused;
         if (base->def && !graph_constant(base) && !ptr_map_get(&written, base, &unused)) {
@@ -229,7 +229,7 @@ static bool separate_results(lowering *l)
         graph_value *made = graph_emit(l->f, NULL, "copy", 1, &v, 0, NULL, v->def ? v->def->loc : src_loc_none());
         if (!made)
             return false;
-        l->f->results.data[i] = made;
+        l->results.data[i] = made;
     }
     return true;
 }
@@ -237,28 +237,28 @@ static bool separate_results(lowering *l)
 /* A result with open dimensions tells its shape in another one. */
 static bool add_shapes(lowering *l)
 {
-    uint32_t n = l->f->results.len;
+    uint32_t n = l->results.len;
     for (uint32_t i = 0; i < n; i++) {
-        graph_value *v = l->f->results.data[i];
+        graph_value *v = l->results.data[i];
         if (shape_is_static(v->type.shape))
             continue;
         graph_value *tells = graph_emit(l->f, NULL, "shape_of", 1, &v, 0, NULL, v->def ? v->def->loc : src_loc_none());
         if (!tells)
             return false;
-        graph_add_result(l->f, tells);
+        vec_push(&l->c->mem, &l->results, tells);
         const char *name = arena_printf(&l->c->mem, "%s_shape", l->to->results.data[i].name);
         vec_push(&l->c->mem, &l->to->results, ((prog_result){name, PROG_NONE, i}));
     }
     return true;
 }
 
-/* The parameters, then the extents that they have. */
+/* The parameters, then the extents that they have; states follow. */
 static void add_inputs(lowering *l)
 {
     uint32_t n = l->f->params.len;
     for (uint32_t i = 0; i < n; i++)
-        (void)lower_value_in(l, l->f->params.data[i], SPACE_INPUT, i, NULL);
-    l->to->n_inputs = n;
+        if (!graph_state_of_param(l->f, i))
+            (void)lower_value_in(l, l->f->params.data[i], SPACE_INPUT, l->to->n_inputs++, NULL);
     for (uint32_t i = 0; i < n; i++) {
         const type *t = &l->f->params.data[i]->type;
         for (int32_t k = 0; k < t->shape.rank; k++) {
@@ -267,6 +267,17 @@ static void add_inputs(lowering *l)
                 (void)lower_extent(l, symbol, SPACE_INPUT, l->to->n_inputs++);
         }
     }
+    lower_states(l);
+}
+
+/* The names are the model's, copies or not. */
+static void collect_results(lowering *l)
+{
+    for (uint32_t i = 0; i < l->f->results.len; i++)
+        if (!graph_state_of_result(l->f, i)) {
+            vec_push(&l->c->mem, &l->results, l->f->results.data[i]);
+            vec_push(&l->c->mem, &l->to->results, ((prog_result){l->f->results.data[i]->name, PROG_NONE, PROG_NONE}));
+        }
 }
 
 bool prog_from_graph(compiler *c, graph_module *g, const target *t, bool unbounded, prog_module **out)
@@ -283,8 +294,7 @@ bool prog_from_graph(compiler *c, graph_module *g, const target *t, bool unbound
     l.block = &l.to->steps;
     ptr_map_init(&l.into, &c->mem);
     vec_push(&c->mem, &l.m->funcs, l.to);
-    for (uint32_t i = 0; i < l.f->results.len; i++) /* the names are the model's, copies or not */
-        vec_push(&c->mem, &l.to->results, ((prog_result){l.f->results.data[i]->name, PROG_NONE, PROG_NONE}));
+    collect_results(&l);
     if (!lower_check(&l) || !separate_results(&l) || !add_shapes(&l))
         return false;
     lower_clear_marks(l.f);
@@ -292,8 +302,10 @@ bool prog_from_graph(compiler *c, graph_module *g, const target *t, bool unbound
     for (uint32_t i = 0; i < l.f->nodes.len; i++)
         if (!add_node(&l, l.f->nodes.data[i]))
             return false;
-    for (uint32_t i = 0; i < l.f->results.len; i++)
-        l.to->results.data[i].value = value_of(l.f->results.data[i]);
+    if (!lower_write_states(&l))
+        return false;
+    for (uint32_t i = 0; i < l.results.len; i++)
+        l.to->results.data[i].value = value_of(l.results.data[i]);
     prog_place_results(l.to);
     prog_name_kernels(l.m);
     *out = l.m;

@@ -38,6 +38,7 @@ struct lowering {
     bool unbounded; /* values may have dimensions without a bound */
     VEC(lower_due) due;
     lower_table made;
+    VEC(graph_value *) results; /* of main, without those that are states */
 };
 
 /* Whether the values of l->f can be kept: tensors, with bounds, of element types that kernels have. */
@@ -70,6 +71,20 @@ void lower_clear_marks(graph_func *f); /* before a function is lowered */
 
 /* lower_plain.c: sets k->plain, when the operators have a compute definition. */
 bool lower_plain(lowering *l, prog_kernel *k);
+
+/* What is carried: by a loop from round to round, or as a state from run to run. */
+/* A kernel in l->f that copies v into value `to` of the program, or with PROG_NONE into one of its own. NULL after an
+ * error. */
+graph_value *lower_copy_into(lowering *l, graph_value *v, uint32_t to, src_loc loc);
+/* Whether v is made by a step of its own in the function, so that it can be made elsewhere. */
+bool lower_can_be_made_in(lowering *l, const graph_value *v, const type *t);
+/* The last node of the body that reads v or a view of it; what its results read counts as behind all of them. */
+uint32_t lower_last_reader(compiler *c, const graph_func *body, const graph_value *v);
+uint32_t lower_position(const graph_func *f, const graph_node *n);
+
+/* lower_state.c: states of main become values of the program, in front of all steps; before and behind the nodes. */
+void lower_states(lowering *l);
+bool lower_write_states(lowering *l);
 
 /* lower_flow.c */
 bool lower_if(lowering *l, graph_node *n);

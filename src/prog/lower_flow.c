@@ -19,9 +19,7 @@ static const graph_func *region_of(const graph_node *n, const char *name)
     return graph_attr(n, name)->u.func;
 }
 
-/* A kernel in l->f that copies v into value `to` of the program, or with PROG_NONE into one of its own. NULL after an
- * error. */
-static graph_value *copy_into(lowering *l, graph_value *v, uint32_t to, src_loc loc)
+graph_value *lower_copy_into(lowering *l, graph_value *v, uint32_t to, src_loc loc)
 {
     graph_node *n = graph_new_node(l->f, graph_find_op(l->c, "copy"), 1, &v, 0, NULL, 1, NULL, loc);
     if (!graph_infer_node(l->c, n))
@@ -73,7 +71,7 @@ static bool fit_into(lowering *l, const graph_node *n, graph_value *v, uint32_t 
 {
     uint32_t in;
     if (type_equal(&v->type, want))
-        return copy_into(l, v, to, n->loc) != NULL;
+        return lower_copy_into(l, v, to, n->loc) != NULL;
     if (v->type.shape.rank != want->shape.rank)
         return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc,
                           "%%%s has %d dimensions where %d are needed; only extents may differ, not their count",
@@ -93,8 +91,7 @@ static bool tell_number(lowering *l, const graph_node *n, graph_value *v, uint32
            add_plain_step(l, n, k, 1, &in, to);
 }
 
-/* Whether v is made by a step of its own in the function, so that it can be made elsewhere. */
-static bool can_be_made_in(lowering *l, const graph_value *v, const type *t)
+bool lower_can_be_made_in(lowering *l, const graph_value *v, const type *t)
 {
     uint32_t other;
     return v->def && !graph_constant(v) && !lower_viewed(l->c, v->def) && !ptr_map_get(&l->into, v, &other) &&
@@ -201,7 +198,7 @@ static bool add_branch(lowering *l, const graph_node *n, const graph_func *f, co
         f->params.data[i]->mark = operands[1 + i] + 1;
     bool *direct = arena_array(&l->c->mem, bool, n->n_outputs + 1u);
     for (uint32_t i = 0; i < n->n_outputs; i++) {
-        direct[i] = can_be_made_in(l, f->results.data[i], &n->outputs[i]->type);
+        direct[i] = lower_can_be_made_in(l, f->results.data[i], &n->outputs[i]->type);
         if (direct[i])
             ptr_map_set(&l->into, f->results.data[i], s->args[s->n_in + i]);
     }
@@ -341,8 +338,7 @@ typedef struct loop {
     VEC(carried_extent) extents;
 } loop;
 
-/* The last node of the body that reads v or a view of it; what its results read counts as behind all of them. */
-static uint32_t last_reader(compiler *c, const graph_func *body, const graph_value *v)
+uint32_t lower_last_reader(compiler *c, const graph_func *body, const graph_value *v)
 {
     uint32_t last = 0;
     for (uint32_t i = 0; i < body->nodes.len; i++)
@@ -355,7 +351,7 @@ static uint32_t last_reader(compiler *c, const graph_func *body, const graph_val
     return last;
 }
 
-static uint32_t position(const graph_func *f, const graph_node *n)
+uint32_t lower_position(const graph_func *f, const graph_node *n)
 {
     uint32_t i = 0;
     while (f->nodes.data[i] != n)
@@ -373,9 +369,10 @@ static void choose_direct(lowering *l, loop *p)
 {
     for (uint32_t i = 0; i <= p->carried; i++) {
         carry *k = &p->list[i];
-        if (k->kept || counts_rows(p, i) || !can_be_made_in(l, k->next, &l->to->values.data[k->value].type))
+        if (k->kept || counts_rows(p, i) || !lower_can_be_made_in(l, k->next, &l->to->values.data[k->value].type))
             continue;
-        uint32_t made = position(p->body, k->next->def), read = k->param ? last_reader(l->c, p->body, k->param) : 0;
+        uint32_t made = lower_position(p->body, k->next->def);
+        uint32_t read = k->param ? lower_last_reader(l->c, p->body, k->param) : 0;
         k->direct = !k->param || read < made;
         if (k->direct)
             ptr_map_set(&l->into, k->next, k->value);
@@ -407,18 +404,18 @@ static bool write_carried(lowering *l, loop *p)
         const graph_value *base = lower_base(l->c, k->next);
         if (k->kept || k->direct || base->def)
             continue;
-        k->next = copy_into(l, k->next, PROG_NONE, p->n->loc);
+        k->next = lower_copy_into(l, k->next, PROG_NONE, p->n->loc);
         ok = k->next != NULL;
     }
     for (uint32_t i = 0; ok && i <= p->carried; i++) {
         const carry *k = &p->list[i];
         if (!k->kept && !k->direct)
             ok = k->param ? fit_into(l, p->n, k->next, k->value, &k->param->type, changing_axes(p, i))
-                          : copy_into(l, k->next, k->value, p->n->loc) != NULL;
+                          : lower_copy_into(l, k->next, k->value, p->n->loc) != NULL;
     }
     for (uint32_t i = 0; ok && i < p->extents.len; i++)
         if (p->extents.data[i].next)
-            ok = copy_into(l, p->extents.data[i].next, p->extents.data[i].cell, p->n->loc) != NULL;
+            ok = lower_copy_into(l, p->extents.data[i].next, p->extents.data[i].cell, p->n->loc) != NULL;
     return ok;
 }
 
@@ -502,7 +499,7 @@ static bool begin_carried(lowering *l, loop *p)
                                             .type = type_static(l->c, DT_BOOL, 0, NULL),
                                             .space = SPACE_WORKSPACE,
                                             .base = PROG_NONE});
-    return copy_into(l, p->n->inputs[1], go->value, p->n->loc) != NULL;
+    return lower_copy_into(l, p->n->inputs[1], go->value, p->n->loc) != NULL;
 }
 
 /* The number v, which the loop leaves, is the extent d of a result: told where d is a symbol that nothing tells, else

@@ -135,6 +135,19 @@ static bool constant(parser *p)
     return tensor_parse(p->c, &p->l, &made->type, &made->data);
 }
 
+/* They follow the inputs. */
+static bool state(parser *p)
+{
+    uint32_t v;
+    if (p->depth > 0 || p->f->values.len != p->f->n_inputs + p->f->n_states)
+        return lexer_error(&p->l, "states come first in a function");
+    if (!new_value(p, SPACE_STATE, &v))
+        return false;
+    p->f->values.data[v].index = p->f->n_states++;
+    const type t = p->f->values.data[v].type;
+    return !lexer_accept(&p->l, "=") || tensor_parse(p->c, &p->l, &t, &p->f->values.data[v].initial);
+}
+
 static bool operands(parser *p, prog_step *s, arena *a)
 {
     VEC(uint32_t) args = {0};
@@ -213,7 +226,7 @@ static bool step_kind(parser *p, prog_step *s)
             s->n_blocks = s->kind == STEP_IF ? 2 : s->kind == STEP_LOOP ? 1 : 0;
             return true;
         }
-    return lexer_error(&p->l, "expected constant, kernel, view, join, copy, if or loop");
+    return lexer_error(&p->l, "expected constant, state, kernel, view, join, copy, if or loop");
 }
 
 static bool step(parser *p, prog_block *to)
@@ -222,6 +235,8 @@ static bool step(parser *p, prog_block *to)
     const char *kernel = NULL;
     if (lexer_accept(&p->l, "constant"))
         return constant(p);
+    if (lexer_accept(&p->l, "state"))
+        return state(p);
     if (!step_kind(p, &s) || (s.kind == STEP_KERNEL && !lexer_name(&p->l, TOK_SYMBOL, &kernel)))
         return false;
     if (!operands(p, &s, &p->c->mem) || (lexer_accept(&p->l, "of") && !text(p, &s.source)))

@@ -117,9 +117,20 @@ static void step(writer *w, const prog_func *f, const prog_step *s, uint32_t *ne
     }
 }
 
+static void print_state(writer *w, const prog_value *v)
+{
+    w_str(w, "state ");
+    typed(w, v);
+    if (v->initial) {
+        w_str(w, " = ");
+        tensor_print(w, v->initial);
+    }
+    w_str(w, "\n");
+}
+
 static void print_func(writer *w, const prog_func *f)
 {
-    uint32_t next = f->n_inputs;
+    uint32_t next = f->n_inputs + f->n_states;
     w_str(w, "func ");
     w_name(w, '@', f->name);
     w_str(w, "(");
@@ -140,6 +151,8 @@ static void print_func(writer *w, const prog_func *f)
             w_fmt(w, " shape of %u", f->results.data[i].shape_of);
     }
     w_open(w, ")");
+    for (uint32_t i = f->n_inputs; i < f->n_inputs + f->n_states; i++)
+        print_state(w, &f->values.data[i]);
     for (uint32_t i = 0; i < f->steps.len; i++)
         step(w, f, &f->steps.data[i], &next);
     constants(w, f, &next, f->values.len);

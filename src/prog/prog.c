@@ -196,14 +196,15 @@ static void use_numbers(prog_func *f, const uint32_t *number)
 
 void prog_number_values(prog_module *m, prog_func *f)
 {
-    uint32_t n = f->values.len, next = f->n_inputs;
+    const uint32_t first = f->n_inputs + f->n_states; /* what has its number by what it is */
+    uint32_t n = f->values.len, next = first;
     arena tmp;
     prog_walk w;
     arena_init(&tmp, &m->c->mem);
     uint32_t *number = arena_array(&tmp, uint32_t, n + 1u);
     prog_value *moved = arena_array(&tmp, prog_value, n + 1u);
     for (uint32_t i = 0; i < n; i++)
-        number[i] = i < f->n_inputs ? i : PROG_NONE;
+        number[i] = i < first ? i : PROG_NONE;
     for (const prog_step *s = prog_first_step(f, &w); s; s = prog_next_step(&w))
         for (uint32_t k = 0; k < s->n_args; k++)
             if (number[s->args[k]] == PROG_NONE)
@@ -224,7 +225,7 @@ static void drop_from(prog_func *f, arena *a)
 {
     uint32_t *number = arena_array(a, uint32_t, f->values.len), kept = 0;
     bool *used = arena_array(a, bool, f->values.len);
-    for (uint32_t i = 0; i < f->n_inputs; i++)
+    for (uint32_t i = 0; i < f->n_inputs + f->n_states; i++)
         used[i] = true;
     for (uint32_t i = 0; i < f->results.len; i++)
         used[f->results.data[i].value] = true;

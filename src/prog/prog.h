@@ -19,6 +19,7 @@ struct graph_module;
     X(SPACE_INPUT, "input")         /* the caller's, only read */               \
     X(SPACE_OUTPUT, "output")       /* the caller's */                          \
     X(SPACE_CONSTANT, "constant")   /* of the module */                         \
+    X(SPACE_STATE, "state")         /* of the instance: keeps its value between runs */ \
     X(SPACE_WORKSPACE, "workspace") /* given by the plan, shared over time */ \
     X(SPACE_DEVICE, "device")       /* a piece of its own, in the memory of a device */
 typedef enum prog_space {
@@ -36,6 +37,7 @@ typedef struct prog_value {
     const char *memory;      /* of SPACE_DEVICE: which, as targets name it ("ext_dev"); NULL: the host's */
     uint32_t index;          /* number among the inputs, or the results */
     const tensor_data *data; /* of a constant */
+    const tensor_data *initial; /* of a state, in the first run; NULL: zeros */
     uint32_t base;           /* its bytes lie in that value, `offset` bytes from its start; PROG_NONE: nowhere else */
     uint64_t offset;
 } prog_value;
@@ -126,6 +128,7 @@ typedef struct prog_func {
     const char *name; /* printed @name */
     VEC(prog_value) values;
     uint32_t n_inputs; /* the first of values */
+    uint32_t n_states; /* those that follow the inputs */
     VEC(prog_result) results;
     prog_block steps;
 } prog_func;
@@ -163,6 +166,9 @@ const char *prog_kernel_base_name(arena *a, const char *kind);
 void prog_name_kernels(prog_module *m); /* base names, from the second one on with a number */
 const tir_func *prog_kernel_meaning(const prog_kernel *k); /* plain loops where there are some */
 uint32_t prog_add_value(prog_module *m, prog_func *f, prog_value v);
+/* Whether k may write result `out` over operand `in`, which has the same bytes: numbers of its parameters. */
+typedef enum prog_over { PROG_OVER_NEVER, PROG_OVER_IN_ONE_PART, PROG_OVER_ALWAYS } prog_over;
+prog_over prog_writes_over(compiler *c, const prog_kernel *k, uint32_t in, uint32_t out);
 /* The value that holds v's bytes, followed to the end, and where in it v begins. */
 uint32_t prog_root(const prog_func *f, uint32_t v, uint64_t *out_offset);
 /* Numbers the values anew, in the order in which they appear in the text. */
@@ -208,6 +214,7 @@ typedef bool (*prog_pass_fn)(compiler *c, prog_module *m);
     X(PROG_LITERALS, "literals", prog_pass_literals, 0, "constants of one element become numbers in their kernels") \
     X(PROG_JOIN, "join-in-place", prog_pass_join, 1, "operands of a concatenation are written where it lies")       \
     X(PROG_SHARE, "share", prog_pass_share, 1, "equal kernels, and equal constants, are one")                       \
+    X(PROG_STATES, "states-in-place", prog_pass_states, PROG_ASKED, "operators write states without a copy")        \
     X(PROG_SHAPES, "share-shapes", prog_pass_shapes, PROG_ASKED, "kernels that differ in numbers share their loops") \
     X(PROG_DEVICE, "device-memory", prog_pass_device, PROG_ASKED, "what regions exchange stays in their memory")
 #define X(id, name, fn, level, help) bool fn(compiler *c, prog_module *m);
@@ -229,10 +236,15 @@ bool prog_verify(compiler *c, const prog_module *m);
 bool prog_failed(compiler *c, src_loc loc, const char *kernel, const char *source, int32_t status, const char *text,
                  const char *more);
 /* Runs main from the plain loops of its kernels: the oracle of all that comes behind. `in` and `out`: one address per
- * input and result. false after a diagnostic that names the step. */
+ * input and result. States begin as in the first run. false after a diagnostic that names the step. */
 bool prog_interpret(compiler *c, const prog_module *m, void *const *in, void *const *out);
-/* The same, but `run` is asked first for each kernel's step, params[i] being where value i of its args is; it sets
- * *out_done when it has run it. */
+/* Memory for main's states, one address each, as they are in the first run; NULL after a diagnostic. */
+void **prog_new_states(compiler *c, const prog_module *m);
+void prog_reset_states(const prog_module *m, void *const *states);
+/* The same, with states that go on from run to run. */
+bool prog_interpret_next(compiler *c, const prog_module *m, void *const *states, void *const *in, void *const *out);
+/* The same as prog_interpret, but `run` is asked first for each kernel's step, params[i] being where value i of its
+ * args is; it sets *out_done when it has run it. */
 typedef struct prog_runner {
     void *ctx;
     bool (*run)(void *ctx, const prog_step *s, void *const *params, bool *out_done);

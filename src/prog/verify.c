@@ -15,7 +15,8 @@ typedef enum value_state {
     VALUE_MADE,    /* may be read */
     VALUE_GONE,    /* made in a block that has ended, or a view of what was carried over since */
     VALUE_DUE,     /* a result of the branch at hand: must be made in it */
-    VALUE_CARRIED, /* of the loop at hand: holds what the round before left, and must be made again */
+    VALUE_CARRIED, /* of the loop at hand: holds what the round before left, and must be made again; or a state, which
+                    * holds what the run before left, and may be */
     VALUE_ROWS,    /* a result of the loop at hand: must be made in it, and is read behind it only */
     VALUE_FILLED   /* such a one that is made */
 } value_state;
@@ -72,6 +73,17 @@ static bool check_unbounded(const checker *k, const prog_value *v)
     return true;
 }
 
+static bool check_state(const checker *k, const prog_value *v)
+{
+    const tensor_data *t = v->initial;
+    int64_t dims[TYPE_MAX_RANK];
+    if (v->extent || !shape_get(v->type.shape, dims))
+        return fault(k, src_loc_none(), "%%%s: a state is a tensor of a fixed shape", v->name);
+    return !t || (t->dt == v->type.dt && t->rank == (uint32_t)v->type.shape.rank &&
+                  (t->rank == 0 || memcmp(t->dims, dims, t->rank * sizeof *dims) == 0)) ||
+           fault(k, src_loc_none(), "%%%s begins as a tensor of another type", v->name);
+}
+
 static bool check_value(checker *k, uint32_t i)
 {
     const prog_value *v = value(k, i);
@@ -85,6 +97,11 @@ static bool check_value(checker *k, uint32_t i)
         return fault(k, none, "%%%s: an extent is one i64, and the only one of its symbol", v->name);
     if ((i < k->f->n_inputs) != (v->space == SPACE_INPUT && v->base == PROG_NONE))
         return fault(k, none, "%%%s: inputs come first, and nothing else is one", v->name);
+    const bool is_state = i >= k->f->n_inputs && i < k->f->n_inputs + k->f->n_states;
+    if (is_state != (v->space == SPACE_STATE && v->base == PROG_NONE))
+        return fault(k, none, "%%%s: states follow the inputs, and nothing else is one", v->name);
+    if (v->space == SPACE_STATE && v->base == PROG_NONE && !check_state(k, v))
+        return false;
     if ((v->data != NULL) != (v->space == SPACE_CONSTANT && v->base == PROG_NONE))
         return fault(k, none, "%%%s: a constant has numbers, and nothing else has", v->name);
     if ((v->memory != NULL) != (v->space == SPACE_DEVICE) ||
@@ -117,7 +134,8 @@ static bool check_values(checker *k)
             ok = fault(k, src_loc_none(), "two values have the name %%%s", value(k, i)->name);
         ptr_map_set(&names, value(k, i)->name, i);
         ok = check_value(k, i) && ok;
-        k->state[i] = i < k->f->n_inputs || value(k, i)->data ? VALUE_MADE : VALUE_NEW;
+        const bool state = value(k, i)->space == SPACE_STATE && value(k, i)->base == PROG_NONE;
+        k->state[i] = state ? VALUE_CARRIED : i < k->f->n_inputs || value(k, i)->data ? VALUE_MADE : VALUE_NEW;
     }
     return ok;
 }
@@ -282,6 +300,8 @@ static bool check_written(const checker *k, const prog_step *s, uint32_t v)
         return fault(k, s->loc, "%%%s is made twice", x->name);
     if (s->kind != STEP_VIEW && (x->space == SPACE_INPUT || x->space == SPACE_CONSTANT))
         return fault(k, s->loc, "%%%s lies where nothing may be written", x->name);
+    if (now == VALUE_CARRIED && x->space == SPACE_STATE && k->depth > 0)
+        return fault(k, s->loc, "the state %%%s is made in a block: a run makes it once", x->name);
     if (now != VALUE_NEW && x->base != PROG_NONE)
         return fault(k, s->loc, "%%%s is made by several steps and lies in %%%s", x->name, value(k, x->base)->name);
     return true;
@@ -351,13 +371,24 @@ static bool check_inside(checker *k, const prog_step *s)
     return false;
 }
 
+/* An operator may write a state over itself. */
+static bool writes_over(const checker *k, const prog_step *s, uint32_t in, uint32_t out)
+{
+    const prog_value *v = value(k, s->args[out]);
+    uint64_t start;
+    return v->space == SPACE_STATE && v->base == PROG_NONE && prog_root(k->f, s->args[in], &start) == s->args[out] &&
+           start == 0 && prog_bytes(value(k, s->args[in])) == prog_bytes(v) &&
+           prog_writes_over(k->c, s->kernel, in, out) != PROG_OVER_NEVER;
+}
+
 /* Only views and joins have operands and results in the same bytes. */
 static bool check_apart(const checker *k, const prog_step *s)
 {
     for (uint32_t i = 0; i < s->n_in && s->kind == STEP_KERNEL; i++)
         for (uint32_t r = s->n_in; r < s->n_args; r++) {
             uint64_t a, b, n = prog_bytes(value(k, s->args[i])), m = prog_bytes(value(k, s->args[r]));
-            if (prog_root(k->f, s->args[i], &a) == prog_root(k->f, s->args[r], &b) && a < b + m && b < a + n)
+            if (prog_root(k->f, s->args[i], &a) == prog_root(k->f, s->args[r], &b) && a < b + m && b < a + n &&
+                !writes_over(k, s, i, r))
                 return fault(k, s->loc, "%%%s is read where %%%s is written", value(k, s->args[i])->name,
                              value(k, s->args[r])->name);
         }

@@ -123,6 +123,41 @@ static void run_doubles(lathe_context *x, lathe_executable *e, const lathe_dlten
     out->deleter(out);
 }
 
+/* A sum that an executable keeps from run to run. */
+static float run_sum(lathe_context *x, lathe_executable *e, float number)
+{
+    float numbers[6] = {number, 0, 0, 0, 0, 0};
+    int64_t shape[] = {2, 3};
+    const lathe_dltensor t = matrix(numbers, shape, NULL), *in = &t;
+    lathe_managed_tensor *out = NULL;
+    expect_done(x, lathe_run(x, e, &in, 1, &out, 1));
+    const float got = *(const float *)out->dl_tensor.data;
+    out->deleter(out);
+    return got;
+}
+
+static void test_state(void **state)
+{
+    static const char sums[] = "func @main(%x: f32[2, 3], %h: f32[2, 3]) {\n"
+                               "  %s = add(%x, %h) : f32[2, 3]\n  %y = negative(%s) : f32[2, 3]\n"
+                               "  return %y, %s state of %h from splat 10.0\n}\n";
+    lathe_context *x = *state;
+    static const char *const kinds[] = {"c", "module"};
+    for (int i = 0; i < 2; i++) {
+        lathe_executable *e = compile_text(x, sums, "emit", kinds[i]), *other;
+        other = compile_text(x, sums, "emit", kinds[i]);
+        expect_done(x, lathe_reset(x, e)); /* it has not run yet */
+        assert_true(run_sum(x, e, 1) == -11 && run_sum(x, other, 5) == -15);
+        assert_true(run_sum(x, e, 1) == -12 && run_sum(x, other, 5) == -20);
+        expect_done(x, lathe_reset(x, e));
+        assert_true(run_sum(x, e, 1) == -11 && run_sum(x, other, 5) == -25);
+        lathe_executable_free(e);
+        lathe_executable_free(other);
+    }
+    expect_error(x, lathe_reset(x, NULL), LATHE_BAD_USAGE, "usage", "no executable is given");
+    assert_int_equal(count_left(), 0);
+}
+
 /* --- models --- */
 
 static void test_model(void **state)
@@ -680,6 +715,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model),    cmocka_unit_test(test_bad_models),    cmocka_unit_test(test_settings),
         cmocka_unit_test(test_run),      cmocka_unit_test(test_open_extents),  cmocka_unit_test(test_bad_runs),
+        cmocka_unit_test(test_state),
         cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_progress), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_calls_of_callbacks), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_profile),  cmocka_unit_test(test_schedule)};

@@ -85,6 +85,8 @@ static void bind_io(package *p)
     ptr_map_init(&used, a);
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         ptr_map_set(&used, capitals(p->c, reserved[i]), 1);
+    if (f->n_states > 0) /* TVMGEN_M_STATES_SIZE */
+        ptr_map_set(&used, capitals(p->c, "states"), 1);
     package_io *in = arena_array(a, package_io, f->n_inputs + 1u),
                *out = arena_array(a, package_io, f->results.len + 1u);
     for (uint32_t i = 0; i < f->n_inputs; i++) {

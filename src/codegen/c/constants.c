@@ -107,14 +107,20 @@ static void write_number(const package *p, writer *w, const tensor_data *t, int6
     }
 }
 
-static void write_initialiser(const package *p, writer *w, const tensor_data *t)
+void constants_write_numbers(const package *p, writer *w, const tensor_data *t)
 {
     w_str(w, "    {");
     for (int64_t i = 0; i < t->count; i++) {
         w_str(w, i == 0 ? "" : i % 12 == 0 ? ",\n     " : ", ");
         write_number(p, w, t, i);
     }
-    w_str(w, "},\n");
+    w_str(w, "}");
+}
+
+static void write_initialiser(const package *p, writer *w, const tensor_data *t)
+{
+    constants_write_numbers(p, w, t);
+    w_str(w, ",\n");
 }
 
 /* "global_const_workspace", "const_area_1" */

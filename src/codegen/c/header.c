@@ -144,6 +144,17 @@ static const char extents_comment[] =
 static const char open_comment[] =
     "/* Tensors have no gaps at the extents of the run; shapes of outputs tell theirs. */\n";
 
+static void states(const package *p, writer *w)
+{
+    if (package_has_states(p))
+        package_template(p, w,
+                         "/* The model has states: memory at the beginning of its workspace that keeps its value from "
+                         "run to run. They\n * begin anew with the first run, with an init, and here: for the static "
+                         "workspace, and for an instance. */\n"
+                         "int32_t @p_reset(void);\n"
+                         "int32_t @p_instance_reset(struct @p_instance *instance);\n");
+}
+
 void header_write(const package *p, writer *w)
 {
     package_template(p, w,
@@ -155,6 +166,9 @@ void header_write(const package *p, writer *w)
     w_str(w, "\n/* Bytes; exact. */\n");
     w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n", p->macro,
           (unsigned long long)p->pl->workspace_bytes, p->macro, area_align(p->pl->workspace_bytes));
+    if (package_has_states(p))
+        w_fmt(w, "#define %s_STATES_SIZE %lluu /* of the workspace: keeps its value between runs */\n", p->macro,
+              (unsigned long long)p->pl->state_bytes);
     w_fmt(w, "#define %s_CONST_SIZE %lluu\n#define %s_CONST_ALIGN %uu\n", p->macro,
           (unsigned long long)package_placed_bytes(p), p->macro, area_align(package_constant_bytes(p)));
     w_fmt(w,
@@ -196,7 +210,10 @@ void header_write(const package *p, writer *w)
         " * Call init once per instance, then run any number of times; different instances may run at the same time "
         "on\n"
         " * different threads. */\n"
-        "struct @p_instance;\n"
+        "struct @p_instance;\n");
+    states(p, w);
+    package_template(
+        p, w,
         "/* At most `max_workers` threads, the caller included, work on a run of this instance; 0: all of the "
         "engine's. */\n"
         "int32_t @p_instance_set_workers(struct @p_instance *instance, uint32_t max_workers);\n"
@@ -344,8 +361,11 @@ void names_write(const package *p, writer *w)
         p, w,
         "\n/* @n_lib1.c */\n"
         "int32_t @p___tvm_main__(struct @p_inputs *input, struct @p_outputs *output,\n"
-        "                        const void *const_ws, void *ws);\n\n"
-        "/* model_data.c */\n"
+        "                        const void *const_ws, void *ws);\n");
+    package_template(p, w, package_has_states(p) ? "void @p_set_states(void *workspace);\n" : "");
+    package_template(
+        p, w,
+        "\n/* model_data.c */\n"
         "const tvmrt_model_desc_t *model_get_descriptor(void);\n"
         "const tvmrt_tensor_map_entry_t *model_get_tensor_map(void);\n"
         "const tvmrt_op_desc_t *model_get_op_descs(void);\n"

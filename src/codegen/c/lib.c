@@ -25,6 +25,9 @@ void lib0_write(const package *p, writer *w)
         w_fmt(w, "#ifndef %s_WORKSPACE_SECTION /* in the memory %s */\n#define %s_WORKSPACE_SECTION \"%s\"\n#endif\n\n",
               p->macro, p->u->places->workspace->name, p->macro, p->u->places->workspace->section);
     package_template(p, w, lib0_text);
+    if (package_has_states(p))
+        package_template(p, w, "\n#ifndef @M_NO_STATIC_WORKSPACE\nint32_t @p_reset(void)\n{\n"
+                               "    @p_set_states(&global_workspace);\n    return 0;\n}\n#endif\n");
     if (package_has_inside(p))
         package_template(p, w, "\n#ifndef @M_NO_STATIC_WORKSPACE\nvoid *@p_get_workspace(void)\n{\n"
                                "    return &global_workspace;\n}\n#endif\n");
@@ -78,8 +81,7 @@ static const char lib1_semantic[] =
     "    instance->context.engine = engine;\n"
     "    instance->context.inputs = instance->inputs;\n"
     "    instance->context.outputs = instance->outputs;\n"
-    "    instance->context.op_execs = instance->op_execs;\n"
-    "    return TVMRT_OK;\n}\n\n";
+    "    instance->context.op_execs = instance->op_execs;\n";
 
 /* No threads, hence no engine to start. */
 static const char lib1_small_semantic[] =
@@ -89,8 +91,11 @@ static const char lib1_small_semantic[] =
     "    if (status != TVMRT_OK)\n        return status;\n"
     "    instance->context.engine = engine;\n"
     "    instance->context.inputs = instance->inputs;\n"
-    "    instance->context.outputs = instance->outputs;\n"
-    "    return TVMRT_OK;\n}\n";
+    "    instance->context.outputs = instance->outputs;\n";
+
+static const char lib1_ready[] = "    return TVMRT_OK;\n}\n";
+
+static const char lib1_ready_states[] = "    @p_set_states(ws);\n    return TVMRT_OK;\n}\n";
 
 static const char lib1_init[] =
     "int32_t @p_instance_init_sized(struct @p_instance *instance, size_t instance_size, tvmrt_engine_t *engine,\n"
@@ -175,8 +180,9 @@ static void write_setup(const package *p, writer *w)
     if (checked)
         w_fmt(w, lib1_vectors, t->vlen / 8, t->vlen / 8);
     package_template(p, w, lib1_instance);
-    either(p, w, arena_printf(&p->c->mem, "%s%s", status, lib1_small_semantic),
-           arena_printf(&p->c->mem, "%s%s", status, lib1_semantic));
+    const char *ready = package_has_states(p) ? lib1_ready_states : lib1_ready;
+    either(p, w, arena_printf(&p->c->mem, "%s%s%s", status, lib1_small_semantic, ready),
+           arena_printf(&p->c->mem, "%s%s%s\n", status, lib1_semantic, ready));
     w_str(w, package_is_small(p->u) ? "\n" : "");
     package_template(p, w, lib1_init);
 }
@@ -185,9 +191,10 @@ void lib1_write(const package *p, writer *w)
 {
     const char *room = arena_printf(&p->c->mem, "    void *args[%u]; /* of one operator */\n\n", small_most_args(p));
     package_template(p, w, lib1_setup);
-    w_str(w, package_has_inside(p) ? "#include <string.h>\n\n" : "");
+    w_str(w, package_has_inside(p) || package_has_states(p) ? "#include <string.h>\n\n" : "");
     w_str(w, package_has_extents(p) ? "static const int64_t no_elements = 0;\n\n" : "");
     package_template(p, w, lib1_functions);
+    states_write(p, w);
     either(p, w, "", lib1_fill);
     write_setup(p, w);
     either(p, w, room, "    int32_t status;\n\n");

@@ -14,7 +14,8 @@ static bool overlap(const plan *pl, uint32_t i, uint32_t k)
 {
     const plan_value *a = &pl->problem->values.data[i], *b = &pl->problem->values.data[k];
     uint64_t at = pl->places[i].offset, other = pl->places[k].offset;
-    return a->storage == b->storage && (a->storage == STORE_WORKSPACE || a->index == b->index) &&
+    return a->storage == b->storage &&
+           (a->storage == STORE_WORKSPACE || a->storage == STORE_STATE || a->index == b->index) &&
            at < other + b->bytes && other < at + a->bytes;
 }
 

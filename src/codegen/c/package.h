@@ -117,6 +117,12 @@ void *constants_bytes(const package *p, size_t *out_len);
 uint64_t constants_layout(const package *p, const artifact_file *ops, const artifact_file *tables);
 void *constants_sealed(const package *p, size_t *out_len);
 void constants_write(const package *p, writer *w); /* in src/default_lib0.c */
+void constants_write_numbers(const package *p, writer *w, const tensor_data *t); /* "{1, 2}", in several lines */
+/* states.c */
+bool package_has_states(const package *p);
+bool package_copies_state(const plan *pl, uint32_t value); /* a run ends with a copy into it */
+void states_write(const package *p, writer *w);   /* in src/default_lib1.c; nothing without states */
+void states_report(json_out *j, const package *p); /* members of report.json */
 void tables_write(const package *p, writer *w);    /* src/model_data.c */
 void small_write_tables(const package *p, writer *w); /* its part for TVMRT_SMALL */
 uint32_t small_most_args(const package *p);           /* of one operator */

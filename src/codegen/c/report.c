@@ -204,6 +204,7 @@ static void write_totals(json_out *j, const package *p)
             tasks += p->pl->tasks[p->pl->layers[l][i]].parts;
     json_out_uint(j, "workspace_bytes", p->pl->workspace_bytes);
     json_out_uint(j, "workspace_lower_bound_bytes", p->pl->lower_bound_bytes);
+    states_report(j, p);
     write_bounds(j, p->u->bounds);
     json_out_uint(j, "constant_bytes", p->pl->constant_bytes);
     if (p->constants_form == CONSTANTS_BIN)

@@ -59,6 +59,7 @@ static uint64_t word_of(const package *p, uint32_t value)
     case STORE_INPUT: area = AREA_INPUTS + x->index; break;
     case STORE_OUTPUT: area = AREA_INPUTS + inputs + x->index; break;
     case STORE_WORKSPACE:
+    case STORE_STATE:
     case STORE_DEVICE: break;
     case STORE_CONSTANT: {
         const uint32_t in = package_area(p, at);

@@ -3,8 +3,11 @@
 #include "abi/package.h"
 #include "codegen/c/package.h"
 
-static const char *const kinds[] = {"TVMRT_STORAGE_INPUT", "TVMRT_STORAGE_OUTPUT", "TVMRT_STORAGE_CONSTANT",
-                                    "TVMRT_STORAGE_WORKSPACE"};
+static const char *const kinds[] = {[STORE_INPUT] = "TVMRT_STORAGE_INPUT",
+                                    [STORE_OUTPUT] = "TVMRT_STORAGE_OUTPUT",
+                                    [STORE_CONSTANT] = "TVMRT_STORAGE_CONSTANT",
+                                    [STORE_WORKSPACE] = "TVMRT_STORAGE_WORKSPACE",
+                                    [STORE_STATE] = "TVMRT_STORAGE_WORKSPACE"};
 
 static void row(writer *w, uint32_t sid, plan_storage kind, uint32_t index, uint64_t offset, uint64_t bytes,
                 const char *name)

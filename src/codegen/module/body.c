@@ -10,7 +10,7 @@ typedef struct body {
     const plan_problem *pp;
     uint32_t n_regs;
     /* Registers: of storages, of each value of the plan (UINT32_MAX: none yet), of each operator's first scratch. */
-    uint32_t workspace, *outputs;
+    uint32_t workspace, *outputs, *states;
     uint32_t *regs, *scratch;
     /* For what nothing bounds: a number of bytes, a bool, what stands for a moment; of each operator that stacks rows
      * the number of those that there is room for. */
@@ -92,8 +92,8 @@ static bool place_value(body *b, uint32_t value)
         b->regs[value] = tensor_at(b, storage_on(b, device, bytes), 0, shape_at_most(b, t), t->dt);
         return true;
     }
-    const bool inside = at->storage == STORE_WORKSPACE;
-    b->regs[value] = tensor_at(b, inside ? b->workspace : b->outputs[at->index],
+    const bool inside = at->storage == STORE_WORKSPACE, state = at->storage == STORE_STATE;
+    b->regs[value] = tensor_at(b, inside ? b->workspace : state ? b->states[at->index] : b->outputs[at->index],
                                inside ? b->v->p.pl->places[value].offset : start, shape_at_most(b, t), t->dt);
     return true;
 }
@@ -483,12 +483,27 @@ static void make_ready(body *b)
             call_kernel(b, memory_ready_name(p, i), 0, args);
 }
 
+/* What the machine keeps from the call before. */
+static void take_states(body *b)
+{
+    const prog_func *f = b->v->p.u->func;
+    for (uint32_t i = 0; i < f->n_states; i++) {
+        const prog_value *v = &f->values.data[f->n_inputs + i];
+        const int64_t bytes = (int64_t)prog_bytes(v);
+        const module_arg args[] = {code_machine(), code_int(i), code_shape(b->m, 1, &bytes),
+                                   v->initial ? code_tensor(b->m, v->initial) : code_none()};
+        b->states[i] = new_register(b);
+        code_call(b->m, &b->states[i], MODULE_STATE, 4, args);
+    }
+}
+
 static bool write_steps(body *b)
 {
     read_extents(b);
     if (!match_inputs(b))
         return false;
     make_ready(b);
+    take_states(b);
     b->workspace = storage(b, b->v->p.pl->workspace_bytes);
     make_outputs(b);
     make_cells(b);
@@ -511,6 +526,7 @@ static bool write_main(module_code *m, const module_variant *v, const char *name
     for (uint32_t i = 0; i < pp->values.len; i++)
         b.regs[i] = UINT32_MAX;
     b.outputs = arena_array(a, uint32_t, v->p.n_outputs + 1u);
+    b.states = arena_array(a, uint32_t, v->p.u->func->n_states + 1u);
     b.scratch = arena_array(a, uint32_t, pp->ops.len + 1u);
     b.room = arena_array(a, uint32_t, pp->ops.len + 1u);
     const char *const *names = parameter_names(a, &v->p, &n_args);
@@ -568,6 +584,15 @@ static void write_text(module_code *m, const char *name, const char *s)
     code_end(m, func, 1);
 }
 
+static void write_reset(module_code *m)
+{
+    const uint32_t func = code_begin(m, MODULE_RESET, 0, NULL), r = 0;
+    const module_arg machine = code_machine();
+    code_call(m, &r, MODULE_STATE_RESET, 1, &machine);
+    code_ret(m, r);
+    code_end(m, func, 1);
+}
+
 bool body_write_entries(module_code *m, const module_variant *variants, uint32_t n)
 {
     arena *a = &m->c->mem;
@@ -580,6 +605,8 @@ bool body_write_entries(module_code *m, const module_variant *variants, uint32_t
         if (variants[i].loops)
             write_text(m, function_name(a, &variants[i], n, MODULE_LOOPS), variants[i].loops);
     }
+    if (package_has_states(&variants[0].p))
+        write_reset(m);
     if (n == 1)
         return true;
     write_choice(m, variants, n, "main", n_args, names);

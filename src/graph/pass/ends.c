@@ -182,9 +182,11 @@ bool graph_pass_quantised_ends(compiler *c, graph_module *m, const pass_options 
     ptr_map_init(&e.at, &tmp);
     find_users(&e);
     for (uint32_t i = 0; i < f->params.len; i++)
-        find_input(&e, f->params.data[i]);
+        if (!graph_state_of_param(f, i)) /* the caller does not see those */
+            find_input(&e, f->params.data[i]);
     for (uint32_t i = 0; i < f->results.len; i++)
-        find_result(&e, f->results.data[i]);
+        if (!graph_state_of_result(f, i))
+            find_result(&e, f->results.data[i]);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         rewrite_operands(f->nodes.data[i]);
         if (!is_replaced(&e, f->nodes.data[i]))

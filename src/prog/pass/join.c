@@ -21,7 +21,7 @@ static bool join(compiler *c, prog_func *f, const bool *shared, prog_step *s)
     uint32_t *roots = arena_array(&c->mem, uint32_t, s->n_args), whole = s->args[s->n_in];
     uint64_t at = 0;
     ptr_map seen;
-    if (shared[whole])
+    if (shared[whole] || f->values.data[whole].space == SPACE_STATE) /* its old value is read until the kernel runs */
         return false;
     ptr_map_init(&seen, &c->mem);
     for (uint32_t i = 0; i < s->n_in; i++) {

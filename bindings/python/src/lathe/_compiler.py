@@ -317,6 +317,11 @@ class Executable:
             return self.run(**args[0])
         return dict(zip((t.name for t in self.outputs), self._results(args, named)))
 
+    def reset(self) -> Executable:
+        """States begin anew, as in the first run. They keep their values from run to run until then."""
+        _call("reset", self._handle)
+        return self
+
     def build(self, *, progress: Progress | None = None) -> Executable:
         """Makes it ready to run: a package is built by the machine's C compiler ($CC, else cc)."""
         _call("build", self._handle, progress=progress)
