@@ -291,6 +291,10 @@ stages() {
         --target generic --cc "cc -O0" --filter-models int8
     run long "TensorFlow Lite models by chance" "$python" test/py/tflite_models.py --lathe "$build/lathe" --count 200 \
         --runs 1000 --network-runs 5 --seed "$chance"
+    run test "TensorFlow Lite models with states" "$python" test/py/tflite_states.py --lathe "$build/lathe" --count 2 \
+        --target generic --cc "cc -O0"
+    run long "TensorFlow Lite models with states by chance" "$python" test/py/tflite_states.py --lathe "$build/lathe" \
+        --count 100 --seed "$chance"
     run test "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --count 30
     run long "more networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --first 30
     run long "models on VTA" "$python" test/py/vta_models.py --lathe "$build/lathe" --package --module

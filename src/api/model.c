@@ -35,6 +35,19 @@ static bool take_bytes(home *h, const read_args *a)
     return true;
 }
 
+/* States are no business of the caller. */
+static tensor_infos infos_of_ends(compiler *c, const graph_func *f, bool inputs)
+{
+    const uint32_t n = inputs ? f->params.len : f->results.len;
+    graph_value *const *all = inputs ? f->params.data : f->results.data;
+    graph_value **list = arena_array(&c->mem, graph_value *, n + 1u);
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!(inputs ? graph_state_of_param(f, i) : graph_state_of_result(f, i)))
+            list[seen++] = all[i];
+    return infos_of_values(c, list, seen);
+}
+
 /* The graph as it stands: its outputs, where it can be read without options. What is wrong is told by the compile. */
 static void find_ends(compiler *c, home *h, lathe_model *m)
 {
@@ -47,7 +60,7 @@ static void find_ends(compiler *c, home *h, lathe_model *m)
     if (pipeline_load(c, m->path, &o, &g)) {
         f = graph_module_find(g, "main");
         if (f)
-            m->outputs = infos_of_values(&h->c, f->results.data, f->results.len);
+            m->outputs = infos_of_ends(&h->c, f, false);
     } else {
         diags_reset(&c->diags, mark);
         if (pipeline_load_inputs(c, m->path, &o, &g))
@@ -55,7 +68,7 @@ static void find_ends(compiler *c, home *h, lathe_model *m)
     }
     diags_reset(&c->diags, mark);
     if (f)
-        m->inputs = infos_of_values(&h->c, f->params.data, f->params.len);
+        m->inputs = infos_of_ends(&h->c, f, true);
 }
 
 static bool read_model(lathe_context *x, home *h, void *args)

@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 
+import tflite_states
 from tflite_models import KINDS, TOP, Chance, Net, options
 
 
@@ -114,6 +115,16 @@ def shapes():
     return net
 
 
+def states():
+    """Variable tensors of layers, and resource variables that CALL_ONCE fills."""
+    net = Net()
+    net.first = []
+    for name, kind in tflite_states.KINDS.items():
+        kind(net, Chance(np.random.default_rng(11)), name != "lstm")
+    tflite_states.once(net)
+    return net
+
+
 def one(change):
     """RELU, and a change of it."""
     net = Net()
@@ -196,7 +207,7 @@ def main():
     shutil.rmtree(corpus, ignore_errors=True)
     for folder in (golden, refused, corpus):
         os.makedirs(folder, exist_ok=True)
-    for make in (numbers, floats, ends, elements, shapes):
+    for make in (numbers, floats, ends, elements, shapes, states):
         write(f"{golden}/{make.__name__}.tflite", make().bytes())
         write(f"{corpus}/{make.__name__}.tflite", make().bytes())
     for name, change in REFUSED.items():

@@ -15,6 +15,19 @@
 
 #define TFLITE_MAX_OPERATORS 200000u
 
+/* Memory that keeps its value from call to call (tflite_op_state.c). */
+typedef struct tflite_variable {
+    const char *name;
+    graph_value *param; /* what the call before left; NULL: nobody reads that */
+    graph_value *now;   /* what it holds at the operator at hand; NULL: not used yet */
+    const tensor_data *initial; /* NULL: zeros */
+} tflite_variable;
+
+typedef struct tflite_variables {
+    VEC(tflite_variable *) list;
+    ptr_map by_name; /* resource variables: interned container and name -> number */
+} tflite_variables;
+
 /* What a tensor is read as, and what stands for it so far. */
 typedef struct tflite_tensor {
     const tfl_tensor *t;
@@ -22,6 +35,7 @@ typedef struct tflite_tensor {
     struct type type; /* as the model has it */
     const tensor_data *data; /* of a constant, which may also be one that an operator computed */
     graph_value *plain, *image;
+    tflite_variable *variable; /* that it is, or is the handle of; NULL: neither, so far */
     bool poison; /* made by an operator that failed: who reads it says nothing */
     bool is_made, is_result;
 } tflite_tensor;
@@ -32,7 +46,8 @@ typedef struct tflite_missing {
     const char *nodes; /* the first few */
 } tflite_missing;
 
-typedef struct tflite_importer {
+typedef struct tflite_importer tflite_importer;
+struct tflite_importer {
     compiler *c;
     const frontend_options *o;
     const char *path;
@@ -45,8 +60,11 @@ typedef struct tflite_importer {
     uint32_t n_tensors;
     VEC(tflite_missing) missing;
     ptr_map missing_at, results; /* an interned text: its place in missing; values that are results */
+    tflite_variables *variables;
+    bool once;           /* this is the graph that CALL_ONCE calls */
+    bool (*import_once)(struct tflite_importer *im, const tfl_subgraph *g); /* it */
     graph_value nothing; /* what building functions return once an operator has failed */
-} tflite_importer;
+};
 
 struct tflite_op;
 typedef struct tflite_node {
@@ -125,6 +143,13 @@ bool tflite_result_as(tflite_node *n, uint32_t i, graph_value *v, bool is_image)
 /* All operands below `count` in one form: *image says which. Constants and numbers follow the others. */
 bool tflite_in_one_form(tflite_node *n, uint32_t count, graph_value **out, bool *image);
 graph_value *tflite_plain(tflite_importer *im, tflite_tensor *t, src_loc loc);
+
+/* --- variable tensors (tflite_op_state.c) --- */
+
+bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t);
+graph_value *tflite_read_state(tflite_importer *im, tflite_tensor *t); /* of such a tensor: what it holds */
+bool tflite_write_state(tflite_node *n, uint32_t i, graph_value *v);   /* operand i holds v from here on */
+bool tflite_end_states(tflite_importer *im);                           /* behind all results; false after diagnostics */
 
 /* --- building --- */
 

@@ -165,6 +165,8 @@ static bool check_row(tflite_node *n, const char *name, int64_t version)
     const char *type_name = x && x->type.dt != DT_NONE ? dtype_name(x->type.dt) : "another type";
     if (version > n->row->version)
         return note_missing(n, name, version, NULL);
+    if (strcmp(n->row->types, "none") == 0) /* handles of variables */
+        return true;
     if (strcmp(n->row->types, "any") == 0 ? x && dtype_usable(x->type.dt) : has_word(n->row->types, type_name))
         return true;
     return note_missing(n, name, version, type_name);
@@ -198,9 +200,13 @@ static bool check_order(tflite_node *n)
 {
     bool ok = true;
     for (uint32_t i = 0; i < n->n_in; i++) {
-        const tflite_tensor *t = tflite_operand(n, i);
-        if (!t || t->data || t->plain || t->image)
+        tflite_tensor *t = tflite_operand(n, i);
+        if (!t || t->data || t->plain || t->image || t->variable)
             continue;
+        if (tflite_is_state(n->im, t)) {
+            (void)tflite_read_state(n->im, t);
+            continue;
+        }
         if (!t->poison && t->t->is_variable)
             return note_missing(n, "variable tensors", 1, NULL);
         if (!t->poison)
@@ -259,10 +265,28 @@ static void import_operator(tflite_importer *im, uint32_t i)
         if (at < 0 || (uint32_t)at >= im->n_tensors)
             continue;
         tflite_tensor *t = &im->tensors[at];
-        t->poison = !ok || !(t->plain || t->image);
+        t->poison = !ok || !(t->plain || t->image || t->variable);
         if (ok && t->poison)
             (void)diag_error(&im->c->diags, DIAG_UNSUPPORTED, n.loc, "its result %u is not supported yet", r);
     }
+}
+
+static bool import_once(tflite_importer *im, const tfl_subgraph *g)
+{
+    tflite_importer inner = *im;
+    inner.graph = g;
+    inner.once = true;
+    if (g->inputs.len > 0 || g->operators.len > TFLITE_MAX_OPERATORS)
+        return wrong_model(im, "CALL_ONCE calls a graph with inputs, or with too many operators");
+    if (!tflite_read_tensors(&inner))
+        return false;
+    for (uint32_t i = 0; i < g->operators.len; i++)
+        import_operator(&inner, i);
+    im->missing.data = inner.missing.data;
+    im->missing.len = inner.missing.len;
+    im->missing.cap = inner.missing.cap;
+    im->missing_at = inner.missing_at;
+    return true;
 }
 
 /* --- results --- */
@@ -323,12 +347,15 @@ static void make_nothing(tflite_importer *im)
 
 bool tflite_import(compiler *c, span bytes, const char *path, const frontend_options *o, graph_module **out)
 {
-    tflite_importer im = {.c = c, .o = o, .path = path, .bytes = bytes};
+    tflite_variables variables = {0};
+    tflite_importer im = {.c = c, .o = o, .path = path, .bytes = bytes, .variables = &variables,
+                          .import_once = import_once};
     const uint32_t errors = c->diags.errors;
     *out = NULL;
     make_nothing(&im);
     ptr_map_init(&im.missing_at, &c->mem);
     ptr_map_init(&im.results, &c->mem);
+    ptr_map_init(&variables.by_name, &c->mem);
     if (!flat_read_model(c, path, bytes, &im.model) || !check_model(&im) || !tflite_read_tensors(&im) ||
         !tflite_fix_shapes(&im))
         return false;
@@ -344,7 +371,7 @@ bool tflite_import(compiler *c, span bytes, const char *path, const frontend_opt
     const diags_mark mark = diags_get_mark(&c->diags);
     for (uint32_t i = 0; i < im.graph->operators.len; i++)
         import_operator(&im, i);
-    const bool ok = add_results(&im);
+    const bool ok = add_results(&im) && tflite_end_states(&im);
     if (!report_missing(&im, mark) || !ok || c->diags.errors != errors)
         return false;
     graph_drop_constants(im.f);

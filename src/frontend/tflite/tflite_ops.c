@@ -76,5 +76,6 @@ bool tflite_check_operands(tflite_node *n)
     if (!more && n->n_in > i)
         return tflite_fail(n, DIAG_FORMAT, "the operator has %u operands; its operands are: %s", n->n_in,
                            n->row->operands);
-    return n->n_out > 0 || tflite_fail(n, DIAG_FORMAT, "the operator has no result");
+    return n->n_out > 0 || strcmp(n->row->target, "no result") == 0 ||
+           tflite_fail(n, DIAG_FORMAT, "the operator has no result");
 }

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SVDF and LSTM layers, whose states are variable tensors. Quantized ones compute as TensorFlow Lite Micro does: sums
+ * and products become numbers of 16 bits by a multiplier that rounds twice, and the gates' curves come from a table of
+ * 256 entries, with lines between them. */
+#include "frontend/tflite/tflite_fixed.h"
+#include "frontend/tflite/tflite_import.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- pieces --- */
+
+static graph_value *integer(tflite_node *n, int64_t v)
+{
+    return tflite_const(n, tensor_scalar_i64(n->c, DT_I32, v), "");
+}
+
+/* Sums in i32 times `real`, as dt; y: whose zero point comes on top, NULL: none. most: no sum is farther from 0. */
+static graph_value *scaled(tflite_node *n, graph_value *sums, double real, dtype dt, const tflite_scale *y, double most)
+{
+    const fixed_scale f = fixed_of(real);
+    graph_value *in[4] = {sums, integer(n, f.multiplier), integer(n, f.shift), y ? tflite_zero(n, y) : NULL};
+    const attr attrs[2] = {attr_dtype(n->c, "out_dtype", dt), attr_int(n->c, "up", ldexp(most, f.shift) > 0x1p30)};
+    return tflite_emit(n, "qnn.rescale", 4, in, 2, attrs);
+}
+
+static graph_value *between(tflite_node *n, graph_value *v, int64_t low, int64_t high)
+{
+    graph_value *in[3] = {v, integer(n, low), integer(n, high)};
+    return tflite_emit(n, "clip", 3, in, 0, NULL);
+}
+
+static graph_value *as_i32(tflite_node *n, graph_value *v)
+{
+    return tflite_cast(n, v, DT_I32);
+}
+
+static graph_value *sum_of_two(tflite_node *n, graph_value *a, graph_value *b)
+{
+    return between(n, tflite_binary(n, "add", as_i32(n, a), as_i32(n, b)), INT16_MIN, INT16_MAX);
+}
+
+static graph_value *product(tflite_node *n, graph_value *a, graph_value *b)
+{
+    return tflite_binary(n, "multiply", as_i32(n, a), as_i32(n, b));
+}
+
+static graph_value *cut(tflite_node *n, graph_value *v, int64_t axis, int64_t from, int64_t to)
+{
+    graph_value *in[4] = {v, tflite_const(n, tensor_from_i64s(n->c, 1, &from), ""),
+                          tflite_const(n, tensor_from_i64s(n->c, 1, &to), ""),
+                          tflite_const(n, tensor_from_i64s(n->c, 1, &axis), "")};
+    return tflite_emit(n, "strided_slice", 4, in, 0, NULL);
+}
+
+static graph_value *joined(tflite_node *n, uint32_t count, graph_value *const *parts, int64_t axis)
+{
+    const attr a = attr_int(n->c, "axis", axis);
+    return count == 1 ? parts[0] : tflite_emit(n, "concatenate", count, parts, 1, &a);
+}
+
+/* Rows times the transposed weights of operand i: floats, or sums in i32 of numbers with the zero point of x. */
+static graph_value *times(tflite_node *n, graph_value *rows, uint32_t i, const tflite_scale *x)
+{
+    const attr turned = attr_int(n->c, "transpose_b", 1);
+    graph_value *in[3] = {rows, tflite_in(n, i), x ? tflite_zero(n, x) : NULL};
+    return tflite_emit(n, x ? "qnn.matmul" : "nn.matmul", 3, in, 1, &turned);
+}
+
+static bool extents(tflite_node *n, uint32_t i, uint32_t rank, int64_t *out)
+{
+    const tflite_tensor *t = tflite_operand(n, i);
+    return (t->type.kind == TYPE_TENSOR && t->type.shape.rank == (int32_t)rank && shape_get(t->type.shape, out)) ||
+           tflite_fail(n, DIAG_TYPE, "operand %u ('%s') needs %u dimensions that are known", i, t->name, rank);
+}
+
+/* --- SVDF --- */
+
+typedef struct svdf {
+    int64_t batch, inputs, filters, memory, rank, units;
+    tflite_scale x, feature, time, state;
+    bool is_int;
+} svdf;
+
+static bool read_svdf(tflite_node *n, svdf *s)
+{
+    const tfl_svdf_options *o = n->options;
+    int64_t x[2], feature[2], time[2], state[2];
+    if (!extents(n, 0, 2, x) || !extents(n, 1, 2, feature) || !extents(n, 2, 2, time) || !extents(n, 4, 2, state))
+        return false;
+    *s = (svdf){x[0], x[1], feature[0], time[1], o->rank, 0, .is_int = tflite_is_int(n, 0)};
+    if (s->rank < 1 || s->filters % s->rank != 0 || feature[1] != s->inputs || time[0] != s->filters || s->memory < 1 ||
+        state[0] != s->batch || state[1] != s->filters * s->memory)
+        return tflite_fail(n, DIAG_TYPE, "the shapes of its operands do not fit each other");
+    s->units = s->filters / s->rank;
+    if (!s->is_int)
+        return true;
+    const dtype kept = tflite_operand(n, 4)->type.dt;
+    if (tflite_operand(n, 1)->type.dt != DT_I8 || tflite_operand(n, 2)->type.dt != kept ||
+        (kept != DT_I16 && kept != DT_I8))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "weights of other types than i8, and i16 or i8 like the state, are not "
+                           "supported yet");
+    return tflite_read_scale(n, 0, &s->x) && tflite_read_scale(n, 1, &s->feature) &&
+           tflite_read_scale(n, 2, &s->time) && tflite_read_scale(n, 4, &s->state);
+}
+
+/* What the filters make of x, the newest number of each one's memory. */
+static graph_value *newest(tflite_node *n, const svdf *s)
+{
+    graph_value *v = times(n, tflite_in(n, 0), 1, s->is_int ? &s->x : NULL);
+    if (!s->is_int)
+        return v;
+    const double real = (double)(s->x.scale * s->feature.scale / s->state.scale);
+    v = scaled(n, v, real, s->state.dt, NULL, (double)s->inputs * 255 * 128);
+    if (s->state.dt == DT_I16 || s->state.zero == 0)
+        return v;
+    v = tflite_binary(n, "add", as_i32(n, v), integer(n, s->state.zero)); /* which wraps */
+    return tflite_cast(n, v, DT_I8);
+}
+
+static graph_value *weighted(tflite_node *n, const svdf *s, graph_value *memory)
+{
+    const int64_t each = s->rank * s->memory, rows[3] = {s->batch, s->units, each}, two[2] = {s->units, each}, axis = 2;
+    graph_value *time = tflite_in(n, 2);
+    if (s->is_int) {
+        time = as_i32(n, time);
+        memory = as_i32(n, memory);
+    }
+    if (s->is_int && s->state.dt == DT_I8 && s->state.zero != 0)
+        memory = tflite_binary(n, "subtract", memory, integer(n, s->state.zero));
+    const attr attrs[2] = {attr_ints(n->c, "axes", 1, &axis), attr_int(n->c, "keepdims", 0)};
+    graph_value *v = tflite_binary(n, "multiply", tflite_reshape(n, memory, 3, rows), tflite_reshape(n, time, 2, two));
+    v = tflite_emit(n, "sum", 1, &v, 2, attrs);
+    return tflite_operand(n, 3) ? tflite_binary(n, "add", v, tflite_in(n, 3)) : v;
+}
+
+/* The fused activation of quantized layers must be RELU, and is not applied. */
+bool tflite_op_svdf(tflite_node *n)
+{
+    const tfl_svdf_options *o = n->options;
+    svdf s;
+    if (!read_svdf(n, &s))
+        return false;
+    const int64_t line[3] = {s.batch, s.filters, s.memory}, one[3] = {s.batch, s.filters, 1},
+                  flat[2] = {s.batch, s.filters * s.memory};
+    graph_value *parts[2] = {tflite_reshape(n, newest(n, &s), 3, one)};
+    if (s.memory > 1) { /* behind what is kept, without the oldest */
+        parts[1] = parts[0];
+        parts[0] = cut(n, tflite_reshape(n, tflite_in(n, 4), 3, line), 2, 1, s.memory);
+    }
+    graph_value *memory = tflite_reshape(n, joined(n, s.memory > 1 ? 2 : 1, parts, 2), 2, flat);
+    if (!tflite_write_state(n, 4, memory))
+        return false;
+    graph_value *v = weighted(n, &s, memory);
+    if (!s.is_int)
+        return tflite_result(n, 0, tflite_activated(n, v, o->fused_activation_function));
+    tflite_scale y;
+    if (!tflite_read_scale(n, TFLITE_RESULT, &y))
+        return false;
+    const double real = (double)(s.state.scale * s.time.scale / y.scale);
+    return tflite_result(n, 0, scaled(n, v, real, y.dt, &y, 0x1p31));
+}
+
+/* --- LSTM --- */
+
+enum { LSTM_X, LSTM_W, LSTM_R = 5, LSTM_BIAS = 12, LSTM_H = 18, LSTM_C, LSTM_OPERANDS = 24 };
+enum { GATE_IN, GATE_FORGET, GATE_CELL, GATE_OUT, GATES };
+#define MOST_STEPS 512 /* steps become nodes of the graph */
+
+typedef struct lstm {
+    tflite_node *n;
+    int64_t batch, steps, inputs, cells;
+    bool time_major, is_int;
+    tflite_scale x, h, c;
+    float clip;
+    graph_value *table;
+} lstm;
+
+/* The steps of the table are 1/24 wide; its entries lie a little below the curve, so that lines between them fit it. */
+static graph_value *curve_table(tflite_node *n)
+{
+    int32_t *t = arena_array(&n->c->mem, int32_t, 257);
+    const int64_t dims = 257;
+    for (int i = 0; i < 255; i++) {
+        const double g = 65536 / (1 + exp(-i / 24.0)), before = 65536 / (1 + exp(-(i - 1) / 24.0)),
+                     after = 65536 / (1 + exp(-(i + 1) / 24.0));
+        t[i] = (int32_t)floor(g - ((before + after) / 2 - g) / 8 + 0.5);
+    }
+    t[255] = t[256] = 65535;
+    return tflite_const(n, tensor_dense(n->c, DT_I32, 1, &dims, t), "curve");
+}
+
+/* The table's entry at a / 2^bits, with the line to the next one, times 2^bits. a is not below 0. */
+static graph_value *on_curve(lstm *l, graph_value *a, int bits, int64_t end)
+{
+    tflite_node *n = l->n;
+    graph_value *u = tflite_binary(n, "right_shift", a, integer(n, bits)), *at = between(n, u, 0, 254);
+    graph_value *here[2] = {l->table, at}, *next[2] = {l->table, tflite_binary(n, "add", at, integer(n, 1))};
+    graph_value *low = tflite_emit(n, "take", 2, here, 0, NULL), *high = tflite_emit(n, "take", 2, next, 0, NULL);
+    graph_value *part = tflite_binary(n, "bitwise_and", a, integer(n, (1 << bits) - 1));
+    graph_value *line = tflite_binary(n, "multiply", part, tflite_binary(n, "subtract", high, low));
+    graph_value *v = tflite_binary(n, "add", tflite_binary(n, "multiply", low, integer(n, 1 << bits)), line);
+    graph_value *in[3] = {tflite_binary(n, "greater_equal", u, integer(n, 255)), integer(n, end), v};
+    return tflite_emit(n, "where", 3, in, 0, NULL);
+}
+
+static graph_value *choose(tflite_node *n, graph_value *x, graph_value *if_negative, graph_value *otherwise)
+{
+    graph_value *in[3] = {tflite_binary(n, "less", x, integer(n, 0)), if_negative, otherwise};
+    return tflite_emit(n, "where", 3, in, 0, NULL);
+}
+
+/* Of Q3.12, as Q0.15. */
+static graph_value *logistic(lstm *l, graph_value *x)
+{
+    tflite_node *n = l->n;
+    graph_value *v = tflite_binary(n, "multiply", x, integer(n, 3));
+    graph_value *r = on_curve(l, tflite_unary(n, "abs", v), 9, INT64_C(32767) << 10);
+    graph_value *up = tflite_binary(n, "add", r, integer(n, 512));
+    graph_value *down = tflite_binary(n, "subtract", integer(n, (1 << 25) + 511), r);
+    return tflite_binary(n, "right_shift", choose(n, v, down, up), integer(n, 10));
+}
+
+/* Of numbers whose scale is 2^power, as Q0.15. */
+static graph_value *tanh_of(lstm *l, graph_value *x, int power)
+{
+    tflite_node *n = l->n;
+    const int left = 12 + power;
+    graph_value *v = tflite_binary(n, "multiply", x, integer(n, left > 0 ? INT64_C(3) << left : 3));
+    if (left < 0)
+        v = tflite_binary(n, "right_shift", tflite_binary(n, "add", v, integer(n, INT64_C(1) << (-left - 1))),
+                          integer(n, -left));
+    graph_value *r = on_curve(l, tflite_unary(n, "abs", v), 8, INT64_C(65535) << 8);
+    r = tflite_binary(n, "right_shift", tflite_binary(n, "add", r, integer(n, 128 - (1 << 23))), integer(n, 8));
+    return choose(n, v, tflite_unary(n, "negative", r), r);
+}
+
+static graph_value *curve(lstm *l, graph_value *v, bool is_tanh)
+{
+    if (!l->is_int)
+        return tflite_unary(l->n, is_tanh ? "tanh" : "sigmoid", v);
+    return is_tanh ? tanh_of(l, v, -12) : logistic(l, v);
+}
+
+/* Sums of operand i's weights as numbers of a gate, Q3.12. */
+static graph_value *to_gate(lstm *l, graph_value *sums, uint32_t i, const tflite_scale *x, int64_t depth)
+{
+    tflite_scale w;
+    if (!l->is_int || l->n->failed || !tflite_read_scale(l->n, i, &w))
+        return sums;
+    if (w.zero != 0)
+        (void)tflite_fail(l->n, DIAG_UNSUPPORTED, "weights (operand %u) have a zero point other than 0", i);
+    return scaled(l->n, sums, (double)(x->scale * w.scale) * 4096, DT_I16, NULL, (double)depth * 255 * 128);
+}
+
+/* What all steps of x give a gate: rows in the order of x. */
+static graph_value *from_input(lstm *l, uint32_t gate)
+{
+    tflite_node *n = l->n;
+    const int64_t dims[2] = {l->batch * l->steps, l->inputs};
+    graph_value *rows = tflite_reshape(n, tflite_in(n, LSTM_X), 2, dims);
+    graph_value *v = times(n, rows, LSTM_W + gate, l->is_int ? &l->x : NULL);
+    if (tflite_operand(n, LSTM_BIAS + gate))
+        v = tflite_binary(n, "add", v, tflite_in(n, LSTM_BIAS + gate));
+    return to_gate(l, v, LSTM_W + gate, &l->x, l->inputs);
+}
+
+static graph_value *step_of(lstm *l, graph_value *all, int64_t t)
+{
+    const int64_t dims[3] = {l->time_major ? l->steps : l->batch, l->time_major ? l->batch : l->steps, l->cells},
+                  two[2] = {l->batch, l->cells};
+    if (l->steps > 1)
+        all = cut(l->n, tflite_reshape(l->n, all, 3, dims), l->time_major ? 0 : 1, t, t + 1);
+    return tflite_reshape(l->n, all, 2, two);
+}
+
+static graph_value *clipped_cell(lstm *l, graph_value *c)
+{
+    tflite_node *n = l->n;
+    if (!(l->clip > 0))
+        return c;
+    if (l->is_int) {
+        const float most = l->clip / l->c.scale;
+        const int64_t bound = (int64_t)(most > 32767 ? 32767 : most);
+        return between(n, c, -bound, bound);
+    }
+    graph_value *in[3] = {c, tflite_number(n, DT_F32, -(double)l->clip), tflite_number(n, DT_F32, (double)l->clip)};
+    return tflite_emit(n, "clip", 3, in, 0, NULL);
+}
+
+/* One step: the new cell and the new output from the old ones. */
+static void step(lstm *l, graph_value *const *from_x, graph_value **h, graph_value **c)
+{
+    tflite_node *n = l->n;
+    graph_value *g[GATES], *kept, *added;
+    for (uint32_t i = 0; i < GATES; i++) {
+        graph_value *r = to_gate(l, times(n, *h, LSTM_R + i, l->is_int ? &l->h : NULL), LSTM_R + i, &l->h, l->cells);
+        r = l->is_int ? sum_of_two(n, from_x[i], r) : tflite_binary(n, "add", from_x[i], r);
+        g[i] = curve(l, r, i == GATE_CELL);
+    }
+    if (!l->is_int) {
+        kept = tflite_binary(n, "multiply", g[GATE_FORGET], *c);
+        added = tflite_binary(n, "multiply", g[GATE_IN], g[GATE_CELL]);
+        *c = clipped_cell(l, tflite_binary(n, "add", kept, added));
+        *h = tflite_binary(n, "multiply", g[GATE_OUT], tflite_unary(n, "tanh", *c));
+        return;
+    }
+    int power;
+    (void)frexp((double)l->c.scale, &power);
+    kept = scaled(n, product(n, g[GATE_FORGET], *c), 0x1p-15, DT_I16, NULL, 0x1p30);
+    added = scaled(n, product(n, g[GATE_IN], g[GATE_CELL]), 0x1p-30 / (double)l->c.scale, DT_I16, NULL, 0x1p30);
+    graph_value *cell = clipped_cell(l, sum_of_two(n, kept, added));
+    *c = tflite_cast(n, cell, DT_I16);
+    *h = scaled(n, product(n, g[GATE_OUT], tanh_of(l, cell, power - 1)), 0x1p-30 / (double)l->h.scale, DT_I8, &l->h,
+                0x1p30);
+}
+
+static bool check_parts(tflite_node *n)
+{
+    static const struct {
+        uint32_t from, to;
+        const char *what;
+    } parts[] = {{9, 11, "peepholes"}, {16, 17, "a projection"}, {20, 23, "layer normalization"}};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        for (uint32_t i = parts[k].from; i <= parts[k].to; i++)
+            if (tflite_operand(n, i))
+                return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM with %s is not supported yet", parts[k].what);
+    return (tflite_operand(n, LSTM_W) && tflite_operand(n, LSTM_R)) ||
+           tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM whose input gate is that of forgetting is not supported yet");
+}
+
+static bool read_lstm(tflite_node *n, lstm *l)
+{
+    const tfl_sequence_lstm_options *o = n->options;
+    int64_t x[3], w[2], r[2];
+    int power;
+    *l = (lstm){.n = n, .time_major = o->time_major, .is_int = tflite_is_int(n, 0), .clip = o->cell_clip};
+    if (!check_parts(n) || !extents(n, LSTM_X, 3, x))
+        return false;
+    l->steps = x[l->time_major ? 0 : 1];
+    l->batch = x[l->time_major ? 1 : 0];
+    l->inputs = x[2];
+    for (uint32_t g = 0; g < GATES; g++) {
+        if (!extents(n, LSTM_W + g, 2, w) || !extents(n, LSTM_R + g, 2, r))
+            return false;
+        l->cells = g == 0 ? w[0] : l->cells;
+        if (w[0] != l->cells || w[1] != l->inputs || r[0] != l->cells || r[1] != l->cells)
+            return tflite_fail(n, DIAG_TYPE, "the shapes of its weights do not fit each other");
+    }
+    if (o->fused_activation_function != 4) /* tanh, of the cell's gate and of what is given out */
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM with another activation than tanh is not supported yet");
+    if (l->steps < 1 || l->steps > MOST_STEPS)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM over %lld steps; from 1 to %d are supported",
+                           (long long)l->steps, MOST_STEPS);
+    if (!l->is_int)
+        return true;
+    if (tflite_operand(n, LSTM_C)->type.dt != DT_I16 || tflite_operand(n, LSTM_X)->type.dt != DT_I8)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM of other types than i8, with a cell of i16, is not supported "
+                           "yet");
+    if (!tflite_read_scale(n, LSTM_X, &l->x) || !tflite_read_scale(n, LSTM_H, &l->h) ||
+        !tflite_read_scale(n, LSTM_C, &l->c))
+        return false;
+    if (frexp((double)l->c.scale, &power) != 0.5 || power < -27 || power > 1)
+        return tflite_fail(n, DIAG_FORMAT, "the scale of the cell must be a power of two");
+    l->table = curve_table(n);
+    return true;
+}
+
+bool tflite_op_sequence_lstm(tflite_node *n)
+{
+    lstm l;
+    if (!read_lstm(n, &l))
+        return false;
+    graph_value *all[GATES], *now[GATES], *h = tflite_in(n, LSTM_H), *c = tflite_in(n, LSTM_C),
+                **outputs = arena_array(&n->c->mem, graph_value *, (size_t)l.steps);
+    const int64_t row[3] = {l.time_major ? 1 : l.batch, l.time_major ? l.batch : 1, l.cells};
+    for (uint32_t g = 0; g < GATES; g++)
+        all[g] = from_input(&l, g);
+    for (int64_t t = 0; t < l.steps && !n->failed; t++) {
+        for (uint32_t g = 0; g < GATES; g++)
+            now[g] = step_of(&l, all[g], t);
+        step(&l, now, &h, &c);
+        outputs[t] = tflite_reshape(n, h, 3, row);
+    }
+    return tflite_write_state(n, LSTM_H, h) && tflite_write_state(n, LSTM_C, c) &&
+           tflite_result(n, 0, joined(n, (uint32_t)l.steps, outputs, l.time_major ? 0 : 1));
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* States of a model: variable tensors, which operators read and write as if they were constants, and resource
+ * variables, which VAR_HANDLE names, READ_VARIABLE reads and ASSIGN_VARIABLE writes. Each becomes a state of main: a
+ * parameter that holds what the call before left, and a result that is the next one. CALL_ONCE says what resource
+ * variables begin with; without it they begin as TensorFlow Lite Micro fills them, with the zero point of i8, else with
+ * zeros. Order is that of the operators: whoever reads behind a write gets what was written. */
+#include "frontend/tflite/tflite_import.h"
+
+#include <string.h>
+
+/* --- variables --- */
+
+/* TensorFlow Lite Micro fills a variable of i8 with its zero point, and others with zeros. NULL: zeros. */
+static const tensor_data *filled(tflite_importer *im, const tflite_tensor *t)
+{
+    tflite_scale s;
+    int64_t dims[TYPE_MAX_RANK];
+    if (t->type.dt != DT_I8 || !tflite_find_scale(t, &s) || s.zero == 0 || !shape_get(t->type.shape, dims))
+        return NULL;
+    const int8_t zero = (int8_t)s.zero;
+    return tensor_splat(im->c, DT_I8, (uint32_t)t->type.shape.rank, dims, &zero);
+}
+
+static tflite_variable *new_variable(tflite_importer *im, const char *name)
+{
+    tflite_variable *v = arena_new(&im->c->mem, tflite_variable);
+    *v = (tflite_variable){.name = name};
+    vec_push(&im->c->mem, &im->variables->list, v);
+    return v;
+}
+
+/* What it holds at this operator: what was written in this run, else what the run before left. Its type is that of what
+ * it begins with, else t's. */
+static graph_value *value_of(tflite_importer *im, tflite_variable *v, const tflite_tensor *t)
+{
+    if (v->now)
+        return v->now;
+    if (!v->initial)
+        v->initial = filled(im, t);
+    const tensor_data *first = v->initial;
+    const type own = first ? type_static(im->c, first->dt, first->rank, first->dims) : t->type;
+    return v->now = v->param = graph_add_param(im->f, v->name, own);
+}
+
+bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t)
+{
+    return t->t->is_variable && t->type.kind == TYPE_TENSOR && dtype_usable(t->type.dt) &&
+           shape_is_static(t->type.shape) && im->f != NULL;
+}
+
+graph_value *tflite_read_state(tflite_importer *im, tflite_tensor *t)
+{
+    if (!t->variable)
+        t->variable = new_variable(im, t->name);
+    return t->plain = value_of(im, t->variable, t);
+}
+
+bool tflite_write_state(tflite_node *n, uint32_t i, graph_value *v)
+{
+    tflite_tensor *t = n->failed ? NULL : tflite_operand(n, i);
+    if (!t)
+        return false;
+    if (!tflite_is_state(n->im, t) || !t->variable)
+        return tflite_fail(n, DIAG_FORMAT, "operand %u ('%s') must be a variable tensor", i, t->name);
+    if (!type_equal(&v->type, &t->type))
+        return tflite_fail(n, DIAG_TYPE, "the operator writes another type into the variable '%s'", t->name);
+    t->plain = t->variable->now = v;
+    t->image = NULL;
+    return true;
+}
+
+/* States whose value is read and written become results behind those of the model. */
+bool tflite_end_states(tflite_importer *im)
+{
+    for (uint32_t i = 0; i < im->variables->list.len; i++) {
+        const tflite_variable *v = im->variables->list.data[i];
+        if (!v->param)
+            continue;
+        if (!type_equal(&v->now->type, &v->param->type) || !shape_is_static(v->param->type.shape))
+            return diag_error(&im->c->diags, DIAG_TYPE, tflite_loc(im),
+                              "the variable '%s' is read with another type or shape than it is written with", v->name);
+        graph_add_result(im->f, v->now);
+        graph_add_state(im->f, (graph_state){v->param->index, im->f->results.len - 1, v->initial});
+    }
+    return true;
+}
+
+/* --- resource variables --- */
+
+/* Two handles of one name are one variable, in all graphs of the model. */
+bool tflite_op_var_handle(tflite_node *n)
+{
+    const tfl_var_handle_options *o = n->options;
+    tflite_importer *im = n->im;
+    tflite_tensor *t = tflite_operand(n, TFLITE_RESULT);
+    const char *key = intern(n->c->names, arena_printf(&n->c->mem, "%.*s/%.*s", (int)o->container.len,
+                                                       (const char *)o->container.data, (int)o->shared_name.len,
+                                                       (const char *)o->shared_name.data));
+    uint32_t at = im->variables->list.len;
+    if (!ptr_map_get(&im->variables->by_name, key, &at)) {
+        const char *name = intern_n(n->c->names, (const char *)o->shared_name.data, o->shared_name.len);
+        ptr_map_set(&im->variables->by_name, key, at);
+        (void)new_variable(im, *name ? name : "variable");
+    }
+    t->variable = im->variables->list.data[at];
+    return true;
+}
+
+static tflite_variable *handle_of(tflite_node *n)
+{
+    const tflite_tensor *t = tflite_operand(n, 0);
+    if (t->variable && !t->t->is_variable)
+        return t->variable;
+    (void)tflite_fail(n, DIAG_FORMAT, "operand 0 ('%s') is not the handle of a variable", t->name);
+    return NULL;
+}
+
+bool tflite_op_read_variable(tflite_node *n)
+{
+    tflite_variable *v = handle_of(n);
+    const tflite_tensor *t = tflite_operand(n, TFLITE_RESULT);
+    if (!v)
+        return false;
+    if (n->im->once)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "a variable that is read while variables begin is not supported yet");
+    if (t->type.kind != TYPE_TENSOR || !dtype_usable(t->type.dt))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "the element type of the variable is not supported yet");
+    return tflite_result(n, 0, value_of(n->im, v, t));
+}
+
+bool tflite_op_assign_variable(tflite_node *n)
+{
+    tflite_variable *v = handle_of(n);
+    tflite_tensor *t = tflite_operand(n, 1);
+    if (!v)
+        return false;
+    if (n->im->once && !t->data)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "variables that begin with a computed value are not supported yet");
+    if (n->im->once && v->now)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "the variable is used before CALL_ONCE says what it begins with");
+    if (n->im->once)
+        v->initial = t->data;
+    else
+        v->now = tflite_in(n, 1);
+    return !n->failed;
+}
+
+/* Its graph runs in the first call only: what it assigns is what variables begin with. */
+bool tflite_op_call_once(tflite_node *n)
+{
+    const tfl_call_once_options *o = n->options;
+    const tfl_model *m = n->im->model;
+    if (n->im->once)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "CALL_ONCE inside of CALL_ONCE is not supported yet");
+    if (o->init_subgraph_index < 1 || (uint64_t)o->init_subgraph_index >= m->subgraphs.len)
+        return tflite_fail(n, DIAG_FORMAT, "graph %lld is not in the model", (long long)o->init_subgraph_index);
+    const uint32_t errors = n->c->diags.errors;
+    const bool ok = n->im->import_once(n->im, m->subgraphs.data[o->init_subgraph_index]);
+    n->failed |= !ok || n->c->diags.errors != errors;
+    return !n->failed;
+}

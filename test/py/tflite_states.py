@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models of TensorFlow Lite with states compute what TensorFlow Lite Micro computes, step by step: SVDF and LSTM
+layers, streams over resource variables. Quantised ones bit for bit, floats to 1e-5 of the largest number.
+
+    tflite_states.py [--lathe FILE] [--seed N] [--count N] [--steps N] [--long N] [--filter NAME]
+
+COUNT networks of each kind stand side by side in one model, which runs STEPS steps, is reset, and runs again; a second
+instance runs other inputs between the steps of the first. The first model runs LONG steps. Without the packages of
+tflite_models.py the exit status is 77."""
+import argparse
+import ctypes
+import os
+import shutil
+import sys
+import tempfile
+
+import numpy as np
+
+import package
+import tflite_models as T
+
+KINDS = {}
+T.TYPES["resource"] = 13
+
+
+def kind(f):
+    KINDS[f.__name__] = f
+    return f
+
+
+def variable(net, kind_of, shape, scale=None, zero=0):
+    t = net.tensor(kind_of, shape, scale, zero)
+    net.graph.tensors[t].isVariable = True
+    return t
+
+
+def result(net, shape, q, r):
+    return net.tensor("int8", shape, r.scale(), r.zero()) if q else net.tensor("float32", shape)
+
+
+def svdf(net, r, q, state="int16"):
+    rank, units, memory, inputs, batch = r.int(1, 3), r.int(1, 6), r.int(1, 9), r.int(1, 20), r.int(1, 2)
+    filters = rank * units
+    x = T.data(net, r, q, [batch, inputs])
+    if q:
+        sx, sw, st = T.scale_of(net, x), r.scale(), r.scale(1e-4, 1e-2)
+        feature = net.tensor("int8", [filters, inputs], sw, 0, r.codes([filters, inputs], -127))
+        high = 128 if state == "int8" else 2000
+        time = net.tensor(state, [filters, memory], st, 0, r.rng.integers(-high, high, [filters, memory]))
+        filled = float(sx * sw) * inputs**0.5 * 74 * 74 / (60 if state == "int8" else 9000)
+        ss = np.float32(filled * np.exp(r.rng.uniform(-1.5, 1.5)))
+        kept = variable(net, state, [batch, filters * memory], ss, r.int(-3, 3) if state == "int8" else 0)
+        bias = net.tensor("int32", [units], ss * st, 0, r.rng.integers(-20000, 20000, units))  # else the oracle ends
+        top = float(ss * st) * (rank * memory)**0.5 * (60 * 74 if state == "int8" else 9000 * 1000) / 60
+        y = net.tensor("int8", [batch, units], np.float32(top * np.exp(r.rng.uniform(-1.5, 1.5))), r.zero())
+    else:
+        feature = net.tensor("float32", [filters, inputs], data=r.floats([filters, inputs]))
+        time = net.tensor("float32", [filters, memory], data=r.floats([filters, memory]))
+        kept, y = variable(net, "float32", [batch, filters * memory]), net.tensor("float32", [batch, units])
+        bias = net.tensor("float32", [units], data=r.floats([units]))
+    net.operator("SVDF", 3, [x, feature, time, bias, kept], [y],
+                 T.options("SVDF", rank=rank, fusedActivationFunction=1 if q else r.pick(0, 1)))
+
+
+@kind
+def svdf_of_16(net, r, q):
+    svdf(net, r, q)
+
+
+@kind
+def svdf_of_8(net, r, q):
+    svdf(net, r, q, "int8")
+
+
+@kind
+def lstm(net, r, q):
+    batch, steps, inputs, cells = r.int(1, 2), r.pick(1, 1, 2, 4), r.int(1, 12), r.int(1, 12)
+    major, clip = r.pick(True, False), r.pick(0.0, 0.0, 0.7)
+    front = [steps, batch] if major else [batch, steps]
+    x = T.data(net, r, q, front + [inputs], np.float32(r.rng.uniform(0.005, 0.05)) if q else None)
+    sh, zh = np.float32(r.rng.uniform(0.5, 2) / 128), r.int(-20, 20)
+    power = np.float32(2.0 ** r.pick(-11, -12, -13, -14, -15))
+
+    def layer(depth, scale):
+        shape = [cells, depth]
+        if not q:
+            return net.tensor("float32", shape, data=r.floats(shape) * 0.5)
+        return net.tensor("int8", shape, scale, 0, r.codes(shape, -127))
+    scales = [np.float32(r.rng.uniform(0.002, 0.02)) for _ in range(8)]
+    ws = [layer(inputs, s) for s in scales[:4]]
+    rs = [layer(cells, s) for s in scales[4:]]
+    if q:
+        biases = [net.tensor("int32", [cells], T.scale_of(net, x) * s, 0, r.rng.integers(-3000, 3000, cells))
+                  for s in scales[:4]]
+        h, c = variable(net, "int8", [batch, cells], sh, zh), variable(net, "int16", [batch, cells], power)
+        y = net.tensor("int8", front + [cells], sh, zh)
+    else:
+        biases = [net.tensor("float32", [cells], data=r.floats([cells])) for _ in range(4)]
+        h, c = variable(net, "float32", [batch, cells]), variable(net, "float32", [batch, cells])
+        y = net.tensor("float32", front + [cells])
+    operands = [x, *ws, *rs, -1, -1, -1, *biases, -1, -1, h, c, -1, -1, -1, -1]
+    net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 1, operands, [y],
+                 T.options("UnidirectionalSequenceLSTM", fusedActivationFunction=4, cellClip=clip, projClip=0.0,
+                           timeMajor=major))
+    parts = [net.tensor("int16", [0], np.float32(2.0**-12)) for _ in range(4)] + [net.tensor("int8", [0], sh, zh)]
+    net.graph.operators[-1].intermediates = parts
+
+
+def handle(net, name):
+    t = net.tensor("resource", [])
+    net.operator("VAR_HANDLE", 1, [], [t], T.options("VarHandle", container="", sharedName=name))
+    net.graph.outputs.pop()
+    return t
+
+
+@kind
+def stream(net, r, q):
+    """The frames of a streaming convolution: what is new comes behind what is kept, and the oldest goes."""
+    kept, new, width = r.int(1, 6), r.int(1, 3), r.int(1, 5)
+    x = T.data(net, r, q, [1, new, 1, width])
+    p = net.graph.tensors[x].quantization
+    scale, zero = (p.scale[0], p.zeroPoint[0]) if q else (None, 0)
+    kind_of, name = "int8" if q else "float32", f"stream{len(net.graph.tensors)}"
+    old, whole, rest = (net.tensor(kind_of, [1, n, 1, width], scale, zero) for n in (kept, kept + new, kept))
+    first = net.first
+    if first is not None:  # what CALL_ONCE says
+        start = [zero] * (kept * width) if q else r.floats([kept * width])
+        first.append((name, kind_of, [1, kept, 1, width], scale, zero, start))
+    read = handle(net, name)
+    write = r.pick(read, None)
+    net.operator("READ_VARIABLE", 1, [read], [old])
+    net.operator("CONCATENATION", 2, [old, x], [whole], T.options("Concatenation", axis=1, fusedActivationFunction=0))
+    more = [net.tensor("int32", [4], data=v) for v in ([0, new, 0, 0], [1, kept + new, 1, width], [1, 1, 1, 1])]
+    net.operator("STRIDED_SLICE", 2, [whole, *more], [rest], T.options("StridedSlice", beginMask=0, endMask=0,
+                                                                       shrinkAxisMask=0, ellipsisMask=0, newAxisMask=0))
+    net.operator("ASSIGN_VARIABLE", 1, [handle(net, name) if write is None else write, rest], [])
+
+
+def once(net):
+    """A graph that assigns what variables begin with, and the operator that runs it once, in front of all others."""
+    main, model = net.graph, net.model
+    net.graph = T.S.SubGraphT()
+    net.graph.tensors, net.graph.operators, net.graph.inputs, net.graph.outputs = [], [], [], []
+    model.subgraphs.append(net.graph)
+    for name, kind_of, shape, scale, zero, start in net.first:
+        value = net.tensor(kind_of, shape, scale, zero, data=np.array(start, kind_of))
+        net.operator("ASSIGN_VARIABLE", 1, [handle(net, name), value], [])
+    net.graph = main
+    net.operator("CALL_ONCE", 1, [], [], T.options("CallOnce", initSubgraphIndex=1))
+    main.operators.insert(0, main.operators.pop())
+
+
+def network(seed, kinds, calls_once):
+    net, labels = T.Net(), []
+    net.first = [] if calls_once else None
+    for index, name in enumerate(kinds):
+        for q in (True, False):
+            before = len(net.graph.outputs)
+            KINDS[name](net, T.Chance(np.random.default_rng([seed, index, q])), q)
+            labels += [f"{name} of {'i8' if q else 'f32'}"] * (len(net.graph.outputs) - before)
+    if net.first:
+        once(net)
+    return net, labels
+
+
+class Instance:
+    """A package and an oracle that are fed alike."""
+
+    def __init__(self, content, library, folder, about, seed):
+        self.oracle = T.runtime.Interpreter.from_bytes(content, arena_size=T.ARENA)
+        self.library, self.folder, self.about, self.rng = library, folder, about, np.random.default_rng(seed)
+        self.most = {}  # of floats: the largest number of each output so far, which errors are measured by
+
+    def step(self, report, what, names):
+        feed = {}
+        for i, entry in enumerate(self.about["inputs"]):
+            x = T.random_input(self.rng, entry["shape"], package.DTYPES[entry["dtype"]], 1.5)
+            feed[entry["name"]] = x
+            self.oracle.set_input(x, i)
+        self.oracle.invoke()
+        got = package.call(self.library, self.folder, "m", feed)
+        for i, entry in enumerate(self.about["outputs"]):
+            y, want = got[entry["name"]], self.oracle.get_output(i)
+            if y.dtype.kind == "f":
+                self.most[i] = max(self.most.get(i, 0), float(np.abs(want).max(initial=0)))
+                y, want = np.append(y, self.most[i]), np.append(want, self.most[i])
+            report.compare(f"{what}, {names[i]}", y, want)
+
+    def reset(self):
+        self.oracle.reset()
+        if self.library.tvmgen_m_reset() != 0:
+            raise package.Failure("reset")
+
+
+def check(args, report, seed, kinds, calls_once, steps):
+    net, names = network(seed, kinds, calls_once)
+    content, what = net.bytes(), f"network {seed}{' with CALL_ONCE' if calls_once else ''}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.tflite")
+        with open(path, "wb") as f:
+            f.write(content)
+        try:
+            first = T.build(args, path, folder + "/out")
+            shutil.copy(folder + "/out/m.so", folder + "/out/other.so")
+            libraries = [first, ctypes.CDLL(folder + "/out/other.so")]
+            about = package.report(folder + "/out")
+            both = [Instance(content, lib, folder + "/out", about, [seed, k]) for k, lib in enumerate(libraries)]
+            for step in range(steps):
+                for k, one in enumerate(both):
+                    one.step(report, f"{what}, instance {k}, step {step}", names)
+            if not calls_once:  # the oracle's reset leaves zeros, and does not call again
+                both[0].reset()
+                for step in range(3):
+                    both[0].step(report, f"{what}, step {step} behind a reset", names)
+        except package.Failure as e:
+            report.failures.append(f"FAILED {what}: {e}")
+    return len(names)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--lathe", default=os.path.join(T.TOP, "build", "lathe"))
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--count", type=int, default=4, help="networks")
+    p.add_argument("--steps", type=int, default=20, help="of each of them")
+    p.add_argument("--long", type=int, default=500, help="steps of the first one")
+    p.add_argument("--filter", default="", help="kinds with that in their name")
+    p.add_argument("--target")
+    p.add_argument("--cc", default="cc -O1")
+    args = p.parse_args()
+    if T.runtime is None:
+        print("tflite_micro or ai_edge_litert is not there")
+        sys.exit(77)
+    report, cases = T.Report(), 0
+    kinds = [k for k in KINDS if args.filter in k]
+    for i in range(args.count):
+        cases += check(args, report, args.seed + i, kinds, i % 2 == 1, args.long if i == 0 else args.steps)
+    print("\n".join(report.failures))
+    print(f"{report.elements} elements, {report.wrong} differ")
+    failed = len(report.failures)
+    print(f"{max(cases - failed, 0)} passed, {failed} failed")
+    sys.exit(1 if failed or report.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
