@@ -171,6 +171,20 @@ static bool is_shared(const compile_result *r)
     return shared;
 }
 
+/* What the model says of itself. */
+static void show_facts(writer *w, const compile_result *r)
+{
+    table t = table_begin(w->a, "ll");
+    for (uint32_t i = 0; r->graph && i < r->graph->facts.len; i++) {
+        table_add(&t, "%s", text_line(arena_strdup(w->a, r->graph->facts.data[i].name)));
+        table_add(&t, "%s", text_line(arena_strdup(w->a, r->graph->facts.data[i].text)));
+    }
+    if (r->graph && r->graph->facts.len > 0) {
+        table_print(&t, w);
+        w_str(w, "\n");
+    }
+}
+
 static void show_table(writer *w, const compile_result *r)
 {
     static const char *const heads[] = {"op", "layer", "parts", "MACs", "bytes", "result",
@@ -184,11 +198,14 @@ static void show_table(writer *w, const compile_result *r)
         add_tensor(&io, "input", f, i, f->values.data[i].name);
     for (uint32_t i = 0; i < f->results.len; i++)
         add_tensor(&io, "output", f, f->results.data[i].value, f->results.data[i].name);
+    for (uint32_t i = f->n_inputs; i < f->n_inputs + f->n_states; i++)
+        add_tensor(&io, "state", f, i, f->values.data[i].name);
     add_heads(&t, heads, sizeof heads / sizeof *heads, shared);
     for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
         add_operator(&t, r, i, shared);
         macs += (uint64_t)r->plan.problem->ops.data[i].func->macs;
     }
+    show_facts(w, r);
     table_print(&io, w);
     w_str(w, "\n");
     table_print(&t, w);

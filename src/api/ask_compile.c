@@ -454,6 +454,7 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     out->schedules = x->values[OPT_SCHEDULES].data;
     out->n_schedules = x->values[OPT_SCHEDULES].len;
     out->verify = true;
+    out->signature = ask_get(x, OPT_SIGNATURE, NULL);
     return read_port(x, out) && read_target(x, native, out) && read_module(x, out) && read_ram(x, out) &&
            read_effort(x, out) && read_numbers(x, out) && read_code(x, out) && read_memories(x, out) &&
            read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&

@@ -590,6 +590,9 @@ bool reference_check(const ask *x, const char *known)
                                "--model names the file that another runtime runs, and none is compared with");
     if (!ask_has(x, OPT_AGAINST))
         return true;
+    if (ask_has(x, OPT_SIGNATURE) && reference_is(x, "tflm"))
+        return ask_usage_error(x, "give --against interpreter",
+                               "--signature: TensorFlow Lite Micro runs the main graph of a model");
     int which = ask_choice(x, OPT_AGAINST, known, "onnxruntime");
     if (which < 0)
         return false;

@@ -82,16 +82,22 @@ static bool load(compiler *c, const char *path, const compile_options *o, load_a
     if (out_hash)
         *out_hash = hash_model(c, bytes);
     front = format_frontend(format);
-    if (!front && o->n_dims + o->n_shapes + o->n_binds > 0)
+    if (!front && o->n_dims + o->n_shapes + o->n_binds + (o->signature != NULL) > 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                          "'%s' is graph text: --shape, --dim and --bind are only for models", path);
+                          "'%s' is graph text: --shape, --dim, --bind and --signature are only for models", path);
     if (!front)
         return graph_parse(c, path, (const char *)bytes.data, bytes.len, out) && graph_infer(c, *out) &&
                graph_verify(c, *out);
     frontend_dim_fix *fixes = arena_array(&c->mem, frontend_dim_fix, o->n_dims + o->n_shapes + 1u);
     add_fixes(o->dims, o->n_dims, false, fixes);
     add_fixes(o->shapes, o->n_shapes, true, fixes + o->n_dims);
+    if (o->signature && format != FORMAT_TFLITE) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--signature: %s has no signatures", front->name);
+        diag_hint(&c->diags, "leave it out: only models of TensorFlow Lite have them");
+        return false;
+    }
     frontend_options options = {.fixes = fixes,
+                            .signature = o->signature,
                             .n_fixes = o->n_dims + o->n_shapes,
                             .keeps_floats = o->opt_level == 0,
                             .inputs_only = as == LOAD_INPUTS,

@@ -21,6 +21,7 @@ typedef struct frontend_bind {
 typedef struct frontend_options {
     const frontend_dim_fix *fixes;
     uint32_t n_fixes;
+    const char *signature; /* of a model that has several; NULL: its main graph */
     const frontend_bind *binds; /* inputs that are constants */
     uint32_t n_binds;
     bool keeps_floats; /* no arithmetic on floating-point constants while reading: the graph as it stands */

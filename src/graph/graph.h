@@ -72,7 +72,13 @@ typedef struct graph_end {
     int64_t zero_point;
 } graph_end;
 
+/* What a model says of itself: "description", "signature serving_default". */
+typedef struct graph_fact {
+    const char *name, *text;
+} graph_fact;
+
 typedef struct graph_module {
+    VEC(graph_fact) facts;
     VEC(graph_func *) funcs; /* in creation order; "main" is the entry */
     VEC(graph_end) ends;
     VEC(attr) labels; /* of results of main, by name: what the numbers of one of integers stand for, or what the columns

@@ -6,6 +6,7 @@ import os
 import shutil
 
 import numpy as np
+from ai_edge_litert import schema_py_generated as S
 
 import tflite_states
 from tflite_models import KINDS, TOP, Chance, Net, options
@@ -125,6 +126,32 @@ def states():
     return net
 
 
+def signatures():
+    """Two graphs, a signature for each, a description and metadata."""
+    net = one(lambda net: None)
+    first = net.graph
+    net.graph = S.SubGraphT()
+    net.graph.tensors, net.graph.operators, net.graph.inputs, net.graph.outputs = [], [], [], []
+    net.model.subgraphs.append(net.graph)
+    x, y = net.input("float32", [3]), net.tensor("float32", [3])
+    net.operator("ABS", 1, [x], [y])
+    net.graph, net.model.signatureDefs = first, []
+    for index, (key, given, made) in enumerate((("serving_default", "x", "y"), ("loudness", "sound", "level"))):
+        s = S.SignatureDefT()
+        s.signatureKey, s.subgraphIndex, s.inputs, s.outputs = key, index, [], []
+        for ends, name, at in ((s.inputs, given, 0), (s.outputs, made, 1)):
+            ends.append(S.TensorMapT())
+            ends[0].name, ends[0].tensorIndex = name, at
+        net.model.signatureDefs.append(s)
+    net.model.description = "two graphs"
+    m, b = S.MetadataT(), S.BufferT()
+    m.name, m.buffer = "min_runtime_version", len(net.model.buffers)
+    b.data = np.frombuffer(b"1.14.0" + bytes(10), np.uint8)
+    net.model.buffers.append(b)
+    net.model.metadata = [m]
+    return net
+
+
 def one(change):
     """RELU, and a change of it."""
     net = Net()
@@ -207,7 +234,7 @@ def main():
     shutil.rmtree(corpus, ignore_errors=True)
     for folder in (golden, refused, corpus):
         os.makedirs(folder, exist_ok=True)
-    for make in (numbers, floats, ends, elements, shapes, states):
+    for make in (numbers, floats, ends, elements, shapes, states, signatures):
         write(f"{golden}/{make.__name__}.tflite", make().bytes())
         write(f"{corpus}/{make.__name__}.tflite", make().bytes())
     for name, change in REFUSED.items():

@@ -49,6 +49,7 @@ ROWS = {
     "dim": [("n<=5", "open", ["--dim", "n<=9"])],
     "bind": [("k=1", "bound", [])],
     "state": [("y=x", "bound", [])],
+    "signature": [("serving_default", "conv", [])],
     "bound": [("found=2", "found", ["--dim", "n=3"])],
     "workers": [("2", "conv", [])],
     "opt-level": [("0", "conv", [])],

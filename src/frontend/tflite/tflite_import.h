@@ -61,6 +61,7 @@ struct tflite_importer {
     VEC(tflite_missing) missing;
     ptr_map missing_at, results; /* an interned text: its place in missing; values that are results */
     tflite_variables *variables;
+    const tfl_signature *signature; /* that is chosen; NULL: none */
     bool once;           /* this is the graph that CALL_ONCE calls */
     bool (*import_once)(struct tflite_importer *im, const tfl_subgraph *g); /* it */
     graph_value nothing; /* what building functions return once an operator has failed */
@@ -104,6 +105,12 @@ bool tflite_dtype(int64_t code, dtype *out);
 bool tflite_read_tensors(tflite_importer *im);
 /* Extents that the user gives for inputs. */
 bool tflite_fix_shapes(tflite_importer *im);
+
+/* tflite_about.c: the graph of the signature that is asked for, and its names for inputs and outputs, before anything
+ * is made of them; false after a diagnostic. Last, what `inspect` tells of the model. */
+bool tflite_choose_graph(tflite_importer *im);
+bool tflite_name_ends(tflite_importer *im);
+void tflite_tell_about(tflite_importer *im);
 
 /* --- quantisation (tflite_tensor.c): fails the node where there is none --- */
 

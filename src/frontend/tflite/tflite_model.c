@@ -23,6 +23,8 @@ static bool check_model(tflite_importer *im)
     if (m->subgraphs.len == 0)
         return wrong_model(im, "the model has no graph");
     im->graph = m->subgraphs.data[0];
+    if (!tflite_choose_graph(im))
+        return false;
     if (im->graph->operators.len > TFLITE_MAX_OPERATORS)
         return wrong_model(im, "the model has too many operators");
     return im->graph->outputs.len > 0 || wrong_model(im, "the model has no outputs");
@@ -357,10 +359,11 @@ bool tflite_import(compiler *c, span bytes, const char *path, const frontend_opt
     ptr_map_init(&im.results, &c->mem);
     ptr_map_init(&variables.by_name, &c->mem);
     if (!flat_read_model(c, path, bytes, &im.model) || !check_model(&im) || !tflite_read_tensors(&im) ||
-        !tflite_fix_shapes(&im))
+        !tflite_name_ends(&im) || !tflite_fix_shapes(&im))
         return false;
     im.module = graph_module_new(c);
     im.f = graph_func_new(im.module, "main");
+    tflite_tell_about(&im);
     if (!add_inputs(&im))
         return false;
     if (o && o->inputs_only) {
