@@ -252,11 +252,43 @@ def open_pools():
 
 
 def zip_map():
-    """A classifier as skl2onnx exports it."""
-    nodes = [helper.make_node("TreeEnsembleClassifier", ["X"], ["label", "scores"], "trees", domain="ai.onnx.ml"),
-             helper.make_node("ZipMap", ["scores"], ["probabilities"], "zip", domain="ai.onnx.ml")]
-    outputs = [helper.make_tensor_value_info("label", I64, [None]), f32("probabilities", [None])]
+    """A classifier as skl2onnx exports it, with names of classes: the labels are numbers, the scores a matrix."""
+    trees = helper.make_node(
+        "TreeEnsembleClassifier", ["X"], ["label", "scores"], "trees", domain="ai.onnx.ml",
+        classlabels_strings=["a", "b", "c"], post_transform="NONE", nodes_treeids=[0] * 5,
+        nodes_nodeids=[0, 1, 2, 3, 4],
+        nodes_featureids=[2, 0, 0, 0, 0], nodes_modes=["BRANCH_LEQ", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"],
+        nodes_values=[0.5, 0.0, 1.5, 0.0, 0.0], nodes_truenodeids=[1, 0, 3, 0, 0], nodes_falsenodeids=[2, 0, 4, 0, 0],
+        class_treeids=[0] * 9, class_nodeids=[1, 1, 1, 3, 3, 3, 4, 4, 4], class_ids=[0, 1, 2] * 3,
+        class_weights=[1.0, 0.0, 0.0, 0.25, 0.75, 0.0, 1.0, 0.0, 0.0])
+    nodes = [trees, helper.make_node("Identity", ["label"], ["named"]),
+             helper.make_node("ZipMap", ["scores"], ["probabilities"], "zip", domain="ai.onnx.ml",
+                              classlabels_strings=["a", "b", "c"])]
+    outputs = [helper.make_tensor_value_info("named", TensorProto.STRING, [None]), f32("probabilities", [None])]
     return model(nodes, [f32("X", [None, 4])], outputs, imports=[helper.make_opsetid("ai.onnx.ml", 3)])
+
+
+def ml_rows():
+    """Scalers, encoders and linear models of ai.onnx.ml, and trees of one target."""
+    def ml(op, ins, outs, **attributes):
+        return helper.make_node(op, ins, outs, domain="ai.onnx.ml", **attributes)
+    nodes = [ml("Scaler", ["x"], ["s"], offset=[1.0, 2.0], scale=[0.5, 2.0]),
+             ml("Normalizer", ["s"], ["n"], norm="L2"),
+             ml("Imputer", ["n"], ["i"], imputed_value_floats=[7.0], replaced_value_float=float("nan")),
+             ml("LinearClassifier", ["i"], ["a", "b"], coefficients=[1.0, -1.0], intercepts=[0.5],
+                classlabels_ints=[4, 9], post_transform="LOGISTIC"),
+             ml("LabelEncoder", ["a"], ["l"], keys_int64s=[9, 4], values_int64s=[1, 2]),
+             ml("OneHotEncoder", ["k"], ["h"], cats_int64s=[3, 1]),
+             ml("FeatureVectorizer", ["x", "i"], ["v"], inputdimensions=[1, 3]),
+             ml("TreeEnsembleRegressor", ["v"], ["t"], n_targets=1, base_values=[0.5], nodes_treeids=[0, 0, 0, 1],
+                nodes_nodeids=[0, 1, 2, 0], nodes_featureids=[3, 0, 0, 0],
+                nodes_modes=["BRANCH_LT", "LEAF", "LEAF", "LEAF"], nodes_values=[0.5, 0.0, 0.0, 0.0],
+                nodes_missing_value_tracks_true=[1, 0, 0, 0], nodes_truenodeids=[1, 0, 0, 0],
+                nodes_falsenodeids=[2, 0, 0, 0], target_treeids=[0, 0, 1], target_nodeids=[1, 2, 0],
+                target_ids=[0, 0, 0], target_weights=[1.0, 2.0, 3.0])]
+    inputs = [f32("x", [2, 2]), helper.make_tensor_value_info("k", I64, [2])]
+    outputs = [helper.make_tensor_value_info("l", I64, [2]), f32("b", [2, 2]), f32("h", [2, 2]), f32("t", [2, 1])]
+    return model(nodes, inputs, outputs, imports=[helper.make_opsetid("ai.onnx.ml", 3)])
 
 
 def sequence():
@@ -391,11 +423,11 @@ def outside():
 
 
 GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
-                          early_operators, passed_through, many_parts, out_of_step, contributed],
+                          early_operators, passed_through, many_parts, out_of_step, contributed, zip_map, ml_rows],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads],
           "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, found_rows, open_pools,
-                             zip_map, sequence, texts, run_time_branch, lost_weights, quantised, functions_double]}
+                             sequence, texts, run_time_branch, lost_weights, quantised, functions_double]}
 
 
 def main():

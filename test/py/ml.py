@@ -179,13 +179,205 @@ def label_encoders(version):
     return make
 
 
+# --- trees ---
+
+MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+
+
+def forest(rng, trees, depth, features, outputs, modes=MODES[:1], tracks=0., whole=False, only=None, weights=1, size=1.,
+           positive=False):
+    """Random trees as attributes by their names without the words target and class."""
+    d = {k: [] for k in ("nodeids", "treeids", "featureids", "modes", "values", "missing_value_tracks_true",
+                         "truenodeids", "falsenodeids", "w_ids", "w_nodeids", "w_treeids", "w")}
+
+    def grow(tree, left, ids):
+        number, at = ids[0], len(d["nodeids"])
+        ids[0] += 1
+        leaf = left == 0 or (left < depth and rng.random() < .15)
+        value = 0. if leaf else float(rng.integers(0, 4)) if whole else float(f32(rng.normal()))
+        for key, entry in (("nodeids", number), ("treeids", tree), ("truenodeids", 0), ("falsenodeids", 0),
+                           ("featureids", 0 if leaf else int(rng.integers(features))), ("values", value),
+                           ("modes", "LEAF" if leaf else str(rng.choice(modes))),
+                           ("missing_value_tracks_true", 0 if leaf else int(rng.random() < tracks))):
+            d[key].append(entry)
+        if leaf:
+            for target in rng.permutation(outputs)[:weights] if only is None else [only]:
+                w = float(f32(rng.normal() * size))
+                for key, entry in (("w_ids", int(target)), ("w_nodeids", number), ("w_treeids", tree),
+                                   ("w", abs(w) if positive else w)):
+                    d[key].append(entry)
+        else:
+            d["truenodeids"][at] = grow(tree, left - 1, ids)
+            d["falsenodeids"][at] = grow(tree, left - 1, ids)
+        return number
+
+    for tree in range(trees):
+        grow(tree, depth, [0])
+    return d
+
+
+def attributes_of(d, what):
+    a = {f"nodes_{k}": v for k, v in d.items() if not k.startswith("w")}
+    a.update({f"{what}_ids": d["w_ids"], f"{what}_nodeids": d["w_nodeids"], f"{what}_treeids": d["w_treeids"],
+              f"{what}_weights": d["w"]})
+    return a
+
+
+def rows(rng, features, dt=f32, whole=False, missing=False):
+    shape = (int(rng.choice([1, 5, 20])), features)
+    x = rng.integers(0, 4, shape) if whole else rng.normal(size=shape)
+    x = x.astype(dt)
+    if missing and x.dtype.kind == "f":
+        x[rng.random(shape) < .2] = NAN
+    return x
+
+
+def regressors(rng, count):
+    b = Batch(3)
+    for k in range(4 * count):
+        n, dt = int(rng.choice([1, 1, 2, 3])), [f32, f32, f64][k % 3]
+        post, how = POSTS[int(rng.integers(4))], str(rng.choice(["SUM", "AVERAGE", "MIN", "MAX"]))
+        base = None if rng.random() < .5 else [float(f32(v)) for v in rng.normal(size=n)]
+        d = forest(rng, int(rng.integers(1, 60)), int(rng.integers(1, 6)), 4, n, weights=int(rng.integers(1, n + 1)))
+        near = SAME if n == 1 or post == "NONE" else (2e-6, 2e-7)
+        b.add("TreeEnsembleRegressor", [rows(rng, 4, dt)], [1], near, n_targets=n, post_transform=post,
+              aggregate_function=how, base_values=base, title=f"regressor {n} {post} {how} {base} {dt.__name__}",
+              **attributes_of(d, "target"))
+    for k in range(4 * count):
+        modes = MODES if k % 2 else [MODES[k // 2 % 6]]
+        d = forest(rng, 3, 4, 3, 1, modes=modes, tracks=[0., .5, 1.][k % 3], whole=True)
+        b.add("TreeEnsembleRegressor", [rows(rng, 3, whole=True, missing=True)], [1], n_targets=1,
+              title=f"modes {modes} {k % 3}", **attributes_of(d, "target"))
+    d = forest(rng, 3, 3, 2, 1)
+    order = []
+    for tree in range(3):
+        root, *others = [i for i, t in enumerate(d["treeids"]) if t == tree]
+        order += [root, *rng.permutation(others)]
+    listed = {k: v if k.startswith("w") else [v[i] for i in order] for k, v in d.items()}
+    b.add("TreeEnsembleRegressor", [rows(rng, 2)], [1], n_targets=1, title="nodes in another order",
+          **attributes_of(listed, "target"))
+    stump = {"nodeids": [0, 1, 2], "treeids": [0] * 3, "featureids": [0, 9, 0], "modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+             "values": [.5, 0., 0.], "truenodeids": [1, 0, 0], "falsenodeids": [2, 0, 0], "w_ids": [0, 0, 0],
+             "w_nodeids": [1, 1, 2], "w_treeids": [0] * 3, "w": [1., 10., 2.]}
+    x = np.array([[0.], [1.]], f32)
+    b.add("TreeEnsembleRegressor", [x], [1], n_targets=1, title="two weights at a leaf",
+          **attributes_of(stump, "target"))
+    for ids, where, w in (([0], [1], [1.]), ([0, 0, 0], [0, 1, 2], [9., 1., 2.])):
+        b.add("TreeEnsembleRegressor", [x], [1], n_targets=1, title=f"weights at {where}",
+              **attributes_of({**stump, "w_ids": ids, "w_nodeids": where, "w_treeids": [0] * len(ids), "w": w},
+                              "target"))
+    exact = {k: v for k, v in attributes_of(stump, "target").items() if k not in ("nodes_values", "target_weights")}
+    b.add("TreeEnsembleRegressor", [np.array([[.1], [np.nextafter(.1, 1)]])], [1], n_targets=1, title="f64 thresholds",
+          nodes_values_as_tensor=numpy_helper.from_array(np.array([.1, 0, 0])),
+          target_weights_as_tensor=numpy_helper.from_array(np.array([1 / 3, 1., 2 / 3])), **exact)
+    b.add("TreeEnsembleRegressor", [np.array([[.25], [.75]], f32)], [1], (2e-6, 0), n_targets=1, title="probit",
+          post_transform="PROBIT", **attributes_of({**stump, "w": [.25, .1, .75]}, "target"))
+    return b
+
+
+def classifiers(rng, count):
+    b = Batch(3)
+    for k in range(10 * count):
+        n, post = int(rng.choice([2, 2, 2, 3, 4])), POSTS[k % 5]
+        bases = int(rng.choice([0, 0, 1, 2])) if n == 2 else int(rng.choice([0, n]))
+        base = [float(f32(v)) for v in rng.normal(size=bases)] or None
+        only = None if rng.random() < .5 or n > 2 else int(rng.integers(2))
+        positive, dt = bool(rng.random() < .5), [f32, f32, f32, f64, i64, i32][k % 6]
+        d = forest(rng, int(rng.integers(1, 6)), 3, 4, n, only=only, weights=int(rng.integers(1, n + 1)), size=.3,
+                   positive=positive, whole=dt in (i64, i32))
+        x = rows(rng, 4, dt, whole=dt in (i64, i32))
+        labels = {"classlabels_int64s": [7, 3, 11, 5][:n]}
+        if k % 4 == 3:
+            labels = {"classlabels_int64s": list(range(n))}
+        both = len(set(d["w_ids"])) == 2 and n == 2
+        one_score = post == "PROBIT" and n == 2 and bases < 2 or bases == 1 and both
+        mask = np.array([[True, False]]).repeat(len(x), 0) if one_score else None
+        b.add("TreeEnsembleClassifier", [x], [7, 1], (2e-6, 1e-6), post_transform=post, base_values=base,
+              title=f"classifier {n} {post} base {bases} only {only} positive {positive} {dt.__name__}", mask=mask,
+              **labels, **attributes_of(d, "class"))
+    stump = {"nodeids": [0, 1, 2], "treeids": [0] * 3, "featureids": [0] * 3, "modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+             "values": [.5, 0., 0.], "truenodeids": [1, 0, 0], "falsenodeids": [2, 0, 0], "w_ids": [0, 1, 2],
+             "w_nodeids": [1, 1, 2], "w_treeids": [0] * 3, "w": [1., 1., 1.]}
+    x = np.array([[0.], [1.]], f32)
+    for ids, w in (([0, 1, 2], [1., 1., 1.]), ([1, 2, 1], [-3., -2., -1.])):
+        b.add("TreeEnsembleClassifier", [x], [7, 1], classlabels_int64s=[7, 8, 9], title=f"weights {w}",
+              **attributes_of({**stump, "w_ids": ids, "w": w}, "class"))
+    large = {**stump, "values": [16777216., 0., 0.], "w_nodeids": [1, 2, 2]}
+    for dt in (i64, i32, f64):
+        b.add("TreeEnsembleClassifier", [np.array([[16777217]], dt)], [7, 1], classlabels_int64s=[7, 8, 9],
+              title="16777217 <= 16777216", **attributes_of(large, "class"))
+    b.add("TreeEnsembleClassifier", [x], [7, 1], classlabels_int64s=[7], title="one class",
+          **attributes_of({**stump, "w_ids": [0, 0, 0], "w_nodeids": [1, 2, 2]}, "class"))
+    return b
+
+
+def ensembles(rng, count):
+    b = Batch(5)
+
+    def add(x, dt, splits, modes, leaves, targets, title, roots=(0,), near=SAME, branches=(0, 0), **more):
+        n = len(splits)
+        a = dict(nodes_splits=numpy_helper.from_array(np.array(splits, dt)),
+                 nodes_modes=numpy_helper.from_array(np.array(modes, np.uint8)), nodes_featureids=[0] * n,
+                 nodes_truenodeids=[branches[0]] * n, nodes_falsenodeids=[len(leaves) - 1] * n, nodes_trueleafs=[1] * n,
+                 nodes_falseleafs=[1] * n, leaf_weights=numpy_helper.from_array(np.array(leaves, dt)),
+                 leaf_targetids=targets, tree_roots=list(roots))
+        more.setdefault("n_targets", 1)
+        if "members" in more:
+            more["membership_values"] = numpy_helper.from_array(np.array(more.pop("members"), dt))
+        b.add("TreeEnsemble", [x.astype(dt)], [TensorProto.FLOAT if dt is f32 else TensorProto.DOUBLE], near,
+              title=f"TreeEnsemble {title} {dt.__name__}", **a, **more)
+
+    x = np.array([[0], [1], [2], [3], [NAN], [33], [1.5], [-1]])
+    for dt in (f32, f64):
+        for mode in range(6):
+            for tracks in (None, [1]):
+                add(x, dt, [2.], [mode], [10., 20.], [0, 0], f"mode {mode} {tracks}",
+                    nodes_missing_value_tracks_true=tracks)
+        for members in ([0., 3., 33., NAN], [1., 3., 5., NAN], [2., NAN]):
+            for tracks in (None, [1]):
+                add(x, dt, [0.], [6], [10., 20.], [0, 0], f"members {members} {tracks}", members=members,
+                    nodes_missing_value_tracks_true=tracks)
+        add(x[:1], dt, [2.], [0], [10.], [0], "a leaf alone")
+        for how in range(4):
+            add(x[:2], dt, [2., 2.], [0, 0], [10., 20.], [0, 0], f"aggregate {how}", roots=(0, 1),
+                aggregate_function=how)
+            add(x[:2], dt, [2.], [0], [10., 20.], [0, 0], f"a target of no leaf {how}", n_targets=2,
+                aggregate_function=how)
+        for post in range(5):
+            near = (2e-6, 1e-7) if post else SAME
+            add(x[:2], dt, [.5], [0], [.25, .75], [0, 1], f"post {post} of two", n_targets=2, post_transform=post,
+                near=near)
+            add(x[:2], dt, [.5], [0], [.25, .75], [0, 0], f"post {post} of one", post_transform=post, near=near)
+    return b
+
+
 GROUPS = {"linear": linear, "scalers": scalers, "encoders": encoders, "labels2": label_encoders(2),
-          "labels4": label_encoders(4)}
+          "labels4": label_encoders(4), "regressors": regressors, "classifiers": classifiers,
+          "ensembles": ensembles}
 
 # --- what must be refused: (operator, version, arrays, output types, attributes, words of the message) ---
 
 ROW = np.ones((1, 2), f32)
+STUMP = dict(nodes_nodeids=[0, 1, 2], nodes_treeids=[0] * 3, nodes_featureids=[0] * 3, nodes_values=[.5, 0., 0.],
+             nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0],
+             target_ids=[0, 0], target_nodeids=[1, 2], target_treeids=[0, 0], target_weights=[1., 2.], n_targets=1)
+CHAIN = dict(STUMP, nodes_modes=["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"], nodes_truenodeids=[1, 0, 0],
+             nodes_falsenodeids=[2, 2, 0])
+TREES_REFUSED = [
+    ({**STUMP, "nodes_truenodeids": [0, 0, 0]}, "has no child"),
+    ({**STUMP, "nodes_truenodeids": [9, 0, 0]}, "has no child"),
+    ({**STUMP, "nodes_featureids": [2, 0, 0]}, "reads feature 2 of 2"),
+    ({**STUMP, "nodes_featureids": [-1, 0, 0]}, "reads feature -1 of 2"),
+    ({**STUMP, "target_ids": [0, 1]}, "weight 1 is for target 1 of 1"),
+    ({**STUMP, "target_nodeids": [1, 7]}, "at node 7"),
+    ({**STUMP, "nodes_values": [.5, 0.]}, "nodes_values has 2 entries"),
+    ({**STUMP, "nodes_modes": ["BRANCH_X", "LEAF", "LEAF"]}, "no mode of nodes"),
+    ({**STUMP, "base_values": [1., 2.]}, "base_values has 2 entries"),
+    ({**STUMP, "n_targets": 0}, "0 targets"),
+    (CHAIN, "deeper than"),
+]
 REFUSED = [
+    *[("TreeEnsembleRegressor", 3, [ROW], [1], a, words) for a, words in TREES_REFUSED],
     ("LinearClassifier", 1, [ROW], [7, 1], dict(coefficients=[1., 2.], classlabels_ints=[0, 1]), "intercepts"),
     ("LinearRegressor", 1, [ROW], [1], dict(coefficients=[1., 2., 3.], targets=1), "coefficients"),
     ("Scaler", 1, [ROW], [1], dict(scale=[2.]), "offset"),
@@ -234,7 +426,7 @@ def run_lathe(lathe, path, feed, target, folder):
 def difference(got, want, near, mask):
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{got.dtype}{got.shape} in place of {want.dtype}{want.shape}"
-    if mask is not None:
+    if mask is not None and got.ndim == mask.ndim:
         got, want = got[mask], want[mask]
     if near == SAME or want.dtype.kind != "f":
         same = got == want if want.dtype.kind != "f" else (got == want) & (np.signbit(got) == np.signbit(want)) | (
