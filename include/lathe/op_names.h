@@ -142,6 +142,7 @@
 #define compute_not_equal lathe_op_compute_not_equal
 #define compute_one_hot lathe_op_compute_one_hot
 #define compute_pad lathe_op_compute_pad
+#define compute_pairwise_coupling lathe_op_compute_pairwise_coupling
 #define compute_power lathe_op_compute_power
 #define compute_prelu lathe_op_compute_prelu
 #define compute_prod lathe_op_compute_prod
@@ -194,6 +195,7 @@
 #define compute_tile lathe_op_compute_tile
 #define compute_topk lathe_op_compute_topk
 #define compute_transpose lathe_op_compute_transpose
+#define compute_tree_ensemble lathe_op_compute_tree_ensemble
 #define compute_trilu lathe_op_compute_trilu
 #define compute_unique lathe_op_compute_unique
 #define compute_unpack_nibbles lathe_op_compute_unpack_nibbles
@@ -410,6 +412,7 @@
 #define infer_one_hot lathe_op_infer_one_hot
 #define infer_open lathe_op_infer_open
 #define infer_pad lathe_op_infer_pad
+#define infer_pairwise_coupling lathe_op_infer_pairwise_coupling
 #define infer_pool lathe_op_infer_pool
 #define infer_pool_indices lathe_op_infer_pool_indices
 #define infer_prelu lathe_op_infer_prelu
@@ -448,6 +451,7 @@
 #define infer_tile lathe_op_infer_tile
 #define infer_topk lathe_op_infer_topk
 #define infer_transpose lathe_op_infer_transpose
+#define infer_tree_ensemble lathe_op_infer_tree_ensemble
 #define infer_unary lathe_op_infer_unary
 #define infer_unique lathe_op_infer_unique
 #define infer_unpack_nibbles lathe_op_infer_unpack_nibbles

@@ -351,9 +351,43 @@ def ensembles(rng, count):
     return b
 
 
+def machines(rng, count):
+    b = Batch(1)
+    near = (2e-5, 2e-6)
+    for k in range(4 * count):
+        n, kernel = int(rng.choice([2, 3, 4, 6])), ["LINEAR", "POLY", "RBF", "SIGMOID"][k % 4]
+        per_class = [int(v) for v in rng.integers(1, 4, n)]
+        vectors, pairs = sum(per_class), n * (n - 1) // 2
+        post = "NONE" if k % 3 else POSTS[int(rng.integers(4))]
+        prob = None if rng.random() < .5 else [(-np.abs(rng.normal(size=pairs))).astype(f32).tolist(),
+                                               rng.normal(size=pairs).astype(f32).tolist()]
+        b.add("SVMClassifier", [rng.normal(size=(12, 3)).astype(f32)], [7, 1], near,
+              classlabels_ints=[10 + v for v in range(n)], kernel_params=[.5, .25, 3.], kernel_type=kernel,
+              coefficients=rng.normal(size=(n - 1) * vectors).astype(f32).tolist(), vectors_per_class=per_class,
+              rho=rng.normal(size=pairs).astype(f32).tolist(), prob_a=prob and prob[0], prob_b=prob and prob[1],
+              support_vectors=rng.normal(size=vectors * 3).astype(f32).tolist(), post_transform=post,
+              title=f"SVM {n} classes {kernel} {post} {'probabilities' if prob else ''}")
+        b.add("SVMRegressor", [rng.normal(size=(6, 3)).astype(f32)], [1], near, kernel_params=[.5, .25, 3.],
+              kernel_type=kernel, coefficients=rng.normal(size=vectors).astype(f32).tolist(), n_supports=vectors,
+              rho=[float(f32(rng.normal()))], one_class=int(k % 3 == 0),
+              support_vectors=rng.normal(size=vectors * 3).astype(f32).tolist(), title=f"SVM regressor {kernel}")
+    x = np.array([[1., 0], [0, 1], [.5, .5], [-1, 2]], f32)
+    for post in POSTS:
+        for w in ([.5, .7], [.5, -.7]):
+            mask = np.array([[True, False]] * 4) if post == "PROBIT" else None
+            b.add("SVMClassifier", [x], [7, 1], near, classlabels_ints=[4, 9], coefficients=w, rho=[.1],
+                  kernel_params=[1., 0., 3.], kernel_type="LINEAR", support_vectors=[1., 0., 0., 1.],
+                  vectors_per_class=[1, 1], post_transform=post, mask=mask)
+        b.add("SVMClassifier", [x], [7, 1], near, classlabels_ints=[4, 9, 2], coefficients=[1., 0, 0, 1, 1, 1],
+              kernel_params=[1., 0., 3.], kernel_type="RBF", rho=[.1, .2, .3], post_transform=post)
+    b.add("SVMRegressor", [x], [1], near, coefficients=[1., 2.], n_supports=0, rho=[.5], kernel_params=[1., 0., 3.],
+          kernel_type="LINEAR", post_transform="LOGISTIC")
+    return b
+
+
 GROUPS = {"linear": linear, "scalers": scalers, "encoders": encoders, "labels2": label_encoders(2),
           "labels4": label_encoders(4), "regressors": regressors, "classifiers": classifiers,
-          "ensembles": ensembles}
+          "ensembles": ensembles, "machines": machines}
 
 # --- what must be refused: (operator, version, arrays, output types, attributes, words of the message) ---
 
@@ -378,6 +412,12 @@ TREES_REFUSED = [
 ]
 REFUSED = [
     *[("TreeEnsembleRegressor", 3, [ROW], [1], a, words) for a, words in TREES_REFUSED],
+    ("SVMRegressor", 1, [ROW], [1], dict(n_supports=1, coefficients=[1.], rho=[0.], support_vectors=[1.]), "vectors"),
+    ("SVMRegressor", 1, [ROW], [1], dict(n_supports=1, coefficients=[1.], support_vectors=[1., 2.]), "rho"),
+    ("SVMClassifier", 1, [ROW], [7, 1], dict(vectors_per_class=[1, -1], coefficients=[1.], rho=[0.],
+                                             classlabels_ints=[0, 1]), "vectors_per_class"),
+    ("SVMClassifier", 1, [ROW], [7, 1], dict(vectors_per_class=[1, 0], coefficients=[1., 1.], rho=[0.],
+                                             support_vectors=[1., 2.], classlabels_ints=[0, 1]), "2 classes"),
     ("LinearClassifier", 1, [ROW], [7, 1], dict(coefficients=[1., 2.], classlabels_ints=[0, 1]), "intercepts"),
     ("LinearRegressor", 1, [ROW], [1], dict(coefficients=[1., 2., 3.], targets=1), "coefficients"),
     ("Scaler", 1, [ROW], [1], dict(scale=[2.]), "offset"),

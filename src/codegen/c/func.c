@@ -284,6 +284,29 @@ static bool is_transposing(const c_emit *e, const tir_stmt *s)
     return copy->kind == TIR_STORE && copy->value->type.lanes == 1 && copy->value->kind == TIR_LOAD;
 }
 
+typedef struct var_search {
+    const tir_var *v;
+    bool found;
+} var_search;
+
+static void search_var(void *ctx, tir_expr_ref x)
+{
+    var_search *u = ctx;
+    u->found |= x->kind == TIR_VAR && x->u.var == u->v;
+}
+
+/* All that a round does is under a condition in which the loop's variable does not stand: once it is false it stays so,
+ * and the loop may end. */
+static bool ends_early(const tir_stmt *s)
+{
+    const tir_stmt *b = s->body;
+    var_search u = {s->var, false};
+    if (s->for_kind != FOR_SERIAL || !b || b->kind != TIR_IF || b->orelse || tir_has_extern(b->cond))
+        return false;
+    tir_visit_expr(b->cond, search_var, &u);
+    return !u.found;
+}
+
 static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const char *end, const char *var)
 {
     const char *ctype = dtype_c_name(s->var->type.dt);
@@ -295,7 +318,8 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
             needs_add_kernel(e->needs, "kernel/common/rolled_clang.h");
             w_line(e->w, "LATHE_ROLLED_CLANG");
         }
-        w_open(e->w, "for (%s %s = %s; %s < %s; %s++)", ctype, var, min, var, end, var);
+        const char *also = ends_early(s) ? arena_printf(e->tmp, " && (%s)", expr_condition(e, s->body->cond)) : "";
+        w_open(e->w, "for (%s %s = %s; %s < %s%s; %s++)", ctype, var, min, var, end, also, var);
         return;
     }
     const char *extent = expr_text(e, s->extent).s, *cut = cut_name(e, s);
@@ -324,7 +348,7 @@ static void write_for(c_emit *e, const tir_stmt *s)
     tir_bounds_push(e->bounds, s->var, s->min, s->extent);
     const bool before = e->in_parallel;
     e->in_parallel |= s->for_kind == FOR_PARALLEL;
-    write_inner(e, s->body);
+    write_inner(e, ends_early(s) ? s->body->body : s->body);
     e->in_parallel = before;
     tir_bounds_pop(e->bounds);
     w_close(e->w, "");
@@ -343,17 +367,6 @@ static void write_if(c_emit *e, const tir_stmt *s)
         write_inner(e, s->orelse);
     }
     w_close(e->w, "");
-}
-
-typedef struct var_search {
-    const tir_var *v;
-    bool found;
-} var_search;
-
-static void search_var(void *ctx, tir_expr_ref x)
-{
-    var_search *u = ctx;
-    u->found |= x->kind == TIR_VAR && x->u.var == u->v;
 }
 
 static bool var_used(const tir_stmt *let)

@@ -180,7 +180,7 @@ static bool read_forest(onnx_node *n, const char *what, int64_t targets, forest 
 {
     listed l = {0};
     int64_t width = 0;
-    *out = (forest){.dt = forest_dtype(n), .targets = targets};
+    *out = (forest){.dt = forest_dtype(n), .targets = targets, .first_only = targets == 1};
     *rows = ml_rows(n, onnx_in(n, 0), out->dt, &width);
     if (!n->failed && (targets < 1 || targets > INT32_MAX))
         onnx_fail(n, DIAG_FORMAT, "there cannot be %lld targets", (long long)targets);
@@ -349,8 +349,9 @@ bool onnx_op_tree_ensemble(onnx_node *n)
     int64_t width = 0;
     forest f = {.dt = forest_dtype(n), .targets = onnx_attr_int(n, "n_targets", 1)};
     graph_value *x = ml_rows(n, onnx_in(n, 0), f.dt, &width);
+    f.first_only = f.targets == 1;
     if (how < AVERAGE || how > LARGEST || post < 0 || post > 4 || f.targets < 1 || f.targets > INT32_MAX)
-        return onnx_fail(n, DIAG_FORMAT, "aggregate_function, post_transform or n_targets is none that there can be");
+        return onnx_fail(n, DIAG_FORMAT, "aggregate_function, post_transform or n_targets is out of range");
     if (!read_placed(n, &p) || !read_places(n, &p, width, &f))
         return false;
     graph_value *s = regress(n, &f, x, (aggregate)how, (ml_floats){0});
@@ -484,16 +485,38 @@ static void add_two_bases(ends *e, const seen *one, graph_value **s0, graph_valu
     *s0 = choose(n, one, negated(n, both), alone0);
 }
 
+/* The forest of weights for one class of two alone, as one of one target: a sum that needs no place in memory. */
+static forest of_one_class(onnx_node *n, const forest *f)
+{
+    tree_weight *w = arena_array(&n->c->mem, tree_weight, f->n_weights + 1u);
+    forest one = *f;
+    for (uint32_t i = 0; i < f->n_weights; i++)
+        w[i] = (tree_weight){0, f->weights[i].value};
+    one.weights = w;
+    one.targets = 1;
+    return one;
+}
+
+/* The score of class k; s has one column where the weights are for one class alone. */
+static graph_value *score_of(ends *e, graph_value *s, int64_t k)
+{
+    onnx_node *n = e->n;
+    if (!is_binary(e->f))
+        return ml_column(n, s, k);
+    return forest_ever(e->f, k) ? s : onnx_binary(n, "multiply", s, onnx_const_like(n, s, 0));
+}
+
 static bool end_two(ends *e, graph_value *s)
 {
     onnx_node *n = e->n;
     const seen zero = seen_of(e, 0), one = seen_of(e, 1);
-    graph_value *s0 = ml_column(n, s, 0), *s1 = ml_column(n, s, 1), *nothing = onnx_const_float(n, e->f->dt, 0);
+    graph_value *s0 = score_of(e, s, 0), *s1 = score_of(e, s, 1);
+    graph_value *nothing = onnx_binary(n, "multiply", s0, onnx_const_like(n, s0, 0));
     const dim rows[1] = {onnx_dim(n, s, 0)};
     if (e->base.n)
         add_two_bases(e, &one, &s0, &s1);
-    s0 = choose(n, &zero, s0, onnx_binary(n, "multiply", ml_column(n, s, 0), nothing));
-    s1 = choose(n, &one, s1, onnx_binary(n, "multiply", ml_column(n, s, 1), nothing));
+    s0 = choose(n, &zero, s0, nothing);
+    s1 = choose(n, &one, s1, nothing);
     const bool binary = is_binary(e->f);
     const double limit = binary && is_positive(e->f) ? 0.5 : 0;
     graph_value *p = choose(n, &one, s1, s0);
@@ -519,7 +542,9 @@ bool onnx_op_tree_ensemble_classifier(onnx_node *n)
         return false;
     if (e.base.n && e.base.n != count && !(count == 2 && e.base.n == 1))
         return onnx_fail(n, DIAG_FORMAT, "there are %u base_values for %u classes", e.base.n, count);
-    graph_value *s = forest_scores(n, &f, e.x, TREES_SUM, false);
+    const bool alone = count == 2 && is_binary(&f);
+    const forest one = alone ? of_one_class(n, &f) : f;
+    graph_value *s = forest_scores(n, &one, e.x, TREES_SUM, false);
     if (n->failed)
         return false;
     return count == 1 ? end_one(&e, s) : count == 2 ? end_two(&e, s) : end_many(&e, s);

@@ -93,11 +93,11 @@ static double value_of(const tables *t, const tree_weight *w)
     return t->ones ? 1 : t->f->dt == DT_F32 ? (double)(float)w->value : w->value;
 }
 
-/* The weights of a leaf that count: of one target the first alone; zeros count where the least or the largest does. */
+/* The weights of a leaf that count; zeros do where the least or the largest does. */
 static uint32_t leaf_weights(const tables *t, const tree_node *leaf, tree_weight *out)
 {
     const tree_weight *all = t->f->weights + leaf->first;
-    const uint32_t count = t->f->targets == 1 && leaf->count > 1 ? 1 : leaf->count;
+    const uint32_t count = t->f->first_only && leaf->count > 1 ? 1 : leaf->count;
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++)
         if (value_of(t, &all[i]) != 0 || !adds(t))

@@ -31,6 +31,7 @@ typedef struct forest {
     const double *members; /* sets: how many numbers, and these */
     uint32_t n_members;
     int64_t targets;
+    bool first_only; /* of a leaf the first weight alone counts */
 } forest;
 
 /* [rows, targets]: sums, or what TREES_MIN and TREES_MAX say. ones: with 1 for each weight, which tells by TREES_MAX

@@ -108,7 +108,7 @@ bool infer_tree_ensemble(compiler *c, const graph_node *n, type *out)
     const int64_t tracks = graph_attr_int(n, "tracks"), how = graph_attr_int(n, "aggregate");
     if (!dim_is_const(x->shape.dims[1], &width) || targets < 1 || mode < 0 || mode > TREES_NEQ || tracks < 0 ||
         tracks > TREES_TRACK_SOME || how < 0 || how > TREES_AVERAGE || graph_attr_int(n, "depth") < 0)
-        return infer_error(c, n, "the number of features or an attribute is none that there can be");
+        return infer_error(c, n, "the number of features is open, or an attribute is out of range");
     if (has(n, TREES_LISTS) && !has(n, TREES_TARGETS))
         return infer_error(c, n, "lists have no targets");
     const int64_t columns = tracks == TREES_TRACK_SOME ? 2 * width - 1 : width - 1;
