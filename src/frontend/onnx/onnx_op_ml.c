@@ -107,7 +107,7 @@ graph_value *ml_logistic(onnx_node *n, graph_value *x)
 /* sqrt(2) times an approximation of the inverse of erf at 2x - 1. */
 graph_value *ml_probit(onnx_node *n, graph_value *x)
 {
-    const float a = 0.147f, pi = 3.14159f;
+    const float a = 0.147f, pi = 3.14159265f;
     graph_value *u = plus(n, times(n, x, 2), -1), *zero = onnx_const_like(n, x, 0), *one = onnx_const_like(n, x, 1);
     graph_value *below = onnx_binary(n, "subtract", one, u), *above = plus(n, u, 1);
     graph_value *l = onnx_unary(n, "log", onnx_binary(n, "multiply", below, above));
