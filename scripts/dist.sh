@@ -121,15 +121,15 @@ deb() {
     printf 'liblathe 0 liblathe0\nliblathe_vm 0 liblathe0\nlibvta 0 liblathe0\n' > "$work/liblathe0/DEBIAN/shlibs"
     echo 'activate-noawait ldconfig' > "$work/liblathe0/DEBIAN/triggers"
     package lathe devel "$(depends "$work/lathe/usr/bin/lathe")" 'Recommends: gcc | c-compiler, libc6-dev, make' \
-        'Description: deep-learning compiler from ONNX to C' \
+        'Description: compiler of neural networks (ONNX, TensorFlow Lite) to C' \
         ' Lathe turns ONNX and TensorFlow Lite models into C99 for microcontrollers and' \
         ' Linux machines, and into portable modules. This is the program.'
     package liblathe0 libs "$(depends "$work"/liblathe0/usr/lib/*.so.*.*)" 'Recommends: gcc | c-compiler, libc6-dev, make' \
-        'Description: deep-learning compiler from ONNX to C, shared libraries' \
+        'Description: compiler of neural networks (ONNX, TensorFlow Lite) to C, shared libraries' \
         ' The compiler as a library, the virtual machine of portable modules, and the' \
         ' run-time and simulators of the VTA accelerator.'
     package liblathe-dev libdevel "liblathe0 (= $version), libjansson-dev, libffi-dev" \
-        'Description: deep-learning compiler from ONNX to C, development files' \
+        'Description: compiler of neural networks (ONNX, TensorFlow Lite) to C, development files' \
         ' Headers, static libraries, and files for pkg-config and CMake.'
     ls "$out"/*.deb
 }

@@ -114,7 +114,7 @@ static void put_row(FILE *to, const char *name, const char *text, int left)
 void help_overview(FILE *to)
 {
     fprintf(to,
-            "lathe %s: a deep-learning compiler from ONNX to C\n\nusage: lathe VERB [options]\n\n"
+            "lathe %s: compiles neural networks (ONNX, TensorFlow Lite) to C\n\nusage: lathe VERB [options]\n\n"
             "first steps:\n"
             "  lathe inspect model.onnx          what is in a model, and what it takes\n"
             "  lathe run model.onnx              run it here, with random inputs\n"
@@ -298,7 +298,7 @@ static void man_option(const help_row *r)
 bool cmd_man(ask *x)
 {
     (void)x;
-    printf(".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- deep\\-learning compiler from ONNX to "
+    printf(".TH LATHE 1 \"\" \"lathe %s\" \"User Commands\"\n.SH NAME\nlathe \\- compiles neural networks to "
            "C\n",
            lathe_version());
     printf(".SH SYNOPSIS\n.B lathe\n.I VERB\n[options]\n.SH VERBS\n");
