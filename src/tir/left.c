@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What innermost loops have left undone, for reports (TIR_LEFT): conditions on indices, products without lanes, more
- * vectors than the target has registers. */
+/* What innermost loops have left undone, for reports (TIR_LEFT): conditions on indices, products without lanes, calls
+ * of functions for one number at a time, more vectors than the target has registers. */
 #include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/facts.h"
@@ -38,6 +38,40 @@ static void count_if(void *ctx, tir_stmt *s)
 static void find_loop(void *ctx, tir_stmt *s)
 {
     *(bool *)ctx |= s->kind == TIR_FOR;
+}
+
+/* --- functions of the C library, which takes one number at a time --- */
+
+static bool is_library_function(tir_op op)
+{
+    switch (op) {
+    case TIR_EXP:
+    case TIR_DECAY:
+    case TIR_LOG:
+    case TIR_SIN:
+    case TIR_COS:
+    case TIR_TAN:
+    case TIR_ASIN:
+    case TIR_ACOS:
+    case TIR_ATAN:
+    case TIR_SINH:
+    case TIR_COSH:
+    case TIR_TANH:
+    case TIR_ASINH:
+    case TIR_ACOSH:
+    case TIR_ATANH:
+    case TIR_ERF:
+    case TIR_POW:
+    case TIR_FMOD:
+    case TIR_LOG1P:
+    case TIR_EXPM1: return true;
+    default: return false;
+    }
+}
+
+static void count_call(void *ctx, tir_expr_ref e)
+{
+    *(uint32_t *)ctx += e->kind == TIR_CALL && e->type.lanes == 1 && is_library_function(e->op);
 }
 
 /* --- products and registers of innermost loops --- */
@@ -128,6 +162,8 @@ static void count_in_loop(void *ctx, tir_stmt *s)
     tir_visit_stmt(s->body, scan_store, NULL, &v);
     (void)tir_is_int(s->extent, &trips);
     k->left->scalar += v.product && trips >= LEAST_TRIPS;
+    if (trips >= LEAST_TRIPS)
+        tir_visit_stmt(s->body, NULL, count_call, &k->left->calls);
     uint32_t used = v.sums.len > 0 ? count_registers(&v, k->t) : 0;
     k->left->beyond += used > k->t->vector_regs ? used - k->t->vector_regs : 0;
 }
@@ -135,6 +171,6 @@ static void count_in_loop(void *ctx, tir_stmt *s)
 void tir_count_left(compiler *c, tir_func *f)
 {
     left_count k = {c, f->target ? f->target : target_default(), &f->left};
-    f->left.guards = f->left.scalar = f->left.beyond = 0;
+    f->left.guards = f->left.scalar = f->left.calls = f->left.beyond = 0;
     tir_visit_stmt(f->body, count_in_loop, NULL, &k);
 }

@@ -206,6 +206,7 @@ struct tir_stmt {
     X(whole, "loops_left_whole", "loops that keep a guard because of a limit on cutting")     \
     X(guards, "guards_left", "tests of an index that small innermost loops repeat")              \
     X(scalar, "products_scalar", "innermost loops of products without lanes")                 \
+    X(calls, "calls_scalar", "calls of functions in innermost loops, one number at a time")   \
     X(beyond, "registers_beyond", "vectors in innermost loops for which there is no register")
 typedef struct tir_left {
 #define X(member, key, help) uint32_t member;
