@@ -267,6 +267,9 @@ static tir_expr_ref turn_number(expander *x, tir_expr_ref abs, int piece)
 
 #define ROUND_TO_4 (1.5 * 0x1p54) /* the last bit of such numbers is 4 */
 #define ROUND_TO_1 (1.5 * 0x1p52)
+/* And 2^-24: what is below 1 then is a float. gcc 12 takes vectors from f64 to f32 and back for nothing at -O3, so that
+ * a cast does not do. */
+#define ROUND_TO_FLOAT (1.5 * 0x1p28)
 
 /* abs = (n + r) pi/2, |r| <= 1/2; n counts up to a few turns, in the low bits of *out_n. Gives r pi/2 as the sum of
  * two floats. */
@@ -285,10 +288,10 @@ static tir_expr_ref quarter_turns(expander *x, tir_expr_ref abs, tir_expr_ref *o
     tir_expr_ref whole = tir_cast(x->c, DT_F32, n);
     *out_n = named(x, "quarter", bits(x, bin(x, TIR_ADD, whole, f32(x, ROUNDER))));
     r = named(x, "angle", bin(x, TIR_MUL, r, f64(x, 1.5707963267948966)));
-    tir_expr_ref near = named(x, "r", tir_cast(x->c, DT_F32, r));
-    *out_low = tir_cast(x->c, DT_F32, bin(x, TIR_SUB, r, tir_cast(x->c, DT_F64, near)));
-    *out_low = named(x, "rest", *out_low);
-    return near;
+    tir_expr_ref near = bin(x, TIR_SUB, bin(x, TIR_ADD, r, f64(x, ROUND_TO_FLOAT)), f64(x, ROUND_TO_FLOAT));
+    near = named(x, "near", near);
+    *out_low = named(x, "rest", tir_cast(x->c, DT_F32, bin(x, TIR_SUB, r, near)));
+    return named(x, "r", tir_cast(x->c, DT_F32, near));
 }
 
 /* sin(a), or cos(a), which is a quarter ahead and the same for -a: of r one or the other, with a sign. */
