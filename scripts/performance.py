@@ -4,16 +4,21 @@
 share of the processor's multiply-add peak that each reaches.
 
     performance.py MODELS [--lathe FILE] [--rounds N] [--workers 1,2] [--write]
+    performance.py --operators [--lathe FILE] [--turns N] [--write]
 
 MODELS is a folder with resnet18.onnx and the others. Needs onnxruntime and numpy. Times and ratios are those of
 `lathe bench --against onnxruntime`: medians of rounds in turns, the ratio is of the medians. The peak is measured in
 one process with the network, a loop of independent vector multiply-adds and a run of the network in turns; the share is
 (multiply-adds of the model / time) / peak, the time and the peak each at its best tenth, where nothing disturbs.
 Winograd convolutions count the multiply-adds of the direct form. --write puts the table between the marks in
-docs/notes/performance.md; without it the table is printed."""
+docs/notes/performance.md; without it the table is printed.
+
+--operators: single operators instead, those of bench_operators.py, with one worker, and a list of those that
+onnxruntime runs faster."""
 import argparse
 import ctypes
 import json
+import math
 import os
 import platform
 import subprocess
@@ -27,6 +32,7 @@ import numpy as np
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENT = os.path.join(TOP, "docs", "notes", "performance.md")
 BEGIN, END = "<!-- table: made by scripts/performance.py -->", "<!-- end of the table -->"
+OPERATORS = "<!-- table: operators, made by scripts/performance.py -->"
 NETWORKS = ("resnet18", "resnet50", "mobilenetv2", "squeezenet11", "minilm")
 
 # Twelve sums hide the latency of two multiply-adds a cycle; LANES is the widest vector of the processor.
@@ -160,9 +166,41 @@ def table(options):
     return "\n".join(lines)
 
 
+def operators(options):
+    import bench_operators
+    import onnxruntime
+
+    rows = bench_operators.rows(options)
+    mean = math.exp(sum(math.log(r[0]) for r in rows) / len(rows))
+    slower = sorted(r for r in rows if r[0] < 1)
+    lines = [f"{processor()} with {vectors()}; onnxruntime {onnxruntime.__version__}; one worker; processor time, the "
+             f"best of {options.turns} turns; load average {os.getloadavg()[1]:.0f}. {len(rows)} operators, geometric "
+             f"mean of the ratios {mean:.2f}. Below 1: "
+             + ("; ".join(f"{name} ({about}) {ratio:.2f}" for ratio, _, _, name, about in slower) or "none") + ".", "",
+             "| operator | | onnxruntime us | Lathe us | ratio |", "|---|---|---|---|---|"]
+    lines += [f"| {name} | {about} | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | {ratio:.2f} |"
+              for ratio, theirs, ours, name, about in rows]
+    return "\n".join(lines)
+
+
+def vectors():
+    flags = open("/proc/cpuinfo").read() if os.path.exists("/proc/cpuinfo") else ""
+    return "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else "its vectors"
+
+
+def write(begin, text):
+    """Puts the text between the marks."""
+    with open(DOCUMENT) as f:
+        head, rest = f.read().split(begin)
+    with open(DOCUMENT, "w") as f:
+        f.write(head + begin + "\n" + text + "\n" + END + rest.split(END, 1)[1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models")
+    parser.add_argument("models", nargs="?")
+    parser.add_argument("--operators", action="store_true")
+    parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--workers", type=lambda s: [int(w) for w in s.split(",")], default=[1, 2])
@@ -176,14 +214,13 @@ def main():
             path = os.path.join(options.models, name + ".onnx")
             print(share_of_peak(options.lathe, path, int(workers), options.rounds, folder))
         return
-    text = table(options)
-    if not options.write:
+    if not options.operators and not options.models:
+        parser.error("MODELS or --operators")
+    text = operators(options) if options.operators else table(options)
+    if options.write:
+        write(OPERATORS if options.operators else BEGIN, text)
+    else:
         print(text)
-        return
-    with open(DOCUMENT) as f:
-        head, rest = f.read().split(BEGIN)
-    with open(DOCUMENT, "w") as f:
-        f.write(head + BEGIN + "\n" + text + "\n" + END + rest.split(END)[1])
 
 
 if __name__ == "__main__":
