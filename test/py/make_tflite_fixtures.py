@@ -196,13 +196,20 @@ def short_buffer(net):
     net.graph.operators[0].inputs = [k]
 
 
+def handle(net):
+    """An operator reads the handle of a variable as if it were a tensor."""
+    kept = tflite_states.handle(net, "kept")
+    net.operator("ADD", 1, [0, kept], [net.tensor("float32", [2])], options("Add", fusedActivationFunction=0))
+
+
 def no_scale(net):
     for t in net.graph.tensors:
         t.type = 9
 
 
 REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code, "unordered": unordered,
-           "made_twice": made_twice, "short_buffer": short_buffer, "no_scale": no_scale}
+           "made_twice": made_twice, "short_buffer": short_buffer, "handle": handle,
+           "no_scale": no_scale}
 
 
 class Same:

@@ -203,7 +203,11 @@ static bool check_order(tflite_node *n)
     bool ok = true;
     for (uint32_t i = 0; i < n->n_in; i++) {
         tflite_tensor *t = tflite_operand(n, i);
-        if (!t || t->data || t->plain || t->image || t->variable)
+        if (!t || t->data || t->plain || t->image)
+            continue;
+        if (t->variable && strcmp(n->row->types, "none") != 0)
+            return tflite_fail(n, DIAG_FORMAT, "'%s' is the handle of a variable, and no tensor", t->name);
+        if (t->variable)
             continue;
         if (tflite_is_state(n->im, t)) {
             (void)tflite_read_state(n->im, t);
