@@ -262,6 +262,11 @@ def regressors(rng, count):
     x = np.array([[0.], [1.]], f32)
     b.add("TreeEnsembleRegressor", [x], [1], n_targets=1, title="two weights at a leaf",
           **attributes_of(stump, "target"))
+    for how in ("SUM", "AVERAGE", "MIN", "MAX"):
+        b.add("TreeEnsembleRegressor", [x], [1], n_targets=2, base_values=[5., 7.], aggregate_function=how,
+              title=f"a base value of a target that the row has not {how}",
+              **attributes_of({**stump, "w_ids": [0, 1], "w_nodeids": [1, 2], "w_treeids": [0, 0], "w": [1., 2.]},
+                              "target"))
     for ids, where, w in (([0], [1], [1.]), ([0, 0, 0], [0, 1, 2], [9., 1., 2.])):
         b.add("TreeEnsembleRegressor", [x], [1], n_targets=1, title=f"weights at {where}",
               **attributes_of({**stump, "w_ids": ids, "w_nodeids": where, "w_treeids": [0] * len(ids), "w": w},

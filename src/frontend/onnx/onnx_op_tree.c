@@ -196,10 +196,25 @@ static graph_value *add_base(onnx_node *n, graph_value *s, dtype dt, ml_floats b
     return base.n ? onnx_binary(n, "add", s, ml_vector(n, dt, base.n, base.v)) : s;
 }
 
+/* bool [rows, targets]: whether a leaf of the row has the target. NULL: every row has every target. */
+static graph_value *targets_of_rows(onnx_node *n, const forest *f, graph_value *x)
+{
+    int64_t k = 0;
+    while (k < f->targets && forest_always(n, f, k))
+        k++;
+    if (k == f->targets)
+        return NULL;
+    graph_value *one = forest_scores(n, f, x, TREES_MAX, true);
+    return onnx_binary(n, "greater", one, onnx_const_like(n, one, 0));
+}
+
+/* Of several targets, one that no leaf of a row has is 0 there, whatever its base value. */
 static graph_value *regress(onnx_node *n, const forest *f, graph_value *x, aggregate how, ml_floats base)
 {
     static const int64_t kinds[] = {TREES_AVERAGE, TREES_SUM, TREES_MIN, TREES_MAX};
-    return add_base(n, forest_scores(n, f, x, kinds[how], false), f->dt, base);
+    graph_value *s = add_base(n, forest_scores(n, f, x, kinds[how], false), f->dt, base);
+    graph_value *there = base.n > 1 ? targets_of_rows(n, f, x) : NULL;
+    return there ? onnx_where(n, there, s, onnx_const_like(n, s, 0)) : s;
 }
 
 /* Of one target no transform but PROBIT does anything. */
@@ -376,12 +391,11 @@ typedef struct ends {
     graph_value *mask; /* bool [rows, classes]; NULL: not asked for yet */
 } ends;
 
+/* Asked for only where a class is not in every row. */
 static graph_value *mask_of(ends *e)
 {
-    if (!e->mask) {
-        graph_value *one = forest_scores(e->n, e->f, e->x, TREES_MAX, true);
-        e->mask = onnx_binary(e->n, "greater", one, onnx_const_like(e->n, one, 0));
-    }
+    if (!e->mask)
+        e->mask = targets_of_rows(e->n, e->f, e->x);
     return e->mask;
 }
 
@@ -413,11 +427,9 @@ static graph_value *side_by_side(onnx_node *n, graph_value *a, graph_value *b)
 static bool end_many(ends *e, graph_value *s)
 {
     onnx_node *n = e->n;
-    bool all = e->base.n != 0;
-    for (uint32_t k = 0; !all && k < e->labels.n && forest_always(n, e->f, k); k++)
-        all = k + 1 == e->labels.n;
+    graph_value *mask = e->base.n ? NULL : mask_of(e);
     s = add_base(n, s, e->f->dt, e->base);
-    graph_value *ranked = all ? s : onnx_where(n, mask_of(e), s, onnx_const_like(n, s, -INFINITY));
+    graph_value *ranked = mask ? onnx_where(n, mask, s, onnx_const_like(n, s, -INFINITY)) : s;
     return ml_result_labels(n, 0, ml_argmax(n, ranked), &e->labels) &&
            onnx_alias(n, 1, ml_post_transform(n, onnx_cast(n, s, DT_F32), e->post));
 }
