@@ -258,6 +258,8 @@ stages() {
     run long "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
     run long attention "$python" test/py/attention.py --lathe "$build/lathe"
     run test ml "$python" test/py/ml.py --lathe "$build/lathe"
+    run long "ml at random" "$python" test/py/ml.py --lathe "$build/lathe" --count 30 --seed "$chance"
+    run long "ml on Cortex-M4" "$python" test/py/ml.py --lathe "$build/lathe" --count 1 --targets qemu-m4
     run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
     run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
     run test documents "$python" test/py/documents.py --lathe "$build/lathe"
