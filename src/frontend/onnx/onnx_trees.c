@@ -34,7 +34,7 @@ typedef struct task {
 } task;
 typedef VEC(task) tasks;
 
-static bool put_leaf(tables *t, const tree_node *leaf, uint32_t tree);
+static void put_leaf(tables *t, const tree_node *leaf);
 
 /* Two children that are one leaf are that leaf: files of version 5 write trees without branches so. */
 static bool is_one_leaf(const tables *t, const tree_node *b)
@@ -75,7 +75,9 @@ static bool put_tree(tables *t, uint32_t tree)
         const tree_node *b = &t->f->nodes[now.node];
         if (!b->leaf && is_one_leaf(t, b))
             b = &t->f->nodes[b->yes];
-        if (!(b->leaf ? put_leaf(t, b, tree) : put_branch(t, b, now.depth, &todo)))
+        if (b->leaf)
+            put_leaf(t, b);
+        else if (!put_branch(t, b, now.depth, &todo))
             return false;
     }
     return true;
@@ -125,14 +127,13 @@ static int64_t weight_id(tables *t, double v)
 }
 
 /* lists: each leaf that differs from those before becomes a list of targets and weights. Else a leaf has one weight. */
-static bool put_leaf(tables *t, const tree_node *leaf, uint32_t tree)
+static void put_leaf(tables *t, const tree_node *leaf)
 {
     tree_weight *w = arena_array(t->a, tree_weight, leaf->count + 1u);
     const uint32_t n = leaf_weights(t, leaf, w);
-    (void)tree;
     if (!t->lists.len) {
         vec_push(t->a, &t->weight_ids, weight_id(t, n ? w[0].value : 0));
-        return true;
+        return;
     }
     const char *key = key_of(t, n ? (const void *)w : "", n * sizeof *w);
     const int64_t *there = onnx_map_get(&t->leaf_ids, key);
@@ -148,7 +149,6 @@ static bool put_leaf(tables *t, const tree_node *leaf, uint32_t tree)
         vec_push(t->a, &t->lists, t->targets.len);
     }
     vec_push(t->a, &t->leaves, *there);
-    return true;
 }
 
 /* The one target that the leaves of a tree have; -1: there are several, or one leaf has more than one weight. A leaf
