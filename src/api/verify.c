@@ -52,7 +52,7 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
         diag_hint(d, "--requant %s does not round as onnxruntime does (%s), so results may differ by one step, and "
                      "later layers too; --against interpreter rounds in the same way",
                   ask_get(j->s->x, OPT_REQUANT, ""),
-                  j->s->options.requant == REQUANT_TFLITE ? "twice, as TensorFlow Lite Micro" : "once, in integers");
+                  j->s->options.requant == REQUANT_FAST ? "once, in integers" : "twice, as TensorFlow Lite Micro");
     if (j->s->result.dynamic && !j->has_oracle)
         diag_hint(d, "the model computes scales when it runs, so the last bit of a float can change how numbers are "
                      "rounded, also in later layers; --per-node shows where the values begin to differ");

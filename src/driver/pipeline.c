@@ -107,6 +107,7 @@ static bool load(compiler *c, const char *path, const compile_options *o, load_a
         binds[i] = (frontend_bind){o->binds[i].name, o->binds[i].numbers};
     options.binds = binds;
     options.n_binds = o->n_binds;
+    options.like_litert = o->requant == REQUANT_LITERT;
     options.fixed_shapes = strcmp(o->emit, "graph") != 0 && !compile_is_for_module(o);
     return front->import(c, bytes, path, &options, out);
 }

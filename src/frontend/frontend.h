@@ -28,6 +28,7 @@ typedef struct frontend_options {
     bool inputs_only;  /* the module is its inputs, of any rank, and nothing else */
     bool keeps_unread; /* to look at the model: a node that cannot be read becomes one of graph_op_unknown or
                         * graph_op_unread, and there is no error of it */
+    bool like_litert;  /* models of TensorFlow Lite: the numbers of LiteRT's reference kernels, not of the micro ones */
     bool fixed_shapes; /* for kernels: open extents of inputs, and an If that is decided at run time, are errors */
 } frontend_options;
 

@@ -8,7 +8,7 @@
 #include "type/target.h"
 
 /* How sums of quantised numbers are rounded: as onnxruntime, as TensorFlow Lite (twice), or once. */
-typedef enum graph_requant { REQUANT_EXACT, REQUANT_TFLITE, REQUANT_FAST } graph_requant;
+typedef enum graph_requant { REQUANT_EXACT, REQUANT_TFLITE, REQUANT_FAST, REQUANT_LITERT } graph_requant;
 
 /* What steers passes on graphs. */
 struct offload;

@@ -391,7 +391,7 @@ def tflite_shared(n):
     net = tflite_models.Net()
     x = net.input("float32", [2])
     net.graph.tensors[x].name = b"x" * (40 * n)
-    net.operator("ADD_N", 1, [x] * n, [net.tensor("float32", [2])])
+    net.operator("ADD_N", 99, [x] * n, [net.tensor("float32", [2])])
     net.graph.tensors = [make_tflite_fixtures.Same(net.graph.tensors[x])] * n + net.graph.tensors[1:]
     net.graph.operators = [make_tflite_fixtures.Same(net.graph.operators[0])] * n
     return net.bytes()

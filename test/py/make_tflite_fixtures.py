@@ -9,7 +9,9 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as S
 
 import tflite_states
-from tflite_models import KINDS, TOP, Chance, Net, options
+from tflite_kinds import ALL, HAVE, KINDS
+from tflite_models import TOP
+from tflite_net import Chance, Net, options
 
 
 def numbers():
@@ -168,7 +170,7 @@ def missing(net):
         z = net.tensor("float32", [2])
         net.operator(name, version, [y, y] if name == "ATAN2" else [y], [z])
     z = net.tensor("int16", [2], 0.5, 0)
-    net.operator("RELU", 1, [z], [net.tensor("int16", [2], 0.5, 0)])
+    net.operator("LOG", 1, [z], [net.tensor("int16", [2], 0.5, 0)])
     net.operator("CUSTOM", 1, [y], [net.tensor("float32", [2])])
     net.model.operatorCodes[-1].customCode = b"Mfcc"
 
@@ -250,8 +252,8 @@ def main():
     write(f"{refused}/aliased.tflite", aliased())
     write(f"{refused}/cut.tflite", numbers().bytes()[:700])
     for name, make in KINDS.items():
-        net = Net()
-        make(net, Chance(np.random.default_rng(1)), True)
+        net, types = Net(), " ".join(HAVE.get(name, ALL)).split()
+        make(net, Chance(np.random.default_rng(1), "litert"), types[0] if types[0] != "float32" else "")
         content = net.bytes()
         if len(content) < 4096:
             write(f"{corpus}/{name}.tflite", content)

@@ -12,6 +12,11 @@ fixed_scale fixed_of(double real)
     return s;
 }
 
+int16_t fixed_narrow(int32_t m)
+{
+    return (int16_t)(m >= INT32_MAX - (1 << 15) ? INT16_MAX : (m + (1 << 15)) >> 16);
+}
+
 int32_t fixed_divided(int32_t x, int e)
 {
     const int32_t mask = (int32_t)((UINT32_C(1) << e) - 1), rest = x & mask;
@@ -109,4 +114,33 @@ int32_t fixed_tanh(int32_t a)
     /* (1 - e) / (1 + e) with e = exp(-2 |a|), whose argument has one more bit before the point */
     const int32_t t = saturated_left(inverse(fixed_exp(a > 0 ? -a : a, 5)) - (1 << 29), 2);
     return a < 0 ? -t : t;
+}
+
+/* Five steps of Newton's method in Q3.28, from 1. */
+fixed_scale fixed_inverse_root(int32_t x)
+{
+    fixed_scale s = {INT32_MAX, 11};
+    int zeros = 0;
+    if (x <= 1)
+        return (fixed_scale){INT32_MAX, 0};
+    for (; x >= 1 << 29; s.shift++)
+        x /= 4;
+    while ((uint32_t)x << zeros < UINT32_C(1) << 31)
+        zeros++;
+    const int pairs = (zeros - 1) / 2 - 1;
+    s.shift -= pairs;
+    x <<= 2 * pairs;
+    const int32_t half = fixed_divided(x >> 1, 1), one_and_half = (1 << 28) + (1 << 27);
+    int32_t y = 1 << 28;
+    for (int i = 0; i < 5; i++) {
+        const int32_t cube = saturated_left(fixed_product(fixed_product(y, y), y), 6);
+        y = saturated_left(fixed_product(one_and_half, y) - fixed_product(half, cube), 3);
+    }
+    s.multiplier = fixed_product(y, 1518500250); /* sqrt(1/2) */
+    if (s.shift < 0) {
+        s.multiplier *= 1 << -s.shift;
+        s.shift = 0;
+    }
+    s.shift = -s.shift;
+    return s;
 }

@@ -11,6 +11,8 @@ typedef struct fixed_scale {
     int32_t multiplier, shift;
 } fixed_scale;
 fixed_scale fixed_of(double real);
+/* A multiplier in 15 bits. */
+int16_t fixed_narrow(int32_t multiplier);
 
 /* x * 2^-e, halves away from 0; e: 0..31. */
 int32_t fixed_divided(int32_t x, int e);
@@ -22,6 +24,8 @@ int32_t fixed_scaled(int32_t x, fixed_scale s);
 
 /* exp of a number below or equal to 0 with `bits` before the point, as Q0.31. */
 int32_t fixed_exp(int32_t a, int bits);
+/* 1 / sqrt(x), x above 0, as a scale. */
+fixed_scale fixed_inverse_root(int32_t x);
 /* logistic and tanh of Q4.27, as Q0.31. */
 int32_t fixed_logistic(int32_t a);
 int32_t fixed_tanh(int32_t a);

@@ -124,8 +124,8 @@ typedef struct tflite_scale {
 bool tflite_read_scale(tflite_node *n, uint32_t i, tflite_scale *out);
 /* The same where only the end of a model asks: false and silent. */
 bool tflite_find_scale(const tflite_tensor *t, tflite_scale *out);
-/* Scales of operand i on `axis`, as many as `count` or one; zero points must be 0. */
-bool tflite_read_scales(tflite_node *n, uint32_t i, int64_t axis, int64_t count, flat_numbers *out);
+/* Scales of operand i on `axis`, as many as `count` or one, and its zero point, of which there is one. */
+bool tflite_read_scales(tflite_node *n, uint32_t i, int64_t axis, int64_t count, flat_numbers *out, int64_t *zero);
 bool tflite_same_scale(const tflite_scale *a, const tflite_scale *b);
 
 /* --- operands and results (tflite_build.c) --- */
@@ -174,14 +174,38 @@ graph_value *tflite_cast(tflite_node *n, graph_value *x, dtype dt);
 /* The constant with its axes in another order. */
 const tensor_data *tflite_permuted(compiler *c, const tensor_data *t, const int64_t *perm);
 
+/* --- functions of one number (tflite_op_curve.c) --- */
+
+/* What becomes of x, a number less its zero point; the result has its own. */
+typedef int64_t (*tflite_byte_fn)(const void *ctx, int32_t x);
+/* fn as a table for all numbers of a byte; entries are saturated. */
+graph_value *tflite_by_table(tflite_node *n, graph_value *v, const tflite_scale *x, const tflite_scale *y,
+                             tflite_byte_fn fn, const void *ctx);
+/* The scales of operand 0 and of the result. */
+bool tflite_read_pair(tflite_node *n, tflite_scale *x, tflite_scale *y);
+/* The function that the row's target names, of quantised numbers. */
+graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v);
+
 /* --- activations (tflite_op_activation.c), requantisation (tflite_requant.c) --- */
 
 /* v, in the result's numbers, behind a fused activation. */
 graph_value *tflite_activated(tflite_node *n, graph_value *v, int64_t activation);
-/* Sums in i32 times real[i], of which there is one or one for each index of `axis`, as numbers of the result. most: no
- * sum is farther from 0. */
+/* Whether the numbers of LiteRT's reference kernels are asked for, where these differ from TensorFlow Lite Micro's. */
+bool tflite_like_litert(const tflite_node *n);
+/* Sums in i32 or i64 times real[i], of which there is one or one for each index of `axis`, as numbers of the result.
+ * most: no sum is farther from 0. */
 graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t count, const double *real, int64_t axis,
                                 double most);
+/* Numbers in i32 times real, between values of one operator: as dt, with the zero point added and saturated; as i32
+ * neither. most: as above. */
+graph_value *tflite_rescaled(tflite_node *n, graph_value *x, double real, double most, const tflite_scale *y);
+/* v less its zero point, in i32. */
+graph_value *tflite_centered(tflite_node *n, graph_value *v, const tflite_scale *s);
+graph_value *tflite_i32(tflite_node *n, int64_t v); /* a constant of rank 0 */
+/* v, in i32, within a range; its type is then dt. */
+graph_value *tflite_clipped(tflite_node *n, graph_value *v, int64_t low, int64_t high, dtype dt);
+/* The same for the last axis, in doubles, halves away from 0: LiteRT's fully connected layers. */
+graph_value *tflite_requantised_real(tflite_node *n, graph_value *sums, uint32_t count, const double *real);
 
 /* Importers, one each for a row of tflite_ops.def. */
 #define TFLITE_OP(code, name, version, operands, types, options, import, target) bool import(tflite_node *n);

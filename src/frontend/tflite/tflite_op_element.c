@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums, products, choices and functions of one number, in floats and quantised. A function of one quantised byte is a
- * table of 256 entries, made here by the arithmetic that a device has. */
+/* Sums, products, choices, functions of one number with straight pieces, and changes of type. */
 #include "frontend/tflite/tflite_fixed.h"
 #include "frontend/tflite/tflite_import.h"
 
@@ -70,38 +69,17 @@ bool tflite_op_unary(tflite_node *n)
     bool image;
     if (!tflite_in_one_form(n, 1, &x, &image))
         return false;
+    if (tflite_is_int(n, 0))
+        return tflite_result_as(n, 0, tflite_curve_of_numbers(n, x), image);
     for (const char *s = n->row->target; *s; s += strcspn(s, " "), s += *s == ' ')
         x = tflite_unary(n, arena_printf(&n->c->mem, "%.*s", (int)strcspn(s, " "), s), x);
     return tflite_result_as(n, 0, x, image);
 }
 
-/* What becomes of x, a number less its zero point; the result has its own. */
-typedef int64_t (*byte_fn)(const void *ctx, int32_t x);
-
-/* The table for all numbers of a byte; entries are saturated. */
-static graph_value *by_table(tflite_node *n, graph_value *v, const tflite_scale *x, const tflite_scale *y, byte_fn fn,
-                             const void *ctx)
-{
-    const int64_t count = 256;
-    uint8_t *t = arena_alloc(&n->c->mem, (size_t)count, 1);
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t code = x->dt == DT_I8 ? (int8_t)(uint8_t)i : i, least = dtype_min_int(y->dt),
-                      most = dtype_max_int(y->dt), r = fn(ctx, (int32_t)(code - x->zero));
-        t[i] = (uint8_t)(r < least ? least : r > most ? most : r);
-    }
-    graph_value *in[2] = {v, tflite_const(n, tensor_dense(n->c, y->dt, 1, &count, t), "table")};
-    return tflite_emit(n, "qnn.table", 2, in, 0, NULL);
-}
-
-static bool read_scales(tflite_node *n, tflite_scale *x, tflite_scale *y)
-{
-    return tflite_read_scale(n, 0, x) && tflite_read_scale(n, TFLITE_RESULT, y);
-}
-
 /* --- RELU and its like --- */
 
 typedef struct rescaled {
-    fixed_scale up, down; /* of numbers from 0, and below */
+    double up, down; /* scales of numbers from 0, and below */
     int64_t zero, low, high;
     bool turned; /* numbers below 0 change their sign */
 } rescaled;
@@ -109,9 +87,27 @@ typedef struct rescaled {
 static int64_t rescaled_entry(const void *ctx, int32_t x)
 {
     const rescaled *r = ctx;
-    const int32_t scaled = fixed_scaled(x, x < 0 ? r->down : r->up);
+    const int32_t scaled = fixed_scaled(x, fixed_of(x < 0 ? r->down : r->up));
     const int64_t y = r->zero + (x < 0 && r->turned ? -(int64_t)scaled : scaled);
     return y < r->low ? r->low : y > r->high ? r->high : y;
+}
+
+/* Numbers of 8 bits by a table, others step by step. */
+static graph_value *rescaled_numbers(tflite_node *n, graph_value *v, const tflite_scale *x, const tflite_scale *y,
+                                     const rescaled *r)
+{
+    if (dtype_bits(x->dt) == 8 && dtype_bits(y->dt) == 8)
+        return tflite_by_table(n, v, x, y, rescaled_entry, r);
+    const double most = x->dt == DT_I32 ? 0x1p31 : 65536;
+    graph_value *from_zero = tflite_centered(n, v, x), *up = tflite_rescaled(n, from_zero, r->up, most, NULL);
+    if (r->up != r->down || r->turned) {
+        graph_value *down = tflite_rescaled(n, from_zero, r->down, most, NULL);
+        down = r->turned ? tflite_unary(n, "negative", down) : down;
+        up = tflite_emit(n, "where", 3, (graph_value *[]){tflite_binary(n, "less", from_zero, tflite_i32(n, 0)), down,
+                                                          up}, 0, NULL);
+    }
+    up = r->zero ? tflite_binary(n, "add", up, tflite_i32(n, r->zero)) : up;
+    return y->dt == DT_I32 ? up : tflite_clipped(n, up, r->low, r->high, y->dt);
 }
 
 static bool is_named(const tflite_node *n, const char *target)
@@ -139,16 +135,19 @@ bool tflite_op_relu(tflite_node *n)
         const int64_t act = is_named(n, "relu") ? 1 : is_named(n, "relu6") ? 3 : 2;
         return tflite_result_as(n, 0, tflite_activated(n, v, act), image);
     }
-    if (!read_scales(n, &x, &y))
+    if (!tflite_read_pair(n, &x, &y))
         return false;
-    if (is_named(n, "relu6"))
+    if (is_named(n, "relu6") && x.dt != DT_U8 && !tflite_like_litert(n))
         return tflite_result_as(n, 0, relu6_of_numbers(n, v, &x), image);
     const bool is_relu = is_named(n, "relu");
-    rescaled r = {.zero = y.zero, .low = y.zero + (int64_t)roundf((is_relu ? 0.0f : -1.0f) / y.scale)};
-    r.high = is_relu ? dtype_max_int(y.dt) : y.zero + (int64_t)roundf(1.0f / y.scale);
+    const float least = is_named(n, "relu_n1_to_1") ? -1.0f : 0.0f;
+    rescaled r = {.zero = y.zero, .low = y.zero + (int64_t)roundf(least / y.scale)};
+    r.high = is_relu ? dtype_max_int(y.dt) : y.zero + (int64_t)roundf((is_named(n, "relu6") ? 6.0f : 1.0f) / y.scale);
+    r.low = r.low < dtype_min_int(y.dt) ? dtype_min_int(y.dt) : r.low;
+    r.high = r.high > dtype_max_int(y.dt) ? dtype_max_int(y.dt) : r.high;
     const float real = x.scale / y.scale;
-    r.up = r.down = fixed_of((double)real);
-    return tflite_result_as(n, 0, by_table(n, v, &x, &y, rescaled_entry, &r), image);
+    r.up = r.down = (double)real;
+    return tflite_result_as(n, 0, rescaled_numbers(n, v, &x, &y, &r), image);
 }
 
 bool tflite_op_leaky_relu(tflite_node *n)
@@ -163,160 +162,16 @@ bool tflite_op_leaky_relu(tflite_node *n)
         const attr alpha = attr_float(n->c, "alpha", (double)o->alpha);
         return tflite_result_as(n, 0, tflite_emit(n, "nn.leaky_relu", 1, &v, 1, &alpha), image);
     }
-    if (!read_scales(n, &x, &y))
+    if (!tflite_read_pair(n, &x, &y))
         return false;
     const float up = x.scale / y.scale, product = x.scale * o->alpha, down = product / y.scale;
-    const rescaled r = {.up = fixed_of((double)up),
-                        .down = fixed_of(fabs((double)down)),
+    const rescaled r = {.up = (double)up,
+                        .down = fabs((double)down),
                         .turned = down < 0,
                         .zero = y.zero,
                         .low = dtype_min_int(y.dt),
                         .high = dtype_max_int(y.dt)};
-    return tflite_result_as(n, 0, by_table(n, v, &x, &y, rescaled_entry, &r), image);
-}
-
-/* --- LOGISTIC, TANH, HARD_SWISH --- */
-
-typedef struct curve {
-    fixed_scale in; /* to Q4.27 */
-    int32_t radius; /* beyond it the result is at its end */
-    bool is_tanh;
-} curve;
-
-static int64_t curve_entry(const void *ctx, int32_t x)
-{
-    const curve *k = ctx;
-    if (x <= -k->radius)
-        return INT8_MIN;
-    if (x >= k->radius)
-        return INT8_MAX;
-    const int32_t q = fixed_scaled(x, k->in);
-    return k->is_tanh ? fixed_divided(fixed_tanh(q), 24) : fixed_divided(fixed_logistic(q), 23) - 128;
-}
-
-static bool import_curve(tflite_node *n, const char *op, bool is_tanh, float scale, int64_t zero)
-{
-    graph_value *v;
-    bool image;
-    tflite_scale x, y;
-    if (!tflite_in_one_form(n, 1, &v, &image))
-        return false;
-    if (!tflite_is_int(n, 0))
-        return tflite_result_as(n, 0, tflite_unary(n, op, v), image);
-    if (!read_scales(n, &x, &y))
-        return false;
-    if (y.scale != scale || y.zero != zero)
-        return tflite_fail(n, DIAG_FORMAT, "its result must have the scale %g and the zero point %lld", (double)scale,
-                           (long long)zero);
-    curve k = {.in = fixed_of((double)x.scale * 0x1p27), .is_tanh = is_tanh};
-    const double radius = floor(ldexp(15.0, 27 - k.in.shift));
-    k.radius = radius > 1000 ? 1000 : (int32_t)radius; /* no number of a byte is farther from its zero point */
-    return tflite_result_as(n, 0, by_table(n, v, &x, &y, curve_entry, &k), image);
-}
-
-bool tflite_op_logistic(tflite_node *n)
-{
-    return import_curve(n, "sigmoid", false, 1.0f / 256, -128);
-}
-
-bool tflite_op_tanh(tflite_node *n)
-{
-    return import_curve(n, "tanh", true, 1.0f / 128, 0);
-}
-
-typedef struct swish {
-    int16_t out, relu; /* multipliers of 16 bits */
-    int out_shift, relu_shift;
-    int64_t zero;
-} swish;
-
-/* The multiplier of 31 bits in 16. */
-static int16_t narrow(int32_t m)
-{
-    return (int16_t)(m >= INT32_MAX - (1 << 15) ? INT16_MAX : (m + (1 << 15)) >> 16);
-}
-
-static int16_t saturated_shift(int32_t x, int left)
-{
-    const int64_t y = (int64_t)x * ((int64_t)1 << left);
-    return (int16_t)(y > INT16_MAX ? INT16_MAX : y < INT16_MIN ? INT16_MIN : y);
-}
-
-/* x * relu6(x + 3) / 6, the second factor from -1 to 1 first. */
-static int64_t swish_entry(const void *ctx, int32_t x)
-{
-    const swish *s = ctx;
-    const int16_t high = (int16_t)(x * 128);
-    const int16_t on_out = fixed_product16(high, s->out);
-    int16_t r = high;
-    if (s->relu_shift > 0)
-        r = saturated_shift(r, s->relu_shift - 1);
-    r = fixed_product16(r, s->relu);
-    if (s->relu_shift > 0)
-        r = saturated_shift(r, 1);
-    if (s->relu_shift < 0)
-        r = (int16_t)fixed_divided(r, -s->relu_shift);
-    r = (int16_t)((r + (1 << 15)) >> 1);
-    const int16_t product = (int16_t)((int32_t)r * on_out / (1 << 15));
-    return fixed_divided(product, -s->out_shift) + s->zero;
-}
-
-bool tflite_op_hard_swish(tflite_node *n)
-{
-    graph_value *v;
-    bool image;
-    tflite_scale x, y;
-    if (!tflite_in_one_form(n, 1, &v, &image))
-        return false;
-    if (!tflite_is_int(n, 0))
-        return tflite_result_as(n, 0, tflite_unary(n, "hard_swish", v), image);
-    if (!read_scales(n, &x, &y))
-        return false;
-    const float high = (1.0f / 128.0f) * x.scale, by_out = high / y.scale, by_relu = high / (3.0f / 32768.0f);
-    const fixed_scale out = fixed_of((double)by_out), relu = fixed_of((double)by_relu);
-    const swish s = {narrow(out.multiplier), narrow(relu.multiplier), out.shift, relu.shift, y.zero};
-    if (out.shift > 0 || relu.shift > 15 || relu.shift < -31)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "the scales %g and %g are too far apart", (double)x.scale,
-                           (double)y.scale);
-    return tflite_result_as(n, 0, by_table(n, v, &x, &y, swish_entry, &s), image);
-}
-
-/* --- SOFTMAX --- */
-
-/* exp of the 256 differences to the largest number of a row, 0 where that is told by no bit. */
-static const tensor_data *exponents(compiler *c, double real)
-{
-    const int64_t count = 256;
-    int32_t *t = arena_array(&c->mem, int32_t, (size_t)count);
-    const double scaled = real * 0x1p26, top = 2147483647.0;
-    const fixed_scale s = fixed_of(scaled < top ? scaled : top);
-    const double radius = floor(ldexp(31.0, 26 - s.shift));
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t d = i - 255;
-        t[i] = (double)d < -radius ? 0 : fixed_exp(fixed_scaled((int32_t)d, s), 5);
-    }
-    return tensor_dense(c, DT_I32, 1, &count, t);
-}
-
-bool tflite_op_softmax(tflite_node *n)
-{
-    const tfl_softmax_options *o = n->options;
-    graph_value *x = tflite_in(n, 0);
-    tflite_scale in, out;
-    if (!tflite_is_int(n, 0)) {
-        x = o->beta == 1.0f ? x : tflite_binary(n, "multiply", x, tflite_number(n, DT_F32, (double)o->beta));
-        const attr last = attr_int(n->c, "axis", -1);
-        return tflite_result(n, 0, tflite_emit(n, "nn.softmax", 1, &x, 1, &last));
-    }
-    if (!read_scales(n, &in, &out))
-        return false;
-    if (out.dt != in.dt || out.scale != 1.0f / 256 || out.zero != dtype_min_int(out.dt))
-        return tflite_fail(n, DIAG_UNSUPPORTED, "its result must be %s with the scale 1/256 and the zero point %lld",
-                           dtype_name(in.dt), (long long)dtype_min_int(in.dt));
-    if (!(o->beta > 0))
-        return tflite_fail(n, DIAG_FORMAT, "beta is not above 0");
-    graph_value *pair[2] = {x, tflite_const(n, exponents(n->c, (double)o->beta * (double)in.scale), "exponents")};
-    return tflite_result(n, 0, tflite_emit(n, "qnn.softmax_fixed", 2, pair, 0, NULL));
+    return tflite_result_as(n, 0, rescaled_numbers(n, v, &x, &y, &r), image);
 }
 
 /* --- QUANTIZE, DEQUANTIZE, CAST --- */
@@ -326,20 +181,20 @@ static bool scaled_as(const tflite_scale *x, const tflite_scale *y)
     return x->scale == y->scale && x->zero == y->zero && x->dt == y->dt;
 }
 
-static bool requantize_bytes(tflite_node *n, graph_value *v, bool image)
+static bool requantize_numbers(tflite_node *n, graph_value *v, bool image)
 {
     tflite_scale x, y;
-    if (!read_scales(n, &x, &y))
+    if (!tflite_read_pair(n, &x, &y))
         return false;
-    const rescaled r = {.up = fixed_of((double)x.scale / (double)y.scale),
-                        .down = fixed_of((double)x.scale / (double)y.scale),
+    const rescaled r = {.up = (double)x.scale / (double)y.scale,
+                        .down = (double)x.scale / (double)y.scale,
                         .zero = y.zero,
                         .low = dtype_min_int(y.dt),
                         .high = dtype_max_int(y.dt)};
-    if (dtype_bits(x.dt) != 8 || dtype_bits(y.dt) != 8)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "%s to %s is not supported yet", dtype_name(x.dt), dtype_name(y.dt));
+    if (x.dt == DT_I32 && x.zero != 0)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "its data is i32 with a zero point other than 0");
     graph_value *same = scaled_as(&x, &y) ? tflite_unary(n, "copy", v) : NULL;
-    return tflite_result_as(n, 0, same ? same : by_table(n, v, &x, &y, rescaled_entry, &r), image);
+    return tflite_result_as(n, 0, same ? same : rescaled_numbers(n, v, &x, &y, &r), image);
 }
 
 bool tflite_op_quantize(tflite_node *n)
@@ -349,8 +204,8 @@ bool tflite_op_quantize(tflite_node *n)
     tflite_scale y;
     if (!tflite_in_one_form(n, 1, &v, &image))
         return false;
-    if (tflite_is_int(n, 0))
-        return requantize_bytes(n, v, image);
+    if (tflite_is_int(n, 0) || tflite_operand(n, 0)->type.dt == DT_I32)
+        return requantize_numbers(n, v, image);
     if (!tflite_read_scale(n, TFLITE_RESULT, &y))
         return false;
     graph_value *in[3] = {v, tflite_number(n, DT_F32, (double)y.scale), tflite_zero(n, &y)};
@@ -367,14 +222,17 @@ bool tflite_op_dequantize(tflite_node *n)
     bool image;
     tflite_scale x;
     flat_numbers scales;
+    int64_t zero;
     if (t->type.dt != DT_F16 && q && q->scale.len > 1) {
         int64_t extent, dims = q->scale.len;
         graph_value *in[2] = {tflite_in(n, 0), NULL};
         if (n->failed || q->quantized_dimension < 0 || q->quantized_dimension >= t->type.shape.rank)
             return tflite_fail(n, DIAG_FORMAT, "its scales are of an axis that is not there");
         if (!tflite_extent(n, in[0], (uint32_t)q->quantized_dimension, &extent) ||
-            !tflite_read_scales(n, 0, q->quantized_dimension, extent, &scales))
+            !tflite_read_scales(n, 0, q->quantized_dimension, extent, &scales, &zero))
             return false;
+        if (zero != 0)
+            return tflite_fail(n, DIAG_UNSUPPORTED, "it has a zero point other than 0 with several scales");
         in[1] = tflite_const(n, tensor_dense(n->c, DT_F32, 1, &dims, scales.data), "scale");
         const attr axis = attr_int(n->c, "axis", q->quantized_dimension);
         return tflite_result(n, 0, tflite_emit(n, "qnn.dequantize", 2, in, 1, &axis));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What moves elements: reshapes, transposes, slices, concatenations, pads; and means. */
-#include "frontend/tflite/tflite_fixed.h"
+/* What moves elements: reshapes, transposes, slices, concatenations, pads. */
 #include "frontend/tflite/tflite_import.h"
 
 #include <inttypes.h>
@@ -175,43 +174,93 @@ static bool strided_axis(tflite_node *n, int64_t extent, int64_t step, bool open
     return true;
 }
 
-bool tflite_op_strided_slice(tflite_node *n)
+/* What a strided slice says of one axis of the data; an axis that it does not name is taken whole. */
+typedef struct strided {
+    int64_t from, to, step;
+    bool open_from, open_to, shrinks;
+} strided;
+
+/* The axes of the data in their order, and the result's: the numbers of those that it keeps, -1 for a new one. False:
+ * there are too many. */
+static bool strided_axes(tflite_node *n, uint32_t rank, uint32_t count, int64_t *const *given, strided *axes,
+                         int32_t *kept, uint32_t *n_kept)
 {
     const tfl_strided_slice_options *o = n->options;
-    int64_t dims[TYPE_MAX_RANK], from[TYPE_MAX_RANK * 2], to[TYPE_MAX_RANK * 2], steps[TYPE_MAX_RANK * 2],
-        axes[TYPE_MAX_RANK];
-    uint32_t counts[3], kept = 0;
-    dim d[TYPE_MAX_RANK];
-    graph_value *x = tflite_in(n, 0);
-    if (!get_shape(n, x, dims) || !tflite_ints(n, 1, "begin", from, &counts[0]) ||
-        !tflite_ints(n, 2, "end", to, &counts[1]) || !tflite_ints(n, 3, "strides", steps, &counts[2]))
-        return false;
-    if (o->ellipsis_mask || o->new_axis_mask || o->offset)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "an ellipsis, a new axis or an offset is not supported yet");
-    const uint32_t rank = (uint32_t)x->type.shape.rank, count = counts[0];
-    if (count > rank || counts[1] != count || counts[2] != count)
+    uint32_t named = 0, at = 0;
+    *n_kept = 0;
+    for (uint32_t i = 0; i < count; i++)
+        named += !(o->ellipsis_mask >> i & 1) && !(o->new_axis_mask >> i & 1);
+    if (named > rank || count > TYPE_MAX_RANK)
         return tflite_fail(n, DIAG_TYPE, "begin, end and strides do not fit data of %u dimensions", rank);
-    for (uint32_t i = 0; i < count; i++) {
-        const bool shrinks = o->shrink_axis_mask >> i & 1;
-        axes[i] = i;
-        if (shrinks) { /* one index, whatever the end says; an open beginning counts */
-            const int64_t given = from[i] < 0 ? from[i] + dims[i] : from[i], first = steps[i] > 0 ? 0 : dims[i] - 1,
-                          at = o->begin_mask >> i & 1 ? first : given;
+    uint32_t whole = rank - named; /* axes behind an ellipsis; more than one stands for none */
+    for (uint32_t i = 0; i < count || at < rank; i++) {
+        const bool ellipsis = i < count && o->ellipsis_mask >> i & 1;
+        if (i < count && !ellipsis && o->new_axis_mask >> i & 1) {
+            kept[(*n_kept)++] = -1;
+            continue;
+        }
+        if (ellipsis || i >= count) {
+            for (; whole > 0; whole--) {
+                axes[at] = (strided){.step = 1, .open_from = true, .open_to = true};
+                kept[(*n_kept)++] = (int32_t)at++;
+            }
+            continue;
+        }
+        axes[at] = (strided){given[0][i], given[1][i], given[2][i], o->begin_mask >> i & 1, o->end_mask >> i & 1,
+                             o->shrink_axis_mask >> i & 1};
+        axes[at].to += o->offset ? axes[at].from : 0;
+        if (!axes[at].shrinks)
+            kept[(*n_kept)++] = (int32_t)at;
+        at++;
+    }
+    return true;
+}
+
+bool tflite_op_strided_slice(tflite_node *n)
+{
+    int64_t dims[TYPE_MAX_RANK], lists[3][TYPE_MAX_RANK * 2], from[TYPE_MAX_RANK], to[TYPE_MAX_RANK],
+        steps[TYPE_MAX_RANK], numbers[TYPE_MAX_RANK];
+    int64_t *const given[3] = {lists[0], lists[1], lists[2]};
+    int32_t kept[2 * TYPE_MAX_RANK];
+    strided axes[TYPE_MAX_RANK];
+    uint32_t counts[3], n_kept;
+    dim d[2 * TYPE_MAX_RANK];
+    graph_value *x = tflite_in(n, 0);
+    if (!get_shape(n, x, dims) || !tflite_ints(n, 1, "begin", lists[0], &counts[0]) ||
+        !tflite_ints(n, 2, "end", lists[1], &counts[1]) || !tflite_ints(n, 3, "strides", lists[2], &counts[2]))
+        return false;
+    const uint32_t rank = (uint32_t)x->type.shape.rank;
+    if (counts[1] != counts[0] || counts[2] != counts[0])
+        return tflite_fail(n, DIAG_TYPE, "begin, end and strides have different lengths");
+    if (!strided_axes(n, rank, counts[0], given, axes, kept, &n_kept))
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        const strided *a = &axes[i];
+        numbers[i] = i;
+        from[i] = a->from;
+        to[i] = a->to;
+        steps[i] = a->step;
+        if (a->shrinks) { /* one index, whatever the end says; an open beginning counts */
+            const int64_t index = a->from < 0 ? a->from + dims[i] : a->from, first = a->step > 0 ? 0 : dims[i] - 1,
+                          at = a->open_from ? first : index;
             if (at < 0 || at >= dims[i])
-                return tflite_fail(n, DIAG_TYPE, "index %" PRId64 " is not in axis %u", from[i], i);
+                return tflite_fail(n, DIAG_TYPE, "index %" PRId64 " is not in axis %u", a->from, i);
             from[i] = at;
             to[i] = at + 1;
             steps[i] = 1;
-        } else if (!strided_axis(n, dims[i], steps[i], o->begin_mask >> i & 1, o->end_mask >> i & 1, &from[i],
-                                 &to[i])) {
+        } else if (!strided_axis(n, dims[i], a->step, a->open_from, a->open_to, &from[i], &to[i])) {
             return false;
         }
     }
-    graph_value *y = slice(n, x, count, from, to, axes, steps);
-    for (uint32_t i = 0; i < rank && !n->failed; i++)
-        if (!(i < count && o->shrink_axis_mask >> i & 1))
-            d[kept++] = y->type.shape.dims[i];
-    return !n->failed && (kept == rank ? tflite_result(n, 0, y) : reshape_to(n, y, kept, d));
+    graph_value *y = slice(n, x, rank, from, to, numbers, steps);
+    for (uint32_t i = 0; i < n_kept && !n->failed; i++)
+        d[i] = kept[i] < 0 ? dim_const(n->c, 1) : y->type.shape.dims[kept[i]];
+    if (n_kept > TYPE_MAX_RANK)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "more than 16 dimensions");
+    bool same = n_kept == rank;
+    for (uint32_t i = 0; i < n_kept; i++)
+        same &= kept[i] == (int32_t)i;
+    return !n->failed && (same ? tflite_result(n, 0, y) : reshape_to(n, y, n_kept, d));
 }
 
 /* Parts of x along an axis, as many as there are results. */
@@ -276,6 +325,27 @@ bool tflite_op_split_v(tflite_node *n)
     return split(n, x, axis, sizes);
 }
 
+typedef struct part_scale {
+    float scale, bias;
+    int64_t zero;
+} part_scale;
+
+static int64_t part_entry(const void *ctx, int32_t x)
+{
+    const part_scale *p = ctx;
+    volatile float scaled = (float)x * p->scale;
+    return (int64_t)roundf(scaled + p->bias) + p->zero;
+}
+
+/* Bytes without a sign may have scales of their own, which the kernel changes in floats. */
+static graph_value *rescaled_part(tflite_node *n, graph_value *v, const tflite_scale *x, const tflite_scale *y)
+{
+    const volatile float inverse = 1.0f / y->scale, scale = x->scale * inverse;
+    const part_scale p = {scale, -(float)x->zero * scale, y->zero};
+    const tflite_scale codes = {.scale = 1, .dt = x->dt};
+    return tflite_by_table(n, v, &codes, y, part_entry, &p);
+}
+
 bool tflite_op_concatenation(tflite_node *n)
 {
     const tfl_concatenation_options *o = n->options;
@@ -287,7 +357,7 @@ bool tflite_op_concatenation(tflite_node *n)
     if (is_int && !tflite_read_scale(n, TFLITE_RESULT, &first))
         return false;
     for (uint32_t i = 0; i < n->n_in && is_int; i++)
-        if (!tflite_read_scale(n, i, &s) || !tflite_same_scale(&s, &first))
+        if (!tflite_read_scale(n, i, &s) || (s.dt != DT_U8 && !tflite_same_scale(&s, &first)))
             return tflite_fail(n, DIAG_UNSUPPORTED, "operand %u has another scale than the result", i);
     const int32_t rank = tflite_operand(n, 0)->type.shape.rank;
     for (uint32_t i = 1; i < n->n_in; i++)
@@ -295,6 +365,9 @@ bool tflite_op_concatenation(tflite_node *n)
             return tflite_fail(n, DIAG_TYPE, "its operands have different numbers of dimensions");
     if (!tflite_axis(n, o->axis, rank, &axis) || !tflite_in_one_form(n, n->n_in, parts, &image))
         return false;
+    for (uint32_t i = 0; i < n->n_in && is_int; i++)
+        if (tflite_read_scale(n, i, &s) && !tflite_same_scale(&s, &first))
+            parts[i] = rescaled_part(n, parts[i], &s, &first);
     const attr at = attr_int(n->c, "axis", image ? tflite_image_axis(axis) : axis);
     graph_value *y = tflite_emit(n, "concatenate", n->n_in, parts, 1, &at);
     return tflite_result_as(n, 0, tflite_activated(n, y, o->fused_activation_function), image);
@@ -373,76 +446,178 @@ bool tflite_op_pad(tflite_node *n)
     return tflite_result_as(n, 0, tflite_emit(n, "nn.pad", 3, in, 0, NULL), image);
 }
 
-/* --- means --- */
-
-/* The axes in rising order, each once. */
-static bool reduced_axes(tflite_node *n, int32_t rank, int64_t *axes, uint32_t *count)
+/* Rows of elements by lists of indices: what is beyond an end is mirrored there, the end itself again or not. */
+bool tflite_op_mirror_pad(tflite_node *n)
 {
-    int64_t given[TYPE_MAX_RANK * 2], at;
-    bool marked[TYPE_MAX_RANK] = {false};
-    uint32_t n_given;
-    *count = 0;
-    if (!tflite_ints(n, 1, "the axes", given, &n_given))
+    const tfl_mirror_pad_options *o = n->options;
+    int64_t given[TYPE_MAX_RANK * 2], dims[TYPE_MAX_RANK];
+    uint32_t count;
+    graph_value *x = tflite_in(n, 0);
+    const bool again = o->mode == 1;
+    if (!get_shape(n, x, dims) || !tflite_ints(n, 1, "the paddings", given, &count))
         return false;
-    for (uint32_t i = 0; i < n_given; i++) {
-        if (!tflite_axis(n, given[i], rank, &at))
-            return false;
-        marked[at] = true;
+    const uint32_t rank = (uint32_t)x->type.shape.rank;
+    if (count != 2 * rank)
+        return tflite_fail(n, DIAG_TYPE, "there are not two paddings for each of %u dimensions", rank);
+    for (uint32_t i = 0; i < rank; i++) {
+        const int64_t before = given[2 * i], behind = given[2 * i + 1], most = again ? dims[i] : dims[i] - 1;
+        if (before < 0 || behind < 0 || before > most || behind > most)
+            return tflite_fail(n, DIAG_FORMAT, "a padding of axis %u is negative, or more than there is to mirror", i);
+        if (before == 0 && behind == 0)
+            continue;
+        const int64_t all = before + dims[i] + behind;
+        int32_t *at = arena_array(&n->c->mem, int32_t, (size_t)all);
+        for (int64_t k = 0; k < all; k++) {
+            int64_t p = k - before;
+            p = p < 0 ? -p - again : p >= dims[i] ? 2 * (dims[i] - 1) - p + again : p;
+            at[k] = (int32_t)p;
+        }
+        const attr axis = attr_int(n->c, "axis", i);
+        graph_value *in[2] = {x, tflite_const(n, tensor_dense(n->c, DT_I32, 1, &all, at), "places")};
+        x = tflite_emit(n, "take", 2, in, 1, &axis);
     }
-    for (int32_t i = 0; i < rank; i++)
-        if (marked[i])
-            axes[(*count)++] = i;
+    return tflite_result(n, 0, tflite_unary(n, "copy", x));
+}
+
+/* --- the order of elements --- */
+
+bool tflite_op_reverse(tflite_node *n)
+{
+    int64_t given[TYPE_MAX_RANK * 2], from[TYPE_MAX_RANK * 2], to[TYPE_MAX_RANK * 2], steps[TYPE_MAX_RANK * 2],
+        dims[TYPE_MAX_RANK];
+    uint32_t count;
+    graph_value *x = tflite_in(n, 0);
+    if (!get_shape(n, x, dims) || !tflite_ints(n, 1, "the axes", given, &count))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!tflite_axis(n, given[i], x->type.shape.rank, &given[i]))
+            return false;
+        for (uint32_t k = 0; k < i; k++)
+            if (given[k] == given[i])
+                return tflite_fail(n, DIAG_FORMAT, "axis %" PRId64 " is named twice", given[i]);
+        from[i] = dims[given[i]] - 1;
+        to[i] = INT64_MIN;
+        steps[i] = -1;
+    }
+    return tflite_result(n, 0, slice(n, x, count, from, to, given, steps));
+}
+
+bool tflite_op_reverse_sequence(tflite_node *n)
+{
+    const tfl_reverse_sequence_options *o = n->options;
+    graph_value *in[2] = {tflite_in(n, 0), tflite_cast(n, tflite_in(n, 1), DT_I64)};
+    const attr attrs[2] = {attr_int(n->c, "batch_axis", o->batch_dim), attr_int(n->c, "time_axis", o->seq_dim)};
+    return tflite_result(n, 0, tflite_emit(n, "reverse_sequence", 2, in, 2, attrs));
+}
+
+/* --- blocks of images --- */
+
+bool tflite_op_space_depth(tflite_node *n)
+{
+    const tfl_space_to_depth_options *to = n->options;
+    const tfl_depth_to_space_options *from = n->options;
+    const bool is_depth = n->row->options == 94;
+    const int64_t block = is_depth ? from->block_size : to->block_size;
+    graph_value *x = tflite_image(n, 0);
+    if (block < 1)
+        return tflite_fail(n, DIAG_FORMAT, "its blocks have no extent");
+    const attr size = attr_int(n->c, "block_size", block);
+    return tflite_result_image(n, 0, tflite_emit(n, is_depth ? "nn.depth_to_space" : "nn.space_to_depth", 1, &x, 1,
+                                                 &size));
+}
+
+/* Blocks of the axes behind the first, and what is padded or cropped of each. */
+typedef struct blocks {
+    int64_t size[TYPE_MAX_RANK * 2], edges[TYPE_MAX_RANK * 2], dims[TYPE_MAX_RANK];
+    uint32_t count, rank;
+} blocks;
+
+static bool read_blocks(tflite_node *n, const graph_value *x, blocks *b)
+{
+    uint32_t n_edges;
+    if (!get_shape(n, x, b->dims) || !tflite_ints(n, 1, "the blocks", b->size, &b->count) ||
+        !tflite_ints(n, 2, "the edges", b->edges, &n_edges))
+        return false;
+    b->rank = (uint32_t)x->type.shape.rank;
+    if (b->count == 0 || b->count + 1 > b->rank || n_edges != 2 * b->count || b->rank + b->count > TYPE_MAX_RANK)
+        return tflite_fail(n, DIAG_TYPE, "%u blocks with %u edges do not fit data of %u dimensions", b->count, n_edges,
+                           b->rank);
+    for (uint32_t i = 0; i < b->count; i++)
+        if (b->size[i] < 1 || b->size[i] > INT32_MAX || b->edges[2 * i] < 0 || b->edges[2 * i + 1] < 0 ||
+            b->edges[2 * i] > INT32_MAX || b->edges[2 * i + 1] > INT32_MAX)
+            return tflite_fail(n, DIAG_FORMAT, "a block is below 1, or an edge is negative or too large");
     return true;
 }
 
-/* The mean of numbers: their sum less the zero points, by a multiplier that is divided by the count first. */
-static graph_value *mean_of_numbers(tflite_node *n, graph_value *x, const attr *attrs, int64_t count)
+/* Each block's places become the outermost part of the batch. */
+bool tflite_op_space_to_batch(tflite_node *n)
 {
-    tflite_scale s, y;
-    compiler *c = n->c;
-    if (!tflite_read_scale(n, 0, &s) || !tflite_read_scale(n, TFLITE_RESULT, &y))
-        return x;
-    fixed_scale f = fixed_of((double)s.scale / (double)y.scale);
-    int up = 0;
-    while (count >> (up + 1) && up < 32 && up < 31 + f.shift)
-        up++;
-    const int32_t multiplier = (int32_t)((((int64_t)f.multiplier) << up) / count);
-    graph_value *sum = tflite_emit(n, "sum", 1, (graph_value *[]){tflite_cast(n, x, DT_I32)}, 2, attrs);
-    if (s.zero != 0)
-        sum = tflite_binary(n, "subtract", sum, tflite_number(n, DT_I32, (double)(s.zero * count)));
-    graph_value *in[4] = {sum, tflite_const(n, tensor_scalar_i64(c, DT_I32, multiplier), "multiplier"),
-                          tflite_const(n, tensor_scalar_i64(c, DT_I32, f.shift - up), "shift"), tflite_zero(n, &y)};
-    const attr how[2] = {attr_dtype(c, "out_dtype", y.dt),
-                         attr_int(c, "up", ldexp(255.0 * (double)count, f.shift - up) > 0x1p30)};
-    return tflite_emit(n, "qnn.rescale", 4, in, 2, how);
+    blocks b;
+    int64_t pads[2 * TYPE_MAX_RANK] = {0}, split[TYPE_MAX_RANK], perm[TYPE_MAX_RANK], out[TYPE_MAX_RANK];
+    tflite_scale y;
+    graph_value *x = tflite_in(n, 0);
+    if (n->failed || !read_blocks(n, x, &b))
+        return false;
+    const uint32_t m = b.count;
+    out[0] = split[0] = b.dims[0];
+    for (uint32_t i = 0; i < m; i++) {
+        pads[1 + i] = b.edges[2 * i];
+        pads[b.rank + 1 + i] = b.edges[2 * i + 1];
+        const int64_t whole = b.dims[1 + i] + b.edges[2 * i] + b.edges[2 * i + 1];
+        if (whole % b.size[i] != 0 || !i64_mul(out[0], b.size[i], &out[0]))
+            return tflite_fail(n, DIAG_TYPE, "blocks of %" PRId64 " do not divide an extent of %" PRId64, b.size[i],
+                               whole);
+        split[1 + 2 * i] = out[1 + i] = whole / b.size[i];
+        split[2 + 2 * i] = b.size[i];
+        perm[i] = 2 + 2 * i;
+        perm[m + 1 + i] = 1 + 2 * i;
+    }
+    perm[m] = 0;
+    for (uint32_t i = 1 + m; i < b.rank; i++) {
+        out[i] = split[m + i] = b.dims[i];
+        perm[m + i] = m + i;
+    }
+    graph_value *in[3] = {x, tflite_const(n, tensor_from_i64s(n->c, 2 * b.rank, pads), "pads")};
+    /* TensorFlow Lite Micro pads with the number 0, whatever that stands for */
+    const bool by_zero_point = tflite_is_int(n, 0) && (tflite_like_litert(n) || x->type.dt == DT_U8);
+    if (by_zero_point && tflite_read_scale(n, TFLITE_RESULT, &y))
+        in[2] = tflite_zero(n, &y);
+    x = tflite_reshape(n, tflite_emit(n, "nn.pad", 3, in, 0, NULL), b.rank + m, split);
+    x = tflite_reshape(n, tflite_transpose(n, x, b.rank + m, perm), b.rank, out);
+    return tflite_result(n, 0, x);
 }
 
-bool tflite_op_mean(tflite_node *n)
+bool tflite_op_batch_to_space(tflite_node *n)
 {
-    const tfl_reducer_options *o = n->options;
-    int64_t axes[TYPE_MAX_RANK], count = 1, extent;
-    uint32_t n_axes;
-    graph_value *x;
-    bool image;
-    if (!tflite_in_one_form(n, 1, &x, &image) || !reduced_axes(n, x->type.shape.rank, axes, &n_axes))
+    blocks b;
+    int64_t split[TYPE_MAX_RANK], perm[TYPE_MAX_RANK], out[TYPE_MAX_RANK], from[TYPE_MAX_RANK], to[TYPE_MAX_RANK],
+        axes[TYPE_MAX_RANK], ones[TYPE_MAX_RANK], batch;
+    graph_value *x = tflite_in(n, 0);
+    if (n->failed || !read_blocks(n, x, &b))
         return false;
-    if (n_axes == 0)
-        return tflite_result_as(n, 0, tflite_unary(n, "copy", x), image);
-    /* over rows and columns both forms give the same without these axes; over others the plain one is taken */
-    const bool whole = n_axes == 2 && axes[0] == 1 && axes[1] == 2;
-    if (image && !whole && !o->keep_dims) {
-        x = tflite_in(n, 0);
-        image = false;
+    const uint32_t m = b.count;
+    batch = b.dims[0];
+    for (uint32_t i = 0; i < m; i++) {
+        if (batch % b.size[i] != 0)
+            return tflite_fail(n, DIAG_TYPE, "the batch of %" PRId64 " does not divide into its blocks", b.dims[0]);
+        batch /= b.size[i];
+        split[i] = b.size[i];
+        split[m + 1 + i] = b.dims[1 + i];
+        perm[1 + 2 * i] = m + 1 + i;
+        perm[2 + 2 * i] = i;
+        from[i] = b.edges[2 * i];
+        if (!i64_mul(b.dims[1 + i], b.size[i], &out[1 + i]) || b.edges[2 * i] + b.edges[2 * i + 1] > out[1 + i])
+            return tflite_fail(n, DIAG_TYPE, "more of axis %u is cropped than there is", 1 + i);
+        to[i] = out[1 + i] - b.edges[2 * i + 1];
+        axes[i] = 1 + i;
+        ones[i] = 1;
     }
-    for (uint32_t i = 0; i < n_axes; i++) {
-        axes[i] = image ? tflite_image_axis(axes[i]) : axes[i];
-        if (!tflite_extent(n, x, (uint32_t)axes[i], &extent))
-            return false;
-        if (extent < 1 || !i64_mul(count, extent, &count) || count > 1 << 23)
-            return tflite_fail(n, DIAG_UNSUPPORTED, "the mean of %s elements", extent < 1 ? "no" : "too many");
+    out[0] = split[m] = batch;
+    perm[0] = m;
+    for (uint32_t i = 1 + m; i < b.rank; i++) {
+        out[i] = split[m + i] = b.dims[i];
+        perm[m + i] = m + i;
     }
-    const attr attrs[2] = {attr_ints(n->c, "axes", n_axes, axes), attr_int(n->c, "keepdims", o->keep_dims)};
-    graph_value *y = tflite_is_int(n, 0) ? mean_of_numbers(n, x, attrs, count)
-                                         : tflite_emit(n, "mean", 1, &x, 2, attrs);
-    return tflite_result_as(n, 0, y, image && o->keep_dims);
+    x = tflite_transpose(n, tflite_reshape(n, x, b.rank + m, split), b.rank + m, perm);
+    return tflite_result(n, 0, slice(n, tflite_reshape(n, x, b.rank, out), m, from, to, axes, ones));
 }

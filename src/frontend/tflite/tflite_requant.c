@@ -16,10 +16,13 @@ graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t coun
     tflite_scale y;
     if (!tflite_read_scale(n, TFLITE_RESULT, &y))
         return &n->im->nothing;
+    const bool wide = !n->failed && sums->type.dt == DT_I64;
     for (uint32_t i = 0; i < count; i++) {
         const fixed_scale f = fixed_of(real[i]);
-        m[i] = f.multiplier;
+        m[i] = wide ? fixed_narrow(f.multiplier) : f.multiplier;
         s[i] = f.shift;
+        if (wide && f.shift > 7) /* the kernels stop there, too */
+            (void)tflite_fail(n, DIAG_UNSUPPORTED, "the result's scale is more than 2^7 times smaller than the sums'");
         top = s[i] > top ? s[i] : top;
     }
     graph_value *in[4] = {sums, tflite_const(n, tensor_dense(c, DT_I32, rank, &dims, m), "multiplier"),
@@ -27,6 +30,60 @@ graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t coun
     const attr attrs[3] = {attr_int(c, "axis", axis), attr_dtype(c, "out_dtype", y.dt),
                            attr_int(c, "up", ldexp(most, top) > 0x1p30)};
     return tflite_emit(n, "qnn.rescale", 4, in, 3, attrs);
+}
+
+graph_value *tflite_i32(tflite_node *n, int64_t v)
+{
+    return tflite_const(n, tensor_scalar_i64(n->c, DT_I32, v), "");
+}
+
+graph_value *tflite_centered(tflite_node *n, graph_value *v, const tflite_scale *s)
+{
+    v = tflite_cast(n, v, DT_I32);
+    return s->zero == 0 ? v : tflite_binary(n, "subtract", v, tflite_i32(n, s->zero));
+}
+
+graph_value *tflite_rescaled(tflite_node *n, graph_value *x, double real, double most, const tflite_scale *y)
+{
+    compiler *c = n->c;
+    const fixed_scale f = fixed_of(real);
+    const tflite_scale bare = {.dt = DT_I32};
+    y = y ? y : &bare;
+    graph_value *in[4] = {x, tflite_i32(n, f.multiplier), tflite_i32(n, f.shift), tflite_zero(n, y)};
+    const attr attrs[2] = {attr_dtype(c, "out_dtype", y->dt), attr_int(c, "up", ldexp(most, f.shift) > 0x1p30)};
+    return tflite_emit(n, "qnn.rescale", 4, in, 2, attrs);
+}
+
+graph_value *tflite_clipped(tflite_node *n, graph_value *v, int64_t low, int64_t high, dtype dt)
+{
+    graph_value *in[3] = {v, tflite_i32(n, low), tflite_i32(n, high)};
+    return tflite_cast(n, tflite_emit(n, "clip", 3, in, 0, NULL), dt);
+}
+
+static graph_value *real_number(tflite_node *n, double v)
+{
+    return tflite_number(n, DT_F64, v);
+}
+
+graph_value *tflite_requantised_real(tflite_node *n, graph_value *sums, uint32_t count, const double *real)
+{
+    const int64_t dims = count;
+    tflite_scale y;
+    if (!tflite_read_scale(n, TFLITE_RESULT, &y))
+        return &n->im->nothing;
+    graph_value *k = tflite_const(n, tensor_dense(n->c, DT_F64, count == 1 ? 0 : 1, &dims, real), "scale");
+    graph_value *v = tflite_binary(n, "multiply", tflite_cast(n, sums, DT_F64), k), *amount = tflite_unary(n, "abs", v);
+    graph_value *whole = tflite_unary(n, "floor", amount), *rest = tflite_binary(n, "subtract", amount, whole);
+    graph_value *up = tflite_cast(n, tflite_binary(n, "greater_equal", rest, real_number(n, 0.5)), DT_F64);
+    v = tflite_binary(n, "multiply", tflite_binary(n, "add", whole, up), tflite_unary(n, "sign", v));
+    v = tflite_binary(n, "add", v, real_number(n, (double)y.zero));
+    graph_value *in[3] = {v, real_number(n, (double)dtype_min_int(y.dt)), real_number(n, (double)dtype_max_int(y.dt))};
+    return tflite_cast(n, tflite_emit(n, "clip", 3, in, 0, NULL), y.dt);
+}
+
+bool tflite_like_litert(const tflite_node *n)
+{
+    return n->im->o && n->im->o->like_litert;
 }
 
 /* --- fused activations --- */

@@ -180,6 +180,28 @@ static bool buffer_bytes(tflite_importer *im, const tflite_tensor *t, span *out)
     return true;
 }
 
+/* Bits of numbers that share a byte; 0: they have bytes of their own. */
+static uint32_t packed_bits(dtype dt)
+{
+    return dt == DT_I4 ? 4 : dt == DT_I2 ? 2 : 0;
+}
+
+/* Numbers of 4 or 2 bits, the first in the low bits of a byte, are numbers of 8 bits from here on. */
+static bool read_packed(tflite_importer *im, tflite_tensor *t, span bytes, const int64_t *dims, int64_t count)
+{
+    const uint32_t bits = packed_bits(t->type.dt), each = 8 / bits;
+    if ((uint64_t)count > (uint64_t)bytes.len * each)
+        return wrong(im, t, "its buffer has fewer bytes than its shape needs");
+    int8_t *out = arena_alloc_array(&im->c->mem, (size_t)count + 1, 1, 1);
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t code = bytes.data[i / each] >> (bits * (uint32_t)(i % each)) & ((1u << bits) - 1);
+        out[i] = (int8_t)((int)code - (code >> (bits - 1) ? 1 << bits : 0));
+    }
+    t->type.dt = DT_I8;
+    t->data = tensor_dense(im->c, DT_I8, (uint32_t)t->type.shape.rank, dims, out);
+    return true;
+}
+
 static bool read_constant(tflite_importer *im, tflite_tensor *t)
 {
     span bytes;
@@ -190,8 +212,12 @@ static bool read_constant(tflite_importer *im, tflite_tensor *t)
         return true;
     if (t->t->is_variable)
         return wrong(im, t, "it is a variable, and has constant data");
-    if (t->t->sparsity || dtype_bytes(t->type.dt) == 0 || !shape_get(t->type.shape, dims))
+    if (t->t->sparsity || !shape_get(t->type.shape, dims))
         return true; /* who needs it says that it is not read */
+    if (packed_bits(t->type.dt))
+        return read_packed(im, t, bytes, dims, count);
+    if (dtype_bytes(t->type.dt) == 0)
+        return true;
     if (!i64_mul(count, (int64_t)dtype_bytes(t->type.dt), &size) || (uint64_t)size > bytes.len)
         return wrong(im, t, "its buffer has fewer bytes than its shape needs");
     t->data = tensor_dense(im->c, t->type.dt, (uint32_t)t->type.shape.rank, dims, bytes.data);
@@ -262,11 +288,12 @@ bool tflite_read_scale(tflite_node *n, uint32_t i, tflite_scale *out)
                        t ? t->name : "?");
 }
 
-bool tflite_read_scales(tflite_node *n, uint32_t i, int64_t axis, int64_t count, flat_numbers *out)
+bool tflite_read_scales(tflite_node *n, uint32_t i, int64_t axis, int64_t count, flat_numbers *out, int64_t *zero)
 {
     const tflite_tensor *t = tflite_operand(n, i);
     const tfl_quantization *q = t ? t->t->quantization : NULL;
     *out = (flat_numbers){0};
+    *zero = 0;
     if (!q || q->details_type != 0 || (q->scale.len != 1 && (int64_t)q->scale.len != count) ||
         (q->scale.len > 1 && q->quantized_dimension != axis) ||
         (q->zero_point.len > 1 && q->zero_point.len != q->scale.len))
@@ -275,9 +302,13 @@ bool tflite_read_scales(tflite_node *n, uint32_t i, int64_t axis, int64_t count,
     for (uint32_t k = 0; k < q->scale.len; k++)
         if (!is_good_scale(flat_f32(q->scale, k)))
             return tflite_fail(n, DIAG_FORMAT, "tensor '%s' has a scale that is not above 0", t->name);
-    for (uint32_t k = 0; k < q->zero_point.len; k++)
-        if (flat_i64(q->zero_point, k) != 0)
-            return tflite_fail(n, DIAG_UNSUPPORTED, "weights '%s' have a zero point other than 0", t->name);
+    for (uint32_t k = 0; k < q->zero_point.len; k++) {
+        const int64_t z = flat_i64(q->zero_point, k);
+        if ((k > 0 && z != *zero) || !zero_fits(t, z))
+            return tflite_fail(n, DIAG_UNSUPPORTED, "tensor '%s' has several zero points, or one out of range",
+                               t->name);
+        *zero = z;
+    }
     *out = q->scale;
     return true;
 }

@@ -445,7 +445,9 @@ bool infer_conv_transpose(compiler *c, const graph_node *n, type *out)
 
 bool infer_qnn_conv_transpose(compiler *c, const graph_node *n, type *out)
 {
-    return are_narrow(c, n) && conv_transpose_type(c, n, DT_I32, out) && zeros_fit(c, n, 3, out[0].shape.dims[1]);
+    dtype dt;
+    return are_narrow(c, n) && sums_type(c, n, &dt) && conv_transpose_type(c, n, dt, out) &&
+           zeros_fit(c, n, 3, out[0].shape.dims[1]);
 }
 
 /* --- pools ----------------------------------------------------------------------------------------------------------

@@ -148,8 +148,10 @@ bool infer_rescale(compiler *c, const graph_node *n, type *out)
 {
     shape x = infer_in(n, 0)->shape;
     dtype dt;
-    if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || !is_narrow(c, n, dt))
+    if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || (dt != DT_I32 && !is_narrow(c, n, dt)))
         return false;
+    if (infer_in(n, 0)->dt != DT_I32 && infer_in(n, 0)->dt != DT_I64)
+        return infer_error(c, n, "sums are i32 or i64, not %s", dtype_name(infer_in(n, 0)->dt));
     for (uint32_t i = 1; i < 3; i++) {
         shape s = infer_in(n, i)->shape, both;
         int32_t axis = 0;
@@ -240,7 +242,11 @@ bool infer_qnn_softmax(compiler *c, const graph_node *n, type *out)
 
 bool infer_qnn_softmax_fixed(compiler *c, const graph_node *n, type *out)
 {
-    return infer_qnn_softmax(c, n, out);
+    const dtype dt = graph_attr_dtype(n, "out_dtype");
+    if (!infer_qnn_softmax(c, n, out))
+        return false;
+    out[0].dt = dt == DT_NONE ? out[0].dt : dt;
+    return is_narrow(c, n, out[0].dt);
 }
 
 const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent)

@@ -14,7 +14,8 @@ const char *qnn_method(const pass_options *o)
     switch (o->requant) {
     case REQUANT_EXACT:
         return o->target && o->target->vector_bytes == 0 && !(o->target->features & TARGET_FPU) ? "integer" : "float";
-    case REQUANT_TFLITE: return "tflite";
+    case REQUANT_TFLITE:
+    case REQUANT_LITERT: return "tflite";
     case REQUANT_FAST: return "fast";
     }
     return "float";

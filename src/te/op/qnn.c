@@ -248,7 +248,8 @@ bool compute_qnn_softmax(te_graph *g, const graph_node *n, te_tensor *const *in,
 typedef struct fixed_softmax {
     softmax_ctx rows; /* table, most, sum */
     const te_tensor *room, *inverse; /* leading zeros of the sum; the reciprocal of the sum without them */
-    int64_t bits, least;             /* of the result's type */
+    dtype out;
+    int64_t bits, least; /* of the result's type */
 } fixed_softmax;
 
 static tir_expr_ref i32(te_graph *g, int64_t v)
@@ -321,15 +322,16 @@ static tir_expr_ref fixed_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref e = softmax_entry(g, &v->rows, idx, idx[v->rows.axis]);
     tir_expr_ref shift = tir_sub(c, i32(g, 12 + 31 - v->bits), te_read(g, v->room, first));
     tir_expr_ref y = divided(g, high_product(g, te_read(g, v->inverse, first), e), shift);
-    return qnn_saturated(g, tir_add(c, y, i32(g, v->least)), DT_I32, v->rows.x->dt);
+    return qnn_saturated(g, tir_add(c, y, i32(g, v->least)), DT_I32, v->out);
 }
 
 bool compute_qnn_softmax_fixed(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const uint32_t rank = in[0]->rank;
     const int64_t axis = graph_attr_int(n, "axis");
-    fixed_softmax v = {.rows = {.x = in[0], .table = in[1]}, .bits = dtype_bits(in[0]->dt)};
-    v.least = dtype_min_int(in[0]->dt);
+    fixed_softmax v = {.rows = {.x = in[0], .table = in[1]}, .out = te_out_type(n, 0)->dt};
+    v.bits = dtype_bits(v.out);
+    v.least = dtype_min_int(v.out);
     v.rows.axis = (uint32_t)(axis < 0 ? axis + rank : axis);
     tir_expr_ref rows[TYPE_MAX_RANK];
     memcpy(rows, in[0]->shape, rank * sizeof *rows);
@@ -342,11 +344,22 @@ bool compute_qnn_softmax_fixed(te_graph *g, const graph_node *n, te_tensor *cons
     v.rows.sum = te_reduce(g, "sum", DT_I32, rank, rows, 1, &of_sum, TE_SUM, fixed_term, &v);
     v.room = te_compute(g, "room", DT_I32, rank, rows, fixed_room, &v);
     v.inverse = te_compute(g, "inverse", DT_I32, rank, rows, fixed_inverse, &v);
-    out[0] = te_compute(g, "fixed_softmax", in[0]->dt, rank, in[0]->shape, fixed_body, &v);
+    out[0] = te_compute(g, "fixed_softmax", v.out, rank, in[0]->shape, fixed_body, &v);
     return true;
 }
 
 /* --- rescale --- */
+
+/* Sums of 64 bits by multipliers of 15 bits, rounded once, halves up; shift: 7 at most. */
+static tir_expr_ref rescaled_wide(te_graph *g, tir_expr_ref x, tir_expr_ref multiplier, tir_expr_ref shift)
+{
+    compiler *c = g->c;
+    tir_expr_ref one = tir_int(c, DT_I64, 1), right = tir_sub(c, tir_int(c, DT_I64, 15), tir_cast(c, DT_I64, shift));
+    right = tir_min(c, tir_max(c, right, one), tir_int(c, DT_I64, 62));
+    tir_expr_ref half = tir_binary(c, TIR_SHL, one, tir_sub(c, right, one));
+    tir_expr_ref y = tir_add(c, tir_mul(c, x, tir_cast(c, DT_I64, multiplier)), half);
+    return tir_binary(c, TIR_SHR, y, right);
+}
 
 typedef struct rescale_ctx {
     const te_tensor *x, *multiplier, *shift, *y_zero;
@@ -362,8 +375,12 @@ static tir_expr_ref rescale_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     tir_expr_ref fixed[2];
     for (uint32_t i = 0; i < 2; i++)
         fixed[i] = read_for(g, of[i], v->x, v->axis, idx);
-    tir_expr_ref y = qnn_scaled_fixed(g, v->twice, v->up, te_read(g, v->x, idx), fixed[0], fixed[1]);
-    return qnn_saturated(g, qnn_moved(g, DT_I32, y, te_read_one(g, v->y_zero)), DT_I32, v->out);
+    tir_expr_ref x = te_read(g, v->x, idx), zero = te_read_one(g, v->y_zero);
+    if (v->x->dt == DT_I64)
+        return qnn_saturated(g, qnn_moved(g, DT_I64, rescaled_wide(g, x, fixed[0], fixed[1]), zero), DT_I64, v->out);
+    tir_expr_ref y = qnn_scaled_fixed(g, v->twice, v->up, x, fixed[0], fixed[1]);
+    y = qnn_moved(g, DT_I32, y, zero);
+    return v->out == DT_I32 ? y : qnn_saturated(g, y, DT_I32, v->out);
 }
 
 bool compute_rescale(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)

@@ -211,7 +211,7 @@ static tir_expr_ref add_in_integers(te_graph *g, const binary_ctx *v, const fixe
     return qnn_saturated(g, rounded, DT_I32, v->a->dt);
 }
 
-/* TensorFlow Lite's: both operands at twice the larger scale, with 20 more bits. */
+/* TensorFlow Lite's: both operands at twice the larger scale, with 20 more bits, or with 15 where they have 16. */
 static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
     compiler *c = g->c;
@@ -219,8 +219,9 @@ static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, 
     if (!known_scales(v, &as, &bs, &ys))
         return NULL;
     const bool twice = is_method(v, "tflite");
+    const int more = dtype_bits(v->a->dt) == 16 ? 15 : 20;
     const double top = 2.0 * (double)(as > bs ? as : bs);
-    const double real[3] = {(double)as / top, (double)bs / top, top / ((double)(1 << 20) * (double)ys)};
+    const double real[3] = {(double)as / top, (double)bs / top, top / ((double)(1 << more) * (double)ys)};
     tir_expr_ref m[3], s[3];
     int32_t shifts[3];
     for (uint32_t i = 0; i < 3; i++) {
@@ -229,9 +230,9 @@ static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, 
         m[i] = i32(g, multiplier);
         s[i] = i32(g, shifts[i]);
     }
-    a = tir_mul(c, te_centred(g, DT_I32, a, v->a_zero), i32(g, 1 << 20));
-    b = tir_mul(c, te_centred(g, DT_I32, b, v->b_zero), i32(g, 1 << 20));
-    a = qnn_scaled_fixed(g, twice, false, a, m[0], s[0]); /* by 1/2 at most: below 2^27 */
+    a = tir_mul(c, te_centred(g, DT_I32, a, v->a_zero), i32(g, 1 << more));
+    b = tir_mul(c, te_centred(g, DT_I32, b, v->b_zero), i32(g, 1 << more));
+    a = qnn_scaled_fixed(g, twice, false, a, m[0], s[0]); /* by 1/2 at most: below 2^30 */
     b = qnn_scaled_fixed(g, twice, false, b, m[1], s[1]);
     tir_expr_ref sum = graph_attr_int(v->n, "minus") ? tir_sub(c, a, b) : tir_add(c, a, b);
     tir_expr_ref y = qnn_scaled_fixed(g, twice, shifts[2] > 2, sum, m[2], s[2]);
@@ -264,7 +265,8 @@ static tir_expr_ref mul_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref pro
         return NULL;
     graph_fixed_scale((double)as * (double)bs / (double)ys, &multiplier, &shift);
     const bool twice = is_method(v, "tflite");
-    tir_expr_ref y = qnn_scaled_fixed(g, twice, shift > 14, product, i32(g, multiplier), i32(g, shift));
+    const bool up = shift > (dtype_bits(v->a->dt) == 16 ? 0 : 14);
+    tir_expr_ref y = qnn_scaled_fixed(g, twice, up, product, i32(g, multiplier), i32(g, shift));
     return qnn_moved(g, DT_I32, y, v->y_zero);
 }
 
@@ -354,7 +356,8 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
     v.extents = te_shape(g, t);
     te_check_broadcast(g, n, in[0], v.rank, v.extents);
     te_check_broadcast(g, n, in[2], v.rank, v.extents);
-    body = dtype_bits(in[0]->dt) == 16 ? wide_body : body;
+    if (dtype_bits(in[0]->dt) == 16 && !is_method(&v, "tflite") && !is_method(&v, "fast"))
+        body = wide_body;
     out[0] = te_compute(g, name, t->dt, v.rank, v.extents, body, &v);
     out[0]->node->inline_hint = true;
     return true;

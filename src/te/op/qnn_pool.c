@@ -329,9 +329,8 @@ static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in,
     p.include_pad = !global && graph_attr_int(n, "count_include_pad") != 0;
     const char *method = graph_attr_string(n, "method");
     v.in_integers = strcmp(method, "float") != 0;
-    v.as_is = !v.half_up && v.in_integers && strcmp(method, "integer") != 0 && !p.include_pad && same_scales(n) &&
-              dtype_bits(in[0]->dt) == 8;
-    v.wide = dtype_bits(in[0]->dt) == 16;
+    v.as_is = !v.half_up && v.in_integers && strcmp(method, "integer") != 0 && !p.include_pad && same_scales(n);
+    v.wide = dtype_bits(in[0]->dt) == 16 && !v.as_is;
     const bool exact = !v.half_up && !v.as_is && !v.global && !v.wide;
     v.windows = exact && v.in_integers && !p.unpadded && read_window_sum(n, &p, &v.fixed);
     p.acc = exact && !v.windows ? DT_F32 : DT_I32;

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SOFTMAX and its like, along the last axis: in floats, and in fixed point. */
+#include "frontend/tflite/tflite_fixed.h"
+#include "frontend/tflite/tflite_import.h"
+
+#include <math.h>
+
+/* --- SOFTMAX --- */
+
+/* exp of the 256 differences to the largest number of a row, 0 where that is told by no bit. */
+static const tensor_data *exponents(compiler *c, double real)
+{
+    const int64_t count = 256;
+    int32_t *t = arena_array(&c->mem, int32_t, (size_t)count);
+    const double scaled = real * 0x1p26, top = 2147483647.0;
+    const fixed_scale s = fixed_of(scaled < top ? scaled : top);
+    const double radius = floor(ldexp(31.0, 26 - s.shift));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t d = i - 255;
+        t[i] = (double)d < -radius ? 0 : fixed_exp(fixed_scaled((int32_t)d, s), 5);
+    }
+    return tensor_dense(c, DT_I32, 1, &count, t);
+}
+
+/* A function as 512 straight pieces over the range of 16 bits, both scales given; entries lie halfway between the curve
+ * and its chords. LiteRT makes them in doubles, TensorFlow Lite Micro in f32. */
+typedef double (*curve_fn)(double x, bool narrow);
+
+/* v as a number of that width. */
+static double as_wide(double v, bool narrow)
+{
+    const volatile float f = (float)v;
+    return narrow ? (double)f : v;
+}
+
+static const tensor_data *pieces(compiler *c, curve_fn fn, bool narrow, double in_steps, double in_zero)
+{
+    const int64_t count = 513;
+    int32_t *t = arena_array(&c->mem, int32_t, (size_t)count);
+    const double in = as_wide(as_wide(in_steps, narrow) / 65535.0, narrow), out = as_wide(2.0 / 65535.0, narrow);
+    const double least = as_wide(in * (-32768.0 - in_zero), narrow), most = as_wide(in * (32767.0 - in_zero), narrow);
+    const double step = as_wide(as_wide(most - least, narrow) / 512, narrow);
+    const double low = as_wide(out * -32768.0, narrow), high = as_wide(out * 32767.0, narrow);
+    const double k = as_wide(65536.0 / as_wide(high - low, narrow), narrow);
+    for (int64_t i = 0; i < count; i++) {
+        const double x = i < 512 ? as_wide(least + as_wide((double)i * step, narrow), narrow) : most;
+        const double at = round(as_wide(fn(x, narrow) * k, narrow));
+        double y = at;
+        if (i < 512) {
+            const double next = as_wide(least + as_wide((double)(i + 1) * step, narrow), narrow);
+            const double middle = as_wide(x + step / 2, narrow), up = as_wide(fn(next, narrow) * k, narrow);
+            const double chord = round(as_wide(as_wide(up + at, narrow) / 2, narrow));
+            y -= round((chord - round(as_wide(fn(middle, narrow) * k, narrow))) / 2);
+        }
+        t[i] = (int32_t)(y < INT16_MIN ? INT16_MIN : y > INT16_MAX ? INT16_MAX : y);
+    }
+    return tensor_dense(c, DT_I32, 1, &count, t);
+}
+
+static double exp_of(double x, bool narrow)
+{
+    return narrow ? (double)expf((float)x) : exp(x);
+}
+
+static double inverse_of(double x, bool narrow)
+{
+    return as_wide(1 / as_wide(1 + x, narrow), narrow);
+}
+
+static graph_value *shifted(tflite_node *n, graph_value *v, int bits)
+{
+    return tflite_binary(n, "right_shift", v, tflite_i32(n, bits));
+}
+
+/* The pieces at v, of i32 in the range of 16 bits. */
+static graph_value *on_pieces(tflite_node *n, const tensor_data *table, graph_value *v)
+{
+    graph_value *t = tflite_const(n, table, "pieces");
+    graph_value *at = tflite_binary(n, "add", shifted(n, v, 7), tflite_i32(n, 256));
+    graph_value *first[2] = {t, at}, *last[2] = {t, tflite_binary(n, "add", at, tflite_i32(n, 1))};
+    graph_value *a = tflite_emit(n, "take", 2, first, 0, NULL), *b = tflite_emit(n, "take", 2, last, 0, NULL);
+    graph_value *way = tflite_binary(n, "bitwise_and", v, tflite_i32(n, 127));
+    graph_value *step = tflite_binary(n, "multiply", way, tflite_binary(n, "subtract", b, a));
+    return tflite_binary(n, "add", a, shifted(n, tflite_binary(n, "add", step, tflite_i32(n, 64)), 7));
+}
+
+static graph_value *over_rows(tflite_node *n, const char *op, graph_value *x)
+{
+    const int64_t last = -1;
+    const attr attrs[2] = {attr_ints(n->c, "axes", 1, &last), attr_int(n->c, "keepdims", 1)};
+    return tflite_emit(n, op, 1, &x, 2, attrs);
+}
+
+/* Of 16 bits: exponentials on pieces, their sum without its leading zeros, its reciprocal on other pieces. */
+static graph_value *wide_softmax(tflite_node *n, graph_value *x, float scale, float beta)
+{
+    const double step = 10.0 / 65535.0;
+    const bool micro = !tflite_like_litert(n);
+    const float product = scale * beta;
+    const double scaled = micro ? (double)scale * (double)beta : (double)product;
+    graph_value *numbers = tflite_cast(n, x, DT_I32), *none = tflite_i32(n, 0);
+    graph_value *down = tflite_binary(n, "subtract", numbers, over_rows(n, "max", numbers));
+    down = tflite_binary(n, "add", tflite_rescaled(n, down, scaled / step, 65536, NULL), tflite_i32(n, 32767));
+    down = tflite_clipped(n, down, INT16_MIN, INT16_MAX, DT_I32);
+    graph_value *e = on_pieces(n, pieces(n->c, exp_of, micro, 10, 32767), down);
+    graph_value *sum = over_rows(n, "sum", e), *zeros = none;
+    for (int bits = 16; bits > 0; bits /= 2) { /* leading zeros go, by halves */
+        graph_value *low = tflite_binary(n, "less", sum, tflite_i32(n, (int64_t)1 << (31 - bits)));
+        graph_value *by = tflite_binary(n, "multiply", tflite_cast(n, low, DT_I32), tflite_i32(n, bits));
+        sum = tflite_binary(n, "left_shift", sum, by);
+        zeros = tflite_binary(n, "add", zeros, by);
+    }
+    graph_value *t = shifted(n, tflite_binary(n, "add", sum, tflite_i32(n, 1 << 13)), 14);
+    t = tflite_clipped(n, tflite_binary(n, "subtract", t, tflite_i32(n, 98304)), INT16_MIN, INT16_MAX, DT_I32);
+    graph_value *inverse = on_pieces(n, pieces(n->c, inverse_of, micro, 1, INT16_MIN), t);
+    graph_value *right = tflite_binary(n, "subtract", tflite_i32(n, 30), zeros);
+    graph_value *half = tflite_binary(n, "left_shift", tflite_i32(n, 1),
+                                      tflite_binary(n, "subtract", tflite_i32(n, 29), zeros));
+    graph_value *y = tflite_binary(n, "add", tflite_binary(n, "multiply", e, inverse), half);
+    return tflite_clipped(n, tflite_binary(n, "right_shift", y, right), 0, INT16_MAX, DT_I16);
+}
+
+bool tflite_op_softmax(tflite_node *n)
+{
+    const tfl_softmax_options *o = n->options;
+    graph_value *x = tflite_in(n, 0);
+    tflite_scale in, out;
+    if (!tflite_is_int(n, 0)) {
+        x = o->beta == 1.0f ? x : tflite_binary(n, "multiply", x, tflite_number(n, DT_F32, (double)o->beta));
+        const attr last = attr_int(n->c, "axis", -1);
+        return tflite_result(n, 0, tflite_emit(n, "nn.softmax", 1, &x, 1, &last));
+    }
+    if (!(tflite_read_scale(n, 0, &in) && tflite_read_scale(n, TFLITE_RESULT, &out)))
+        return false;
+    const bool to_wide = in.dt == DT_I8 && out.dt == DT_I16;
+    const float steps = to_wide ? 65536 : in.dt == DT_I16 ? 32768 : 256;
+    const int64_t least = in.dt == DT_I16 ? 0 : dtype_min_int(out.dt);
+    if ((out.dt != in.dt && !to_wide) || out.scale != 1 / steps || out.zero != least)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "its result must be %s with the scale 1/%g and the zero point %lld",
+                           dtype_name(to_wide ? out.dt : in.dt), (double)steps, (long long)least);
+    if (!(o->beta > 0))
+        return tflite_fail(n, DIAG_FORMAT, "beta is not above 0");
+    if (in.dt == DT_I16)
+        return tflite_result(n, 0, wide_softmax(n, x, in.scale, o->beta));
+    const attr as = attr_dtype(n->c, "out_dtype", out.dt);
+    graph_value *pair[2] = {x, tflite_const(n, exponents(n->c, (double)o->beta * (double)in.scale), "exponents")};
+    return tflite_result(n, 0, tflite_emit(n, "qnn.softmax_fixed", 2, pair, to_wide, &as));
+}

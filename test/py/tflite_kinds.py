@@ -1,0 +1,622 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One random operator of each kind: odd shapes, paddings and strides, zero points at the ends of their range, scales
+that saturate and scales that do not. A kind is a function of a net, of its random numbers, and of the type of
+quantised numbers, which is empty for floats."""
+import numpy as np
+
+from tflite_net import ACTIVATIONS, TYPES, data, options, result, same_numbers, scale_of, slid, weights, window
+
+
+def conv(net, r, q, kind=None):
+    groups = r.pick(1, 1, 1, 2) if q and not kind else 1
+    depth, outputs = groups * r.int(1, 9), groups * r.int(1, 9)
+    (kh, kw), (sh, sw), padding = window(r, 4)
+    dh, dw = r.pick((1, 1), (1, 1), (2, 1), (1, 3))
+    shape = [r.int(1, 2), (kh - 1) * dh + r.int(1, 8), (kw - 1) * dw + r.int(1, 8), depth]
+    x = data(net, r, q, shape)
+    w, bias, y = weights(net, r, q, [outputs, kh, kw, depth // groups], 0, x, kh * kw * depth // groups,
+                         True if r.oracle == "litert" else None, kind)  # which refuses others
+    slid(net, y, shape, (kh, kw), (sh, sw), (dh, dw), padding, outputs)
+    net.operator("CONV_2D", 3, [x, w, bias], [y], options(
+        "Conv2D", padding=padding, strideH=sh, strideW=sw, dilationHFactor=dh, dilationWFactor=dw,
+        fusedActivationFunction=r.pick(*ACTIVATIONS)))
+
+
+def depthwise(net, r, q, kind=None):
+    depth, each = r.int(1, 9), r.pick(1, 1, 2, 3)
+    (kh, kw), (sh, sw), padding = window(r, 4)
+    dh, dw = r.pick((1, 1), (1, 1), (2, 1), (1, 3))
+    shape = [r.int(1, 2), (kh - 1) * dh + r.int(1, 8), (kw - 1) * dw + r.int(1, 8), depth]
+    x = data(net, r, q, shape)
+    w, bias, y = weights(net, r, q, [1, kh, kw, depth * each], 3, x, kh * kw,
+                         has_bias=True, kind=kind)  # without one the oracle ends
+    slid(net, y, shape, (kh, kw), (sh, sw), (dh, dw), padding, depth * each)
+    net.operator("DEPTHWISE_CONV_2D", 3, [x, w, bias], [y], options(
+        "DepthwiseConv2D", padding=padding, strideH=sh, strideW=sw, dilationHFactor=dh, dilationWFactor=dw,
+        depthMultiplier=each, fusedActivationFunction=r.pick(*ACTIVATIONS)))
+
+
+def fully_connected(net, r, q, kind=None):
+    depth, outputs = r.int(1, 70), r.int(1, 20)
+    shape = r.pick([r.int(1, 3), depth], [r.int(1, 3), r.int(1, 3), depth])
+    keep = len(shape) == 3 and r.pick(True, False)
+    x = data(net, r, q, shape)
+    w, bias, y = weights(net, r, q, [outputs, depth], 0, x, depth, kind=kind)
+    rows = int(np.prod(shape[:-1]))
+    net.graph.tensors[y].shape = shape[:-1] + [outputs] if keep else [rows, outputs]
+    net.operator("FULLY_CONNECTED", 5 if keep else 4, [x, w, bias], [y], options(
+        "FullyConnected", fusedActivationFunction=r.pick(*ACTIVATIONS), keepNumDims=keep,
+        asymmetricQuantizeInputs=kind == "int8" and not q and r.pick(False, True)))
+
+
+def pool(name):
+    def one(net, r, q):
+        (kh, kw), (sh, sw), padding = window(r, 5)
+        shape = [r.int(1, 2), kh + r.int(0, 7), kw + r.int(0, 7), r.int(1, 9)]
+        x = data(net, r, q, shape)
+        same = net.graph.tensors[x].quantization
+        y = result(net, r, q, same.scale[0] if q else None, same.zeroPoint[0] if q else None)
+        slid(net, y, shape, (kh, kw), (sh, sw), (1, 1), padding, shape[3])
+        net.operator(name, 2, [x], [y], options(
+            "Pool2D", padding=padding, strideH=sh, strideW=sw, filterHeight=kh, filterWidth=kw,
+            fusedActivationFunction=r.pick(*ACTIVATIONS)))
+    return one
+
+
+def binary(name, kind):
+    def one(net, r, q):
+        shape = r.shape()
+        other = r.pick(shape, shape, [1] * len(shape), [1] * (len(shape) - 1) + shape[-1:])
+        a = data(net, r, q, shape)
+        b = data(net, r, q, other)
+        if r.pick(True, False):  # a constant
+            t = net.graph.inputs.pop()
+            values = r.codes(other, q=q) if q else r.floats(other)
+            net.fill(t, values)
+        sa, sb = (scale_of(net, a), scale_of(net, b)) if q else (1, 1)
+        filled = sa * sb * 60 if name == "MUL" else max(sa, sb)
+        y = result(net, r, q, np.float32(filled * np.exp(r.rng.uniform(-1.5, 1.5))))
+        net.graph.tensors[y].shape = shape
+        net.operator(name, 2 if name != "SUB" else 3, [a, b], [y], options(
+            kind, fusedActivationFunction=r.pick(*ACTIVATIONS)))
+    return one
+
+
+def unary(name, version=1, steps=None, zero=None, kind=None, high=0.2, **fields):
+    """steps: of the result in 1, of numbers of 8 bits; zero: their zero point, of numbers with a sign."""
+    def one(net, r, q):
+        shape = r.shape()
+        x = data(net, r, q, shape, r.scale(1e-3, high) / (256 if q == "int16" else 1))
+        at = None if zero is None else {"uint8": zero + 128, "int16": 0}.get(q, zero)
+        y = result(net, r, q, None if steps is None else 1 / (32768 if q == "int16" else steps), at)
+        net.graph.tensors[y].shape = shape
+        net.operator(name, version, [x], [y], options(kind, **fields) if kind else None)
+    return one
+
+
+def leaky_relu(net, r, q):
+    unary("LEAKY_RELU", kind="LeakyRelu", alpha=float(r.rng.uniform(-0.5, 1.5)))(net, r, q)
+
+
+def softmax(net, r, q):
+    shape = r.shape(most=4)[1:] + [r.int(1, 40)]
+    x = data(net, r, q, shape, r.scale(1e-3, 2.0))
+    to_wide = q == "int8" and r.pick(False, True)
+    if to_wide:
+        y = net.tensor("int16", [], 1 / 65536, -32768)
+    else:
+        y = result(net, r, q, 1 / (32768 if q == "int16" else 256), {"int8": -128}.get(q, 0))
+    net.graph.tensors[y].shape = shape
+    net.operator("SOFTMAX", 2, [x], [y], options("Softmax", beta=float(r.pick(1.0, 1.0, 0.3, 2.5))))
+
+
+def requantize(net, r, q):
+    shape = r.shape()
+    x = data(net, r, q, shape)
+    to = r.pick(*{"int8": ("int8", "int8", "int16", "int32"), "int16": ("int8", "int16", "int32"),
+                  "uint8": ("int8", "uint8")}.get(q, ("int8", "int16")))
+    to = "int16" if to == "int32" and r.oracle == "litert" else to
+    y = net.tensor(to, shape, r.scale(), 0 if to == "int32" else r.zero(to))
+    net.spans[x] = 30.0
+    net.operator("QUANTIZE", 1, [x], [y])
+
+
+def dequantize(net, r, q):
+    shape = r.shape()
+    x = data(net, r, q or "int8", shape)
+    y = net.tensor("float32", shape)
+    net.operator("DEQUANTIZE", 2, [x], [y])
+
+
+def reshape(net, r, q):
+    shape = r.shape(4)
+    to = r.pick([-1, shape[3]], [int(np.prod(shape))], [shape[0], -1])
+    t = net.tensor("int32", [len(to)], data=to)
+    x, (y,) = same_numbers(net, r, q, shape, "RESHAPE", 1, [t], "Reshape", newShape=to)
+    left = int(np.prod(shape)) // abs(int(np.prod(to)))
+    net.graph.tensors[y].shape = [left if d == -1 else d for d in to]
+
+
+def transpose(net, r, q):
+    shape = r.shape()
+    perm = list(r.rng.permutation(len(shape)))
+    x, (y,) = same_numbers(net, r, q, shape, "TRANSPOSE", 1, [net.tensor("int32", [len(perm)], data=perm)], "Transpose")
+    net.graph.tensors[y].shape = [shape[p] for p in perm]
+
+
+def pad(net, r, q):
+    shape = r.shape(4)
+    pads = np.array([[r.int(0, 3), r.int(0, 3)] for _ in shape], np.int32)
+    x, (y,) = same_numbers(net, r, q, shape, "PAD", 1, [net.tensor("int32", [4, 2], data=pads)], "Pad")
+    net.graph.tensors[y].shape = [s + int(p.sum()) for s, p in zip(shape, pads)]
+
+
+def mean(net, r, q):
+    shape = r.shape(4, 6)
+    axes = r.pick([1, 2], [1, 2], [-1], [0, 3], [1], [2, 1, -2])
+    keep = r.pick(True, False)
+    gone = {a % 4 for a in axes}
+    x = data(net, r, q, shape)
+    y = result(net, r, q, np.float32(scale_of(net, x) * np.exp(r.rng.uniform(-1, 1))) if q else None)
+    net.graph.tensors[y].shape = [1 if i in gone else s for i, s in enumerate(shape) if keep or i not in gone]
+    net.operator("MEAN", 2, [x, net.tensor("int32", [len(axes)], data=axes)], [y], options("Reducer", keepDims=keep))
+
+
+def concatenation(net, r, q):
+    shape = r.shape()
+    axis = r.int(-len(shape), len(shape) - 1)
+    scale, zero = r.scale(), r.zero(q)
+    parts = []
+    for _ in range(r.int(2, 4)):
+        shape = list(shape)
+        shape[axis] = r.int(1, 5)
+        parts.append(data(net, r, q, shape, *((None, None) if q == "uint8" and r.pick(True, False) else (scale, zero))))
+    y = result(net, r, q, scale, zero)
+    shape[axis] = sum(net.graph.tensors[p].shape[axis] for p in parts)
+    net.graph.tensors[y].shape = shape
+    net.operator("CONCATENATION", 2, parts, [y], options("Concatenation", axis=axis, fusedActivationFunction=0))
+
+
+def strided_slice(net, r, q):
+    shape = r.shape(r.int(1, 4))
+    n = len(shape)
+    begin, end = [r.int(-s, s - 1) for s in shape], [r.int(-s, s) for s in shape]
+    steps = [r.pick(1, 1, 2, -1) for _ in shape]
+    masks = [r.int(0, 2**n - 1), r.int(0, 2**n - 1), r.pick(0, 0, r.int(0, 2**n - 1))]
+    index = []
+    for i, s in enumerate(shape):
+        if masks[2] >> i & 1:
+            index.append(0 if masks[0] >> i & 1 else begin[i])
+            steps[i] = 1
+        else:
+            first, last = (None if mask >> i & 1 else at[i] for mask, at in zip(masks, (begin, end)))
+            index.append(slice(first, last, steps[i]))
+    want = np.zeros(shape)[tuple(index)].shape
+    if 0 in want:
+        return strided_slice(net, r, q)
+    more = [net.tensor("int32", [n], data=v) for v in (begin, end, steps)]
+    x, (y,) = same_numbers(net, r, q, shape, "STRIDED_SLICE", 2, more, "StridedSlice", beginMask=masks[0],
+                           endMask=masks[1], shrinkAxisMask=masks[2], ellipsisMask=0, newAxisMask=0)
+    net.graph.tensors[y].shape = list(want)
+    return None
+
+
+def split(net, r, q):
+    shape, parts = r.shape(), r.int(1, 3)
+    axis = r.int(0, len(shape) - 1)
+    each = list(shape)
+    shape[axis] *= parts
+    t = net.tensor("int32", [], data=axis)
+    x = data(net, r, q, shape)
+    p = net.graph.tensors[x].quantization
+    ys = [result(net, r, q, p.scale[0] if q else None, p.zeroPoint[0] if q else None) for _ in range(parts)]
+    for y in ys:
+        net.graph.tensors[y].shape = each
+    net.operator("SPLIT", 2, [t, x], ys, options("Split", numSplits=parts))
+
+
+def split_v(net, r, q):
+    """Parts of sizes of their own, more than shapes have dimensions in half of the cases."""
+    shape, sizes = r.shape(), [r.int(1, 4) for _ in range(r.pick(3, 40))]
+    axis = r.int(0, len(shape) - 1)
+    shape[axis] = sum(sizes)
+    x = data(net, r, q, shape)
+    p = net.graph.tensors[x].quantization
+    given, t = net.tensor("int32", [len(sizes)], data=sizes), net.tensor("int32", [], data=axis)
+    ys = [result(net, r, q, p.scale[0] if q else None, p.zeroPoint[0] if q else None) for _ in sizes]
+    for y, size in zip(ys, sizes):
+        net.graph.tensors[y].shape = shape[:axis] + [size] + shape[axis + 1:]
+    net.operator("SPLIT_V", 2, [x, given, t], ys, options("SplitV", numSplits=len(sizes)))
+
+
+def ints(net, *values, kind="int32"):
+    """A constant vector; a single number has no dimensions."""
+    return net.tensor(kind, [len(values[0])] if isinstance(values[0], (list, tuple)) else [], data=values[0])
+
+
+def spread(net, r, q, shape, name, version, more=(), to=None, kind=None, before=(), **fields):
+    """An operator on x whose result, of the shape `to`, has a scale of its own."""
+    x = data(net, r, q, shape)
+    y = result(net, r, q, np.float32(scale_of(net, x) * np.exp(r.rng.uniform(-1.5, 1.5))) if q else None)
+    net.graph.tensors[y].shape = shape if to is None else to
+    net.operator(name, version, [*before, x, *more], [y], options(kind, **fields) if kind else None)
+    return x, y
+
+
+def moved(net, r, q, shape, name, version, more=(), to=None, kind=None, **fields):
+    x, (y,) = same_numbers(net, r, q, shape, name, version, more, kind, **fields)
+    net.graph.tensors[y].shape = shape if to is None else to
+
+
+def resize(name, kind, version=4):
+    def one(net, r, q):
+        shape, size = r.shape(4, 6), [r.int(1, 9), r.int(1, 9)]
+        corners = r.pick(False, False, True)
+        moved(net, r, q, shape, name, version, [ints(net, size)], [shape[0], *size, shape[3]], kind,
+              alignCorners=corners, halfPixelCenters=not corners and r.pick(False, True))
+    return one
+
+
+def gather(net, r, q):
+    shape = r.shape(r.int(1, 4))
+    axis = r.int(-len(shape), len(shape) - 1)
+    at = r.shape(r.int(1, 2), 3)
+    many = r.rng.integers(0, shape[axis], at)
+    t = net.tensor("int32", at, data=many)
+    k = axis % len(shape)
+    moved(net, r, q, shape, "GATHER", 2, [t], shape[:k] + at + shape[k + 1:], "Gather", axis=axis)
+
+
+def gather_nd(net, r, q):
+    shape = r.shape(r.int(2, 4))
+    depth, rows = r.int(1, len(shape)), r.int(1, 4)
+    at = np.stack([r.rng.integers(0, s, rows) for s in shape[:depth]], -1)
+    moved(net, r, q, shape, "GATHER_ND", 1, [net.tensor("int32", [rows, depth], data=at)], [rows] + shape[depth:])
+
+
+def arg_choice(name, kind):
+    def one(net, r, q):
+        shape = r.shape(r.int(2, 4))
+        axis = r.int(-len(shape), len(shape) - 1)
+        x = data(net, r, q, shape)
+        y = net.tensor("int32", [s for i, s in enumerate(shape) if i != axis % len(shape)])
+        net.operator(name, 2, [x, ints(net, axis)], [y], options(kind, outputType=2))
+    return one
+
+
+def reduction(name, moves=False):
+    def one(net, r, q):
+        shape, keep = r.shape(4, 6), r.pick(True, False)
+        axes = r.pick([1, 2], [-1], [0, 3], [1], [2, 1, -2])
+        gone = {a % 4 for a in axes}
+        to = [1 if i in gone else s for i, s in enumerate(shape) if keep or i not in gone]
+        (moved if moves else spread)(net, r, q, shape, name, 2, [ints(net, axes)], to, "Reducer", keepDims=keep)
+    return one
+
+
+def two(name, version=1, positive=False, kind=None):
+    """Two operands that broadcast, with scales of their own, and a result of the same type."""
+    def one(net, r, q):
+        shape = r.shape()
+        other = r.pick(shape, [1] * len(shape), [1] * (len(shape) - 1) + shape[-1:])
+        a, b = data(net, r, q, shape), data(net, r, q, other)
+        if positive:
+            net.spans[b] = (0.5, 4.0)
+        y = result(net, r, q, np.float32(max(scale_of(net, a), scale_of(net, b)) ** 2 * r.rng.uniform(10, 200))
+                   if q else None)
+        net.graph.tensors[y].shape = shape
+        net.operator(name, version, [a, b], [y], options(kind) if kind else None)
+    return one
+
+
+def compared(name):
+    def one(net, r, q):
+        shape = r.shape()
+        other = r.pick(shape, [1] * len(shape), [1] * (len(shape) - 1) + shape[-1:])
+        a, b = data(net, r, q, shape), data(net, r, q, other)
+        net.operator(name, 2, [a, b], [net.tensor("bool", shape)])
+    return one
+
+
+def logical(name):
+    def one(net, r, q):
+        shape = r.shape()
+        net.operator(name, 1, [net.input("bool", shape) for _ in range(2 - (name == "LOGICAL_NOT"))],
+                     [net.tensor("bool", shape)])
+    return one
+
+
+def select(net, r, q):
+    shape = r.shape()
+    scale, zero = r.scale(), r.zero(q)
+    c, a, b = net.input("bool", shape), data(net, r, q, shape, scale, zero), data(net, r, q, shape, scale, zero)
+    y = result(net, r, q, scale, zero)
+    net.graph.tensors[y].shape = shape
+    net.operator("SELECT_V2", 1, [c, a, b], [y])
+
+
+def prelu(net, r, q):
+    shape = r.shape(4)
+    slope = [1, 1, shape[3]]
+    x = data(net, r, q, shape)
+    a = data(net, r, q, slope)
+    net.fill(net.graph.inputs.pop(), r.codes(slope, q=q) if q else r.floats(slope))
+    y = result(net, r, q, np.float32(scale_of(net, x) * np.exp(r.rng.uniform(-1, 1))) if q else None)
+    net.graph.tensors[y].shape = shape
+    net.operator("PRELU", 1, [x, a], [y])
+
+
+def batch_matmul(net, r, q):
+    batch, m, k, n = r.pick([], [2], [1, 3]), r.int(1, 5), r.int(1, 20), r.int(1, 5)
+    x, y = r.pick(False, True), r.pick(False, True)
+    a = data(net, r, q, batch + ([k, m] if x else [m, k]))
+    b = data(net, r, q, batch + ([n, k] if y else [k, n]))
+    filled = scale_of(net, a) * scale_of(net, b) * k**0.5 * 90 if q else None
+    filled = np.float32(filled * np.exp(r.rng.uniform(-1, 2)) / (1 if q == "int8" else 100)) if q else None
+    z = result(net, r, q, filled)
+    net.graph.tensors[z].shape = batch + [m, n]
+    net.operator("BATCH_MATMUL", 3, [a, b], [z], options("BatchMatMul", adjX=x, adjY=y))
+
+
+def transpose_conv(net, r, q):
+    depth, outputs, padding = r.int(1, 6), r.int(1, 6), r.int(0, 1)
+    kernel, stride = [r.int(1, 4), r.int(1, 4)], [r.int(1, 3), r.int(1, 3)]
+    shape = [r.int(1, 2), r.int(1, 5), r.int(1, 5), depth]
+    size = [s * t if padding == 0 else (s - 1) * t + max(k, t) for s, t, k in zip(shape[1:3], stride, kernel)]
+    to = [shape[0], *size, outputs]
+    x = data(net, r, q, shape)
+    w, bias, y = weights(net, r, q, [outputs, *kernel, depth], 0, x, max(1, kernel[0] * kernel[1] * depth // 4), True)
+    net.graph.tensors[y].shape = to
+    net.operator("TRANSPOSE_CONV", 3, [ints(net, to), w, x, bias], [y], options(
+        "TransposeConv", padding=padding, strideH=stride[0], strideW=stride[1]))
+
+
+def space_to_batch(net, r, q):
+    blocks, depth = [r.int(1, 3), r.int(1, 3)], r.int(1, 4)
+    whole, before = [b * r.int(1, 3) for b in blocks], [r.int(0, 1), r.int(0, 2)]
+    size = [r.int(max(1, w - b - 2), w - b) if w > b else w for w, b in zip(whole, before)]
+    before = [min(b, w - s) for b, w, s in zip(before, whole, size)]
+    pads = [[b, w - s - b] for b, w, s in zip(before, whole, size)]
+    shape = [r.int(1, 2), *size, depth]
+    to = [shape[0] * blocks[0] * blocks[1], whole[0] // blocks[0], whole[1] // blocks[1], depth]
+    moved(net, r, q, shape, "SPACE_TO_BATCH_ND", 2, [ints(net, blocks), net.tensor("int32", [2, 2], data=pads)], to)
+
+
+def batch_to_space(net, r, q):
+    blocks = [r.int(1, 3), r.int(1, 3)]
+    shape = [r.int(1, 2) * blocks[0] * blocks[1], r.int(1, 4), r.int(1, 4), r.int(1, 4)]
+    whole = [s * b for s, b in zip(shape[1:3], blocks)]
+    crops = [[r.int(0, (w - 1) // 2), r.int(0, (w - 1) // 2)] for w in whole]
+    to = [shape[0] // blocks[0] // blocks[1], *(w - sum(c) for w, c in zip(whole, crops)), shape[3]]
+    moved(net, r, q, shape, "BATCH_TO_SPACE_ND", 2, [ints(net, blocks), net.tensor("int32", [2, 2], data=crops)], to)
+
+
+def space_to_depth(net, r, q):
+    b, shape = r.int(1, 3), r.shape(4, 4)
+    moved(net, r, q, [shape[0], shape[1] * b, shape[2] * b, shape[3]], "SPACE_TO_DEPTH", 2, (),
+          [*shape[:3], shape[3] * b * b], "SpaceToDepth", blockSize=b)
+
+
+def depth_to_space(net, r, q):
+    b, shape = r.int(1, 3), r.shape(4, 4)
+    moved(net, r, q, [*shape[:3], shape[3] * b * b], "DEPTH_TO_SPACE", 1, (),
+          [shape[0], shape[1] * b, shape[2] * b, shape[3]], "DepthToSpace", blockSize=b)
+
+
+def mirror_pad(net, r, q):
+    shape, mode = r.shape(r.int(1, 4)), r.int(0, 1)
+    pads = [[r.int(0, s - 1 + mode) for _ in range(2)] for s in shape]
+    moved(net, r, q, shape, "MIRROR_PAD", 2, [net.tensor("int32", [len(shape), 2], data=pads)],
+          [s + sum(p) for s, p in zip(shape, pads)], "MirrorPad", mode=mode)
+
+
+def reverse(net, r, q):
+    shape = r.shape(r.int(1, 4))
+    moved(net, r, q, shape, "REVERSE_V2", 1, [ints(net, [r.int(0, len(shape) - 1)])])
+
+
+def tile(net, r, q):
+    shape = r.shape(r.int(1, 4), 4)
+    times = [r.int(1, 3) for _ in shape]
+    moved(net, r, q, shape, "TILE", 2, [ints(net, times)], [s * t for s, t in zip(shape, times)])
+
+
+def broadcast_to(net, r, q):
+    to = r.shape(4, 4)
+    shape = [r.pick(1, s) for s in to]
+    moved(net, r, q, shape, "BROADCAST_TO", 2, [ints(net, to)], to)
+
+
+def fill(net, r, q):
+    to = r.shape()
+    v = net.input(q or "float32", [])
+    net.operator("FILL", 1, [ints(net, to), v], [net.tensor(q or "float32", to)])
+
+
+def one_hot(net, r, q):
+    shape, depth = r.shape(r.int(1, 3), 4), r.int(1, 6)
+    axis = r.pick(-1, r.int(0, len(shape)))
+    at = net.tensor("int32", shape, data=r.rng.integers(-1, depth + 1, shape))
+    to = list(shape)
+    to.insert(len(shape) if axis == -1 else axis, depth)
+    on = net.input("float32", [])
+    net.operator("ONE_HOT", 1, [at, ints(net, depth), on, net.tensor("float32", [], data=-2.5)],
+                 [net.tensor("float32", to)], options("OneHot", axis=axis))
+
+
+def cumsum(net, r, q):
+    shape = r.shape(r.int(1, 4))
+    x, y = net.input("float32", shape), net.tensor("float32", shape)
+    net.operator("CUMSUM", 1, [x, ints(net, r.int(-len(shape), len(shape) - 1))], [y],
+                 options("Cumsum", exclusive=r.pick(False, True), reverse=r.pick(False, True)))
+
+
+def top_k(net, r, q):
+    shape = r.shape(r.int(1, 3))
+    k = r.int(1, shape[-1])
+    to = shape[:-1] + [k]
+    x = data(net, r, q, shape)
+    p = net.graph.tensors[x].quantization
+    y = result(net, r, q, p.scale[0] if q else None, p.zeroPoint[0] if q else None)
+    net.graph.tensors[y].shape = to
+    net.operator("TOPK_V2", 2, [x, ints(net, k)], [y, net.tensor("int32", to)])
+
+
+def pack(net, r, q):
+    shape, many = r.shape(r.int(1, 3), 4), r.int(1, 3)
+    axis = r.int(-len(shape) - 1, len(shape))
+    scale, zero = r.scale(), r.zero(q)
+    parts = [data(net, r, q, shape, scale, zero) for _ in range(many)]
+    y, to = result(net, r, q, scale, zero), list(shape)
+    to.insert(axis % (len(shape) + 1), many)
+    net.graph.tensors[y].shape = to
+    net.operator("PACK", 2, parts, [y], options("Pack", valuesCount=many, axis=axis))
+
+
+def unpack(net, r, q):
+    shape = r.shape(r.int(2, 4), 3)
+    axis = r.int(0, len(shape) - 1)
+    x, ys = same_numbers(net, r, q, shape, "UNPACK", 2, (), "Unpack", shape[axis], num=shape[axis], axis=axis)
+    for y in ys:
+        net.graph.tensors[y].shape = shape[:axis] + shape[axis + 1:]
+
+
+def slice_(net, r, q):
+    shape = r.shape(r.int(1, 4))
+    begin = [r.int(0, s - 1) for s in shape]
+    size = [r.pick(-1, r.int(1, s - b)) for s, b in zip(shape, begin)]
+    to = [s - b if n == -1 else n for s, b, n in zip(shape, begin, size)]
+    moved(net, r, q, shape, "SLICE", 2, [ints(net, begin), ints(net, size)], to)
+
+
+def squeeze(net, r, q):
+    shape = r.shape(2, 5)
+    moved(net, r, q, [1, shape[0], 1, shape[1]], "SQUEEZE", 1, (), [shape[0], shape[1]], "Squeeze", squeezeDims=[0, -2])
+
+
+def expand_dims(net, r, q):
+    shape = r.shape(r.int(1, 3))
+    axis = r.int(-len(shape) - 1, len(shape))
+    to = list(shape)
+    to.insert(axis % (len(shape) + 1), 1)
+    moved(net, r, q, shape, "EXPAND_DIMS", 1, [ints(net, axis)], to)
+
+
+def choice(name):
+    def one(net, r, q):
+        shape = r.shape()
+        other = r.pick(shape, [1] * len(shape), [1] * (len(shape) - 1) + shape[-1:])
+        scale, zero = r.scale(), r.zero(q)
+        a, b = data(net, r, q, shape, scale, zero), data(net, r, q, other, scale, zero)
+        y = result(net, r, q, scale, zero)
+        net.graph.tensors[y].shape = shape
+        net.operator(name, 2, [a, b], [y])
+    return one
+
+
+def floats(name, version=1, kind=None, positive=False, **fields):
+    """A function of one float."""
+    def one(net, r, q):
+        shape = r.shape()
+        x, y = net.input("float32", shape), net.tensor("float32", shape)
+        if positive:
+            net.spans[x] = (0.01, 4.0)
+        net.operator(name, version, [x], [y], options(kind, **fields) if kind else None)
+    return one
+
+
+def padv2(net, r, q):
+    shape = r.shape(4)
+    pads = np.array([[r.int(0, 3), r.int(0, 3)] for _ in shape], np.int32)
+    x = data(net, r, q, shape)
+    p = net.graph.tensors[x].quantization
+    scale, zero = (p.scale[0], p.zeroPoint[0]) if q else (None, None)
+    v = net.tensor(q or "float32", [1], scale, zero or 0, r.codes([1], q=q) if q else [1.5])
+    y = result(net, r, q, scale, zero)
+    net.graph.tensors[y].shape = [s + int(p.sum()) for s, p in zip(shape, pads)]
+    net.operator("PADV2", 2, [x, net.tensor("int32", [4, 2], data=pads), v], [y])
+
+
+def cast(net, r, q):
+    shape, to = r.shape(), r.pick("float32", "int32", "int8", "int16")
+    x = net.input(q or "float32", shape, span=300.0)
+    net.operator("CAST", 1, [x], [net.tensor(to, shape)], options(
+        "Cast", inDataType=TYPES[q or "float32"], outDataType=TYPES[to]))
+
+
+def shape_of(net, r, q):
+    shape = r.shape()
+    net.operator("SHAPE", 1, [net.input("float32", shape)], [net.tensor("int32", [len(shape)])],
+                 options("Shape", outType=2))
+
+
+def by(layer, kind):
+    """A layer with weights of that type."""
+    return lambda net, r, q: layer(net, r, q, kind)
+
+
+KINDS = {
+    "conv_hybrid": by(conv, "int8"), "depthwise_hybrid": by(depthwise, "int8"),
+    "fully_connected_hybrid": by(fully_connected, "int8"),
+    "conv_int4": by(conv, "int4"), "fully_connected_int4": by(fully_connected, "int4"),
+    "conv": conv, "depthwise": depthwise, "fully_connected": fully_connected,
+    "average_pool": pool("AVERAGE_POOL_2D"), "max_pool": pool("MAX_POOL_2D"),
+    "add": binary("ADD", "Add"), "sub": binary("SUB", "Sub"), "mul": binary("MUL", "Mul"),
+    "relu": unary("RELU", 2), "relu6": unary("RELU6", 2),
+    "logistic": unary("LOGISTIC", 2, 256, -128), "tanh": unary("TANH", 2, 128, 0),
+    "hard_swish": unary("HARD_SWISH"), "leaky_relu": leaky_relu, "softmax": softmax, "quantize": requantize,
+    "dequantize": dequantize, "reshape": reshape, "transpose": transpose, "pad": pad, "mean": mean,
+    "concatenation": concatenation, "strided_slice": strided_slice, "split": split, "split_v": split_v,
+    "resize_bilinear": resize("RESIZE_BILINEAR", "ResizeBilinear", 3),
+    "resize_nearest": resize("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighbor", 3),
+    "gather_rows": gather, "gather_nd": gather_nd, "arg_max": arg_choice("ARG_MAX", "ArgMax"),
+    "arg_min": arg_choice("ARG_MIN", "ArgMin"), "reduce_sum": reduction("SUM"),
+    "reduce_max": reduction("REDUCE_MAX", True),
+    "reduce_min": reduction("REDUCE_MIN", True), "reduce_prod": reduction("REDUCE_PROD", True),
+    "squared_difference": two("SQUARED_DIFFERENCE", 2), "floor_div": two("FLOOR_DIV", 1, True),
+    "floor_mod": two("FLOOR_MOD", 1, True), "pow": two("POW", 1), "less": compared("LESS"),
+    "greater": compared("GREATER"),
+    "less_equal": compared("LESS_EQUAL"), "greater_equal": compared("GREATER_EQUAL"), "equal": compared("EQUAL"),
+    "not_equal": compared("NOT_EQUAL"), "logical_and": logical("LOGICAL_AND"), "logical_or": logical("LOGICAL_OR"),
+    "logical_not": logical("LOGICAL_NOT"), "select_v2": select, "prelu": prelu, "batch_matmul": batch_matmul,
+    "transpose_conv": transpose_conv, "space_to_batch": space_to_batch, "batch_to_space": batch_to_space,
+    "space_to_depth": space_to_depth, "depth_to_space": depth_to_space, "mirror_pad": mirror_pad, "reverse": reverse,
+    "tile": tile, "broadcast_to": broadcast_to, "fill": fill, "one_hot": one_hot, "cumsum": cumsum, "top_k": top_k,
+    "pack": pack, "unpack": unpack, "slice": slice_, "squeeze": squeeze, "expand_dims": expand_dims,
+    "maximum": choice("MAXIMUM"), "minimum": choice("MINIMUM"), "padv2": padv2, "cast": cast, "shape_of": shape_of,
+    "exp": unary("EXP", 1), "log": floats("LOG", positive=True), "log_table": unary("LOG", 2), "abs": unary("ABS", 2),
+    "rsqrt": floats("RSQRT", positive=True), "sqrt": floats("SQRT", positive=True), "square": floats("SQUARE"),
+    "neg": floats("NEG"), "sin": floats("SIN"), "cos": floats("COS"), "floor": floats("FLOOR"), "ceil": floats("CEIL"),
+    "round": floats("ROUND"), "relu_n1_to_1": unary("RELU_N1_TO_1"), "gelu": unary("GELU", 1, kind="Gelu"),
+    "elu": unary("ELU"), "l2_norm": floats("L2_NORMALIZATION", kind="L2Norm"), "log_softmax": floats("LOG_SOFTMAX"),
+    "div": two("DIV", 1, True, "Div"),
+}
+
+# Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
+ALL = ("int8 int16 float32", "int8 uint8 int16 float32")
+HAVE = {
+    "conv_hybrid": ("", "float32"), "depthwise_hybrid": ("", "float32"), "fully_connected_hybrid": ("", "float32"),
+    "conv_int4": ("int8", "int8"), "fully_connected_int4": ("int8", "int8"),
+    **{k: ("float32", "float32") for k in (
+        "floor_div", "floor_mod", "cumsum", "log", "rsqrt", "sqrt", "square", "neg", "sin", "cos",
+        "floor", "l2_norm", "log_softmax", "div", "logical_and", "logical_or", "logical_not", "shape_of")},
+    **{k: ("", "float32") for k in ("reduce_prod", "pow", "one_hot")},
+    **{k: ("float32", "") for k in ("ceil", "round")},  # not in LiteRT's reference
+    "resize_bilinear": ("int8 float32", ALL[1]), "resize_nearest": ALL, "gather_rows": ("int8 float32", ALL[1]),
+    "gather_nd": ("int8 float32", "int8 uint8 float32"), "arg_max": ("int8 float32", "int8 uint8 float32"),
+    "arg_min": ("int8 float32", "int8 uint8 float32"), "reduce_sum": ("int8 int16 float32", "float32"),
+    "reduce_max": ("int8 float32", "int8 uint8 float32"), "reduce_min": ("int8 float32", "int8 uint8 float32"),
+    "squared_difference": ("int8 float32", "int8 float32"), "select_v2": ("int8 int16 float32", "int8 uint8 float32"),
+    **{k: ("int8 float32", "int8 uint8 float32") for k in ("less", "greater", "less_equal", "greater_equal", "equal",
+                                                          "not_equal")},
+    "prelu": ("int8 float32", "int8 uint8 float32"), "batch_matmul": ("int8 int16 float32", "int8 int16 float32"),
+    "transpose_conv": ("int8 float32", "int8 float32"), "space_to_batch": ("int8 float32", "int8 uint8 float32"),
+    "batch_to_space": ("int8 float32", "int8 uint8 float32"), "space_to_depth": ("int8 float32", "int8 uint8 float32"),
+    "depth_to_space": ("int8 float32", "int8 uint8 float32"), "mirror_pad": ("int8 float32", "int8 uint8 float32"),
+    "reverse": ("", "uint8 int16 float32"), "tile": ("", "float32"), "broadcast_to": ("float32", "float32"),
+    "fill": ("int8 float32", "float32"), "top_k": ("", "int8 uint8 float32"),
+    "exp": ("float32", "int8 float32"), "log_table": ("", "int8"), "abs": ("int8 int16 float32", "int8 float32"),
+    "relu_n1_to_1": ("", "int8 uint8 float32"), "gelu": ("", "int8 float32"), "elu": ("float32", ""),
+    "cast": ("int8 float32", "int8 float32"), "padv2": ("int8 float32", "int8 uint8 float32"),
+    "hard_swish": ("int8 float32", "int8 uint8 float32"), "dequantize": ("int8 int16", "int8 uint8 int16"),
+}
