@@ -372,13 +372,41 @@ static const char micro_script[] =
     "    told = [t.strip() for t in told if t.strip()][:2]\n"
     "    print('failed', ('; '.join([str(e)] + told)).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n";
 
+/* LiteRT's reference kernels, which do not depend on the machine. Some models end the process: the status tells. */
+static const char litert_script[] =
+    "import os, sys, tempfile\n"
+    "try:\n"
+    "    import numpy as np\n"
+    "    from ai_edge_litert.interpreter import Interpreter, OpResolverType\n"
+    "except ImportError as e:\n"
+    "    print('missing', e, flush=True); sys.exit(1)\n"
+    "model, folder = sys.argv[1:3]\n"
+    "def lines(name): return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
+    "said = tempfile.TemporaryFile(); os.dup2(said.fileno(), 2)\n"
+    "try:\n"
+    "    s = Interpreter(model_path=model, num_threads=1, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)\n"
+    "    ins, outs = s.get_input_details(), s.get_output_details(); shapes = None\n"
+    "    for at in lines('samples'):\n"
+    "        x = [np.load('%s/in_%d.npy' % (at, i)) for i in range(len(lines('names')))]\n"
+    "        if shapes != [v.shape for v in x]:\n"
+    "            shapes = [v.shape for v in x]\n"
+    "            for d, v in zip(ins, x): s.resize_tensor_input(d['index'], v.shape)\n"
+    "            s.allocate_tensors()\n"
+    "        for d, v in zip(ins, x): s.set_tensor(d['index'], v)\n"
+    "        s.invoke()\n"
+    "        for i in range(len(lines('wanted'))):\n"
+    "            np.save('%s/ref_litert_%d.npy' % (at, i), np.asarray(s.get_tensor(outs[i]['index']), order='C'))\n"
+    "    print('ready', flush=True)\n"
+    "except Exception as e:\n"
+    "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n";
+
 #define EXACT "session.x64quantprecision=1"
 #define AS_BYTES "weights of 4 bits as bytes, because its integer kernels are for bytes"
 
 /* The oracles, each with what the child is told and what the user is told. Integers are compared with its integer
  * kernels; with those that stay i8 where its optimiser would make u8 of them first; with both where weights of 4 bits
  * are bytes; with those of u8 for all values; and with the model as it stands. Floats are compared with the last. */
-enum { DEFAULT, INT8, BYTES, BYTES_INT8, INTEGERS, PLAIN, FLOATS, MICRO };
+enum { DEFAULT, INT8, BYTES, BYTES_INT8, INTEGERS, PLAIN, FLOATS, MICRO, LITERT };
 static const struct {
     const char *option, *text;
 } oracles[] = {
@@ -390,16 +418,20 @@ static const struct {
     [PLAIN] = {"plain", EXACT ", graph optimizations off"},
     [FLOATS] = {"floats", EXACT ", graph optimizations off"},
     [MICRO] = {"tflm", "its reference kernels"},
+    [LITERT] = {"litert", "its reference kernels"},
 };
 
-/* Runtimes that a Python child runs: what --against and messages call them; packages of Python that they need; whether
- * they show what every operator makes. A front end of driver/format.def names the one that its models stand for. */
+/* Runtimes that a Python child runs: what --against and messages call them; packages of Python that they need; the
+ * runtime that its format names in driver/format.def, whose numbers such models stand for; its script, NULL for
+ * several; its oracle, where it has one; whether it shows what every operator makes. */
 static const struct runtime {
-    const char *name, *title, *packages;
+    const char *name, *title, *packages, *format, *script;
+    uint32_t oracle;
     bool per_node;
 } runtimes[] = {
-    {"onnxruntime", "onnxruntime", "onnxruntime numpy", true},
-    {"tflm", "TensorFlow Lite Micro", "tflite-micro numpy", false},
+    {"onnxruntime", "onnxruntime", "onnxruntime numpy", "onnxruntime", NULL, 0, true},
+    {"tflm", "TensorFlow Lite Micro", "tflite-micro numpy", "tflm", micro_script, MICRO, false},
+    {"litert", "LiteRT", "ai-edge-litert numpy", "tflm", litert_script, LITERT, false},
 };
 
 static const struct runtime *runtime_of(const ask *x)
@@ -408,6 +440,13 @@ static const struct runtime *runtime_of(const ask *x)
         if (reference_is(x, runtimes[i].name))
             return &runtimes[i];
     return NULL;
+}
+
+/* Not one of onnxruntime's many. */
+static bool has_one_oracle(const ask *x)
+{
+    const struct runtime *child = runtime_of(x);
+    return child && child->script;
 }
 
 const char *reference_title(const ask *x)
@@ -425,15 +464,15 @@ uint32_t reference_oracles(const session *s)
 {
     const bool unknown = !s->result.graph; /* a package or a module does not say how it computes */
     const bool refused = s->refused && !in_floats(s);
-    if (reference_is(s->x, "tflm"))
+    if (has_one_oracle(s->x))
         return 1;
     return (s->result.integers || unknown || refused) && !s->options.show_values ? PLAIN + 1 : 1;
 }
 
 static uint32_t oracle_of(const session *s, const char *mode)
 {
-    if (reference_is(s->x, "tflm"))
-        return MICRO;
+    if (has_one_oracle(s->x))
+        return runtime_of(s->x)->oracle;
     if (strcmp(mode, "nodes") == 0 || (strcmp(mode, "once") == 0 && in_floats(s)))
         return s->result.integers ? PLAIN : FLOATS;
     return strcmp(mode, "once") == 0 ? s->oracle : DEFAULT;
@@ -531,10 +570,10 @@ static bool write_inputs(session *s)
     static const char *const of_onnx[] = {wire_script, widen_script,    ties_script, optimised_script,
                                           ends_script, states_script, integers_script, setup_script, script,
                                           answer_script};
-    for (size_t i = 0; i < sizeof of_onnx / sizeof *of_onnx && !reference_is(s->x, "tflm"); i++)
+    for (size_t i = 0; i < sizeof of_onnx / sizeof *of_onnx && !has_one_oracle(s->x); i++)
         w_str(&program, of_onnx[i]);
-    if (reference_is(s->x, "tflm"))
-        w_str(&program, micro_script);
+    if (has_one_oracle(s->x))
+        w_str(&program, runtime_of(s->x)->script);
     writer_init(&names, &c->mem);
     writer_init(&binds, &c->mem);
     for (uint32_t i = 0; i < s->options.n_binds; i++)
@@ -578,7 +617,7 @@ static bool is_package(const ask *x, const char *path)
 static bool check_format(const ask *x, const struct runtime *child, const char *path)
 {
     const frontend *f = format_frontend_of(x->c, path);
-    return !f || strcmp(f->reference, child->name) == 0 ||
+    return !f || strcmp(f->reference, child->format) == 0 ||
            ask_usage_error(x, arena_printf(&x->c->mem, "give --against %s, or interpreter", f->reference),
                            "%s cannot run %s", child->title, f->name);
 }
@@ -673,7 +712,7 @@ static bool is_now(const session *s, uint32_t oracle)
 const char *reference_own(session *s, uint32_t which, uint32_t i, const char **out_options)
 {
     static const uint32_t own[] = {DEFAULT, INT8, PLAIN};
-    if (which >= sizeof own / sizeof *own || reference_is(s->x, "tflm"))
+    if (which >= sizeof own / sizeof *own || has_one_oracle(s->x))
         return NULL;
     const char *path = stored(s, "ref", own[which], i);
     *out_options = oracles[own[which]].text;

@@ -326,6 +326,12 @@ if "$python" -c 'import tflite_micro' 2> log; then
 else
     echo "(no TensorFlow Lite Micro: left out)"
 fi
+expect 2 'LiteRT cannot run an ONNX model' verify int4.onnx --against litert
+if "$python" -c 'import ai_edge_litert' 2> log; then
+    expect 0 '4 samples, max abs 0, .* ok$' verify "$micro" --against litert --seeds 4 --interpret
+else
+    echo "(no LiteRT: left out)"
+fi
 
 tiny=${LATHE_ZOO:-$top/../shared}/models/mlperf-tiny
 if [ -f "$tiny/vww_qdq.onnx" ] && [ -f "$tiny/ad_qdq.onnx" ]; then
