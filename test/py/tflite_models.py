@@ -29,7 +29,7 @@ try:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
     from tflite_micro.python.tflite_micro import runtime
     from tflite_kinds import ALL, HAVE, KINDS
-    from tflite_net import Chance, Net
+    from tflite_net import TYPES, Chance, Net, S, data, options, scale_of  # other tests take some of them from here
 except ImportError:
     runtime = None
 
@@ -106,9 +106,9 @@ class LiteRT:
         return self.session.get_tensor(self.session.get_output_details()[i]["index"])
 
 
-def build(args, model, folder, more):
+def build(args, model, folder, more=()):
     """The package of a model as a shared library."""
-    more = more + (["--target", args.target] if args.target else [])
+    more = [*more] + (["--target", args.target] if args.target else [])
     fault = package.compile_model(args.lathe, model, folder, "m", more)
     if fault:
         raise package.Failure(fault)

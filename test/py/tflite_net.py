@@ -86,7 +86,7 @@ def options(kind, **fields):
 # --- one random operator of each kind, in quantised numbers (q: their type) and in floats (q is empty)
 
 class Chance:
-    def __init__(self, rng, oracle):
+    def __init__(self, rng, oracle="micro"):
         self.rng, self.oracle = rng, oracle
 
     def int(self, low, high):

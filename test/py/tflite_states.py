@@ -157,7 +157,7 @@ def network(seed, kinds, calls_once):
     for index, name in enumerate(kinds):
         for q in (True, False):
             before = len(net.graph.outputs)
-            KINDS[name](net, T.Chance(np.random.default_rng([seed, index, q])), q)
+            KINDS[name](net, T.Chance(np.random.default_rng([seed, index, q])), "int8" if q else "")
             labels += [f"{name} of {'i8' if q else 'f32'}"] * (len(net.graph.outputs) - before)
     if net.first:
         once(net)
