@@ -289,7 +289,7 @@ stages() {
     run long "TensorFlow Lite Micro" "$python" test/py/tflite.py --lathe "$build/lathe" --count 0
     run long "TensorFlow Lite Micro elsewhere" "$python" test/py/tflite.py --lathe "$build/lathe" --count 0 --runs 20 \
         --target qemu-m4
-    run test "TensorFlow Lite models" "$python" test/py/tflite_models.py --lathe "$build/lathe" --count 6 \
+    run test "TensorFlow Lite models" "$python" test/py/tflite_models.py --lathe "$build/lathe" --count 2 \
         --target generic --cc "cc -O0" --filter-models int8
     run long "TensorFlow Lite models by chance" "$python" test/py/tflite_models.py --lathe "$build/lathe" --count 200 \
         --runs 1000 --network-runs 5 --seed "$chance"

@@ -352,7 +352,8 @@ def batch_matmul(net, r, q):
     a = data(net, r, q, batch + ([k, m] if x else [m, k]))
     b = data(net, r, q, batch + ([n, k] if y else [k, n]))
     filled = scale_of(net, a) * scale_of(net, b) * k**0.5 * 90 if q else None
-    filled = np.float32(filled * np.exp(r.rng.uniform(-1, 2)) / (1 if q == "int8" else 100)) if q else None
+    # of 16 bits numbers are 256 times as large; a scaled sum beyond 32 bits wraps in LiteRT, and is saturated here
+    filled = np.float32(filled * np.exp(r.rng.uniform(-1, 2)) * (256 if q == "int16" else 1)) if q else None
     z = result(net, r, q, filled)
     net.graph.tensors[z].shape = batch + [m, n]
     net.operator("BATCH_MATMUL", 3, [a, b], [z], options("BatchMatMul", adjX=x, adjY=y))
