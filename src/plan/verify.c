@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks a finished plan from the problem alone. It shares nothing with the planner except the definition of a root. */
 #include "plan/plan.h"
+#include "tir/build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -391,6 +392,18 @@ static void collect_scratch(const plan *pl, verify_piece *pieces, uint32_t *n)
     }
 }
 
+/* Only where an operand has no bound may scratch have none: then a run gets memory for both. */
+static bool check_scratch(compiler *c, const plan_problem *p, const plan_op *o)
+{
+    bool open = false;
+    for (uint32_t i = 0; i < o->n_args; i++)
+        open |= p->values.data[o->args[i]].bytes == 0;
+    for (uint32_t k = 0; k < o->n_scratch && !open; k++)
+        if (tir_buffer_count(o->scratch[k].buffer) < 0)
+            return fail(c, "scratch of an operator has no size", o->name, o->scratch[k].buffer->name);
+    return true;
+}
+
 bool plan_verify(compiler *c, const plan *pl)
 {
     arena tmp;
@@ -405,6 +418,8 @@ bool plan_verify(compiler *c, const plan *pl)
     for (uint32_t op = 0; ok && op < pl->problem->ops.len; op++)
         if (pl->tasks[op].parts == 0)
             ok = fail(c, "an operator has no part", pl->problem->ops.data[op].name, "");
+        else
+            ok = check_scratch(c, pl->problem, &pl->problem->ops.data[op]);
     arena_free(&tmp);
     return ok;
 }

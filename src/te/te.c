@@ -386,16 +386,35 @@ void te_drop_unread(te_graph *g, uint32_t n, uint32_t *const *places)
         *places[i] = now[*places[i]];
 }
 
+/* Of an extent whose symbols are at most as large as they say, or, where they say nothing, at most `open`; -1: no
+ * bound. */
+static tir_range range_of_extent(const te_graph *g, tir_expr_ref extent, int64_t open)
+{
+    tir_bounds *b = tir_bounds_new(g->c);
+    for (uint32_t i = 0; i < g->symbols.len; i++) {
+        const te_symbol *s = &g->symbols.data[i];
+        const int64_t most = s->max < 0 ? open : s->max;
+        if (most >= 0)
+            tir_bounds_push(b, s->var, tir_i64(g->c, 0), tir_i64(g->c, most + 1));
+    }
+    return tir_range_of(b, extent);
+}
+
 int64_t te_most(const te_graph *g, tir_expr_ref extent)
 {
     int64_t v = 0;
     if (tir_is_int(extent, &v))
         return v;
-    tir_bounds *b = tir_bounds_new(g->c);
-    for (uint32_t i = 0; i < g->symbols.len; i++) {
-        const te_symbol *s = &g->symbols.data[i];
-        tir_bounds_push(b, s->var, tir_i64(g->c, 0), tir_i64(g->c, (s->max < 0 ? TE_USUAL_EXTENT : s->max) + 1));
-    }
-    tir_range r = tir_range_of(b, extent);
+    tir_range r = range_of_extent(g, extent, TE_USUAL_EXTENT);
     return r.known_max && r.max > 0 ? r.max : 0;
+}
+
+const tir_buffer *te_scratch(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *extents)
+{
+    tir_expr_ref dims[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++) {
+        tir_range r = range_of_extent(g, extents[i], -1);
+        dims[i] = r.known_max ? tir_i64(g->c, r.max > 0 ? r.max : 0) : extents[i];
+    }
+    return tir_new_buffer(g->c, name, dt, rank, dims, SCOPE_GLOBAL);
 }

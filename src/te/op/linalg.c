@@ -96,7 +96,7 @@ static tir_stmt *build_det(te_graph *g, void *ctx, const tir_buffer *const *in, 
     dtype dt = te_acc_dtype(x->dt);
     elimination e = {.c = c, .m = x->shape[batch], .zero = {tir_i64(c, 0)}};
     const int64_t one[1] = {1};
-    e.a = tir_new_buffer(c, "matrix", dt, 2, (tir_expr_ref[]){e.m, e.m}, SCOPE_GLOBAL);
+    e.a = te_scratch(g, "matrix", dt, 2, (tir_expr_ref[]){e.m, e.m});
     e.pivot = tir_buffer_static(c, "pivot", DT_I64, 1, one, SCOPE_LOCAL);
     e.swap = tir_buffer_static(c, "swap", dt, 1, one, SCOPE_LOCAL);
     e.result = tir_buffer_static(c, "result", dt, 1, one, SCOPE_LOCAL);

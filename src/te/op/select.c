@@ -187,7 +187,7 @@ static void begin_unique(te_graph *g, unique_ctx *u)
     u->number = loops_number(c, "number", DT_I64);
     u->sum = loops_number(c, "sum", DT_I64);
     u->heap = (loops_heap){.g = g,
-                           .places = tir_new_buffer(c, "places", DT_I64, 1, &all, SCOPE_GLOBAL),
+                           .places = te_scratch(g, "places", DT_I64, 1, &all),
                            .idx = idx,
                            .most = te_most(g, all),
                            .compare = compare_places,
