@@ -5,7 +5,9 @@
 The loops that matter multiply scalars by vectors (vfmacc.vf) into a tile of accumulators: of matrix products and of
 convolutions over channels. A tile of v vectors and r rows needs, in each step, v * r multiply-adds, v loads of
 vectors, as many additions for their addresses, because these loads have no displacement, and r loads of scalars; and
-the loop a counter and a branch. Whatever else it holds is overhead: other addresses, registers kept in memory.
+the loop a counter and a branch. Scalars of rows whose distance a run decides, or is beyond a displacement, need an
+addition each as well: the distance lies in a register. Whatever else it holds is overhead: other addresses, registers
+kept in memory.
 """
 import re
 import subprocess
@@ -53,10 +55,21 @@ class Loop:
             return None
         return vectors // steps, scalars // steps, steps
 
+    def steps_to_rows(self):
+        """Additions of a register that bring an address from one row's scalar to the next."""
+        count, step = 0, None
+        for i in self.body:
+            words = re.split(r"[,()]", i.operands)
+            if i.name == "add" and words[0] == words[1] and not re.match(r"-?\d", words[2]):
+                step = words[0]
+            elif i.name == "flw" and words[1:3] == ["0", step]:
+                count, step = count + 1, None
+        return count
+
     def ratio(self):
         """Instructions against what the tile needs."""
         v, r, steps = self.tile()
-        return len(self.body) / (steps * (v * r + 2 * v + r) + 2)
+        return len(self.body) / (steps * (v * r + 2 * v + r) + self.steps_to_rows() + 2)
 
 
 def setting(operands):
