@@ -557,6 +557,7 @@
 #define te_schedule_reduce lathe_op_te_schedule_reduce
 #define te_schedule_softmax lathe_op_te_schedule_softmax
 #define te_schedule_winograd lathe_op_te_schedule_winograd
+#define te_scratch lathe_op_te_scratch
 #define te_set_outputs lathe_op_te_set_outputs
 #define te_shape lathe_op_te_shape
 #define te_simple_reducer lathe_op_te_simple_reducer

@@ -44,6 +44,12 @@ static const char *const by_width[] = {"x86-64-v4", "x86-64-v3", "aarch64", NULL
         .small = true,                                                                                                 \
         .cc = "arm-none-eabi-gcc"
 
+static const char picolibc[] =
+    "#\n# For a microcontroller, with picolibc (Debian: gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf):\n"
+    "#     make lib CC=riscv64-unknown-elf-gcc AR=riscv64-unknown-elf-ar CPU=--specs=picolibc.specs\n"
+    "# and link the library with the board's start-up code and linker script. `make all` links main.c as well: give\n"
+    "# LDFLAGS='-T board.ld' and the start-up object in LDLIBS.\n#\n";
+
 static const target table[] = {
     {.name = "x86-64-v2", .cflags = "-march=x86-64-v2" QUIET, V2, .cpu = "x86-64-v2", .features = TARGET_MADD},
     {.name = "x86-64-v3", .cflags = "-march=x86-64-v3" FLOATS, V3, .cpu = "x86-64-v3", .features = TARGET_MADD,
@@ -112,7 +118,7 @@ static const target table[] = {
     /* Without floating-point registers; the same for kernels as a Cortex-M0+, but with more registers. */
     {.name = "rv32imc", .cflags = "-march=rv32imc -mabi=ilp32" CONTRACT, .vector_regs = 16, .stack_limit = 1024,
      .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true, .small = true,
-     .cc = "riscv64-unknown-elf-gcc"},
+     .cc = "riscv64-unknown-elf-gcc", .by_hand = picolibc},
 };
 
 static const target *find(const char *name)

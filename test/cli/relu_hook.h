@@ -33,4 +33,5 @@ static bool lower(compiler *c, const graph_func *f, const char *name, tir_func *
 }
 
 static const target demo = {.name = "demo", .cflags = "", .vector_regs = 16, .stack_limit = 4096, .workers = 1,
-                            .address_bits = 64, .lower = lower};
+                            .address_bits = 64, .lower = lower,
+                            .by_hand = "# make lib CC=demo-gcc\n"};

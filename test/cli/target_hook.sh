@@ -34,6 +34,9 @@ grep -q fused_exp loops.txt
 make -s -C out CC="${CC:-cc}"
 printf '\000\000\200\277\000\000\000\000\000\000\200\077\000\000\310\102' > x.bin
 out/runner x=x.bin -o result > /dev/null
+# a Makefile for firmware has what the target's row says of a build by hand
+"$LATHE" compile net.txt --load-ops hook.so --target demo --port baremetal -o bare -q
+grep -q '^# make lib CC=demo-gcc' bare/Makefile
 [ "$(od -An -v -t f4 result/y.bin | tr -s ' \n' ' ')" = ' 0 0 1 100 ' ]
 
 # max(x, 0.5): the package and the definition differ, with the right loops they do not

@@ -109,12 +109,7 @@ static void write_sources(const package *p, writer *w)
     w_str(w, m->sources.len ? "\n" : "");
 }
 
-static const char riscv_comment[] =
-    "#\n# For a microcontroller, with picolibc (Debian: gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf):\n"
-    "#     make lib CC=riscv64-unknown-elf-gcc AR=riscv64-unknown-elf-ar CPU=--specs=picolibc.specs\n"
-    "# and link the library with the board's start-up code and linker script. `make all` links main.c as well: give\n"
-    "# LDFLAGS='-T board.ld' and the start-up object in LDLIBS.\n#\n";
-
+/* Where the target's row says nothing. */
 static const char arm_comment[] =
     "#\n# For a microcontroller, for example a Cortex-M4 with its floating-point unit:\n"
     "#     make lib CC=arm-none-eabi-gcc AR=arm-none-eabi-ar \\\n"
@@ -141,7 +136,7 @@ void makefile_write(const package *p, writer *w)
                      "# without main.c; `make run`; `make clean`.\n"
                      "# SPDX-License-Identifier: Apache-2.0\n");
     if (bare)
-        w_str(w, p->u->target->cc && strncmp(p->u->target->cc, "riscv", 5) == 0 ? riscv_comment : arm_comment);
+        w_str(w, p->u->target->by_hand ? p->u->target->by_hand : arm_comment);
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
           port_usual_workers(p->u->port, p->u->target->workers));
     w_str(w, "# 1: hooks before and after every operator, tvmrt_cancel, and a table of times in main.c.\nHOOKS ?= 0\n");
