@@ -20,7 +20,8 @@ static bool plan_program(void *ctx, prog_module *m, plan *out, uint64_t *out_ram
 {
     const attempt *x = ctx;
     prog_func *f = prog_find(m, "main");
-    if (!plan_memory(x->c, compile_problem(x->c, x->o, x->t, f, x->forms), out))
+    if (!compiler_progress(x->c, "streaming", 0, 0) ||
+        !plan_memory(x->c, compile_problem(x->c, x->o, x->t, f, x->forms), out))
         return false;
     const codegen_unit unit = {.prog = m, .func = f, .plan = out, .target = x->t, .opt_level = x->o->opt_level,
                                .port = x->o->port};
@@ -55,7 +56,7 @@ bool stream_program(compiler *c, const compile_options *o, const target *t, comp
     prog_module *made;
     if (!fits || o->unscheduled || o->opt_level == 0)
         return !asked || refuse(c, o, t);
-    if (!compiler_progress(c, "streaming", 0, 0) || !plan_stream(c, r->prog, &p, &made, b))
+    if (!plan_stream(c, r->prog, &p, &made, b))
         return false;
     if (made != r->prog) {
         prog_drop_unused(made);

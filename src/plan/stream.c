@@ -24,6 +24,13 @@ typedef struct piece {
     uint64_t cost;  /* more instructions than kernel by kernel, roughly */
 } piece;
 
+/* Chains of a program that was planned. */
+typedef struct cut {
+    uint32_t n;
+    const prog_chain *chains;
+    const plan *plan;
+} cut;
+
 typedef struct stream {
     compiler *c;
     arena tmp;
@@ -37,6 +44,7 @@ typedef struct stream {
     uint64_t *begun, *ended; /* bytes of those that begin to live, and that live no more, before each step */
     uint32_t *by_first, *of_step; /* these values in the order in which they begin; where those of each step stand */
     VEC(piece) pieces;      /* by their last link */
+    VEC(cut) cuts;          /* that were planned: other limits often lead to the same one */
 } stream;
 
 /* --- what pieces take --- */
@@ -266,8 +274,8 @@ static bool cheapest_cut(stream *x, uint64_t limit, uint32_t *chosen, uint32_t *
     return true;
 }
 
-static bool make_program(stream *x, const uint32_t *chosen, uint32_t n, uint64_t limit, prog_module **out,
-                         stream_bounds *b)
+/* NULL: an error. */
+static const prog_chain *plan_chains(stream *x, const uint32_t *chosen, uint32_t n, uint64_t limit, stream_bounds *b)
 {
     prog_chain *chains = arena_array(&x->c->mem, prog_chain, n + 1u);
     const char *why;
@@ -277,13 +285,30 @@ static bool make_program(stream *x, const uint32_t *chosen, uint32_t n, uint64_t
     for (uint32_t i = 0; i < n; i++) {
         const piece *p = &x->pieces.data[chosen[n - 1 - i]];
         const uint64_t again = spare_copies(x, p, limit);
-        if (!prog_plan_chain(x->c, &x->links, p->first, p->last, again, &chains[i], &why))
-            return diag_error(&x->c->diags, DIAG_INTERNAL, src_loc_none(),
-                              "a chain of kernels is not valid any more: %s", why);
+        if (!prog_plan_chain(x->c, &x->links, p->first, p->last, again, &chains[i], &why)) {
+            diag_error(&x->c->diags, DIAG_INTERNAL, src_loc_none(), "a chain of kernels is not valid any more: %s",
+                       why);
+            return NULL;
+        }
         b->links += p->last - p->first + 1;
         b->copied_again += chains[i].copied_again;
     }
-    return prog_with_chains(x->c, &x->links, n, chains, out);
+    return chains;
+}
+
+/* The plan of the same chains; NULL: they are new. */
+static const plan *find_plan(const stream *x, uint32_t n, const prog_chain *chains)
+{
+    for (uint32_t i = 0; i < x->cuts.len; i++) {
+        const cut *k = &x->cuts.data[i];
+        bool same = k->n == n;
+        for (uint32_t j = 0; j < n && same; j++)
+            same = k->chains[j].first == chains[j].first && k->chains[j].last == chains[j].last &&
+                   k->chains[j].again == chains[j].again;
+        if (same)
+            return k->plan;
+    }
+    return NULL;
 }
 
 /* --- what was reached --- */
@@ -395,6 +420,12 @@ typedef struct found {
     bool met; /* no need to look for more */
 } found;
 
+/* By the estimate: what the best cut takes. */
+static uint64_t best_ram(const stream *x, const stream_bounds *b)
+{
+    return x->ram_alone - b->overlapped + b->streamed;
+}
+
 /* Plans the cheapest cut within the limit; without chains that is known. *out_peak: by the estimate; 0: no cut. */
 static bool try_cut(stream *x, uint64_t limit, found *best, const plan **out_plan, uint64_t *out_peak)
 {
@@ -406,14 +437,22 @@ static bool try_cut(stream *x, uint64_t limit, found *best, const plan **out_pla
     *out_peak = 0;
     if (!cheapest_cut(x, limit, chosen, &n, out_peak) || n == 0)
         return true;
+    const prog_chain *chains = plan_chains(x, chosen, n, limit, &now);
+    const plan *known = chains ? find_plan(x, n, chains) : NULL;
+    if (known)
+        *out_plan = known;
+    if (!chains || known)
+        return known != NULL;
     plan *made = arena_new(&x->c->mem, plan);
-    if (!make_program(x, chosen, n, limit, &with, &now) || !x->p->plan(x->p->ctx, with, made, &ram))
+    if (!prog_with_chains(x->c, &x->links, n, chains, &with) || !x->p->plan(x->p->ctx, with, made, &ram))
         return false;
     *out_plan = made;
+    vec_push(&x->tmp, &x->cuts, ((cut){n, chains, made}));
     now.reached = made->workspace_bytes;
     if (ram < best->ram)
         *best = (found){with, now, ram, false};
-    best->met = x->p->least ? now.reached <= now.streamed + now.streamed / ALIGN_ROOM : best->ram <= x->p->ram;
+    const bool near = now.reached <= now.streamed + now.streamed / ALIGN_ROOM;
+    best->met = x->p->least || best_ram(x, &now) > x->p->ram ? near : best->ram <= x->p->ram;
     return true;
 }
 
@@ -449,16 +488,17 @@ static bool search_least(stream *x, bool raising, uint32_t tries, found *best)
 /* The budget is not met by `ram` bytes of workspace and tables. Effort is advised where the cuts leave room for it. */
 static bool is_over(stream *x, uint64_t ram, const stream_bounds *b)
 {
-    const unsigned long long alone = x->ram_alone, cut = x->ram_alone - b->overlapped + b->streamed;
+    const unsigned long long alone = x->ram_alone, least = best_ram(x, b);
     diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
                "--ram %llu: the smallest size that was reached is %llu bytes of workspace and tables",
                (unsigned long long)x->p->ram, (unsigned long long)ram);
-    if (cut > x->p->ram)
+    if (least > x->p->ram)
         diag_hint(&x->c->diags, "without chains they take %llu bytes, with the best chains %llu: use a smaller model, "
-                                "or give as much RAM as was reached", alone, cut < ram ? cut : (unsigned long long)ram);
+                                "or give as much RAM as was reached", alone,
+                  least < ram ? least : (unsigned long long)ram);
     else
         diag_hint(&x->c->diags, "without chains they take %llu bytes, with the best chains %llu if a plan is found: a "
-                                "larger --plan-effort searches longer", alone, cut);
+                                "larger --plan-effort searches longer", alone, least);
     return false;
 }
 

@@ -96,10 +96,8 @@ for budget in "$least" $((alone - 1)); do
     expect 0 '^chains' compile deep.graph --target cortex-m4 --ram "$budget" -o p
     [ "$(ram)" -le "$budget" ] && good || bad "--ram $budget: $(cat stdout)"
 done
-if [ "${LATHE_TIER:-}" != check ]; then # a third of this script's time
-    expect_error 1 "smallest size that was reached is $least bytes" \
-        compile deep.graph --target cortex-m4 --ram $((least - 1)) -o q
-fi
+expect_error 1 "smallest size that was reached is $least bytes" \
+    compile deep.graph --target cortex-m4 --ram $((least - 1)) -o q
 # Elsewhere, and what is not a number.
 expect_error 2 'rows are not streamed on the target x86-64-v3' compile m.graph --target x86-64-v3 --ram 64K -o q
 expect_error 2 'rows are not streamed' compile m.graph --target cortex-m --minimize ram -O0 -o q

@@ -529,6 +529,68 @@ static void test_progress(void **state)
     lathe_on_diagnostic(x, NULL, NULL);
 }
 
+/* --- how often rows are planned --- */
+
+static int count_plans(void *user, const char *stage, double share)
+{
+    int *plans = user;
+    (void)share;
+    *plans += strcmp(stage, "streaming") == 0;
+    return 0;
+}
+
+/* Blocks that widen their channels, and one value that lives to the end: the planner needs a few bytes more than the
+ * best cut is thought to. */
+static const char blocks[] =
+    "func @main(%x: f32[1, 4, 17, 11]) {\n"
+    "  %a = constant f32[24, 4, 1, 1] splat 0.1\n  %b = constant f32[24, 1, 3, 3] splat 0.1\n"
+    "  %c = constant f32[4, 24, 1, 1] splat 0.1\n"
+    "  %a0 = nn.conv2d(%x, %a)\n  %b0 = nn.conv2d(%a0, %b) {pads = [1, 1, 1, 1], groups = 24}\n"
+    "  %c0 = nn.conv2d(%b0, %c)\n  %r0 = add(%c0, %x)\n"
+    "  %a1 = nn.conv2d(%r0, %a)\n  %b1 = nn.conv2d(%a1, %b) {pads = [1, 1, 1, 1], groups = 24}\n"
+    "  %c1 = nn.conv2d(%b1, %c)\n  %r1 = add(%c1, %r0)\n"
+    "  %a2 = nn.conv2d(%r1, %a)\n  %b2 = nn.conv2d(%a2, %b) {pads = [1, 1, 1, 1], groups = 24}\n"
+    "  %c2 = nn.conv2d(%b2, %c)\n  %r2 = add(%c2, %r1)\n"
+    "  %y = add(%r2, %r1)\n  return %y\n}\n";
+
+/* The cuts that are planned for a budget; *least: what an error says is the least. */
+static int plans_for(lathe_context *x, unsigned long ram, unsigned long *least)
+{
+    int plans = 0;
+    char text[32];
+    lathe_model *m = read_text(x, blocks);
+    lathe_settings *s;
+    lathe_executable *e;
+    (void)snprintf(text, sizeof text, "%lu", ram);
+    expect_done(x, lathe_settings_new(x, "compile", &s));
+    expect_done(x, lathe_set(x, s, "target", "cortex-m4"));
+    expect_done(x, lathe_set(x, s, "ram", text));
+    lathe_on_progress(x, count_plans, &plans);
+    if (lathe_compile(x, m, s, &e) == LATHE_DONE)
+        lathe_executable_free(e);
+    else
+        assert_int_equal(sscanf(lathe_diagnostic_at(x, 0)->text,
+                                "--ram %*u: the smallest size that was reached is %lu bytes", least), 1);
+    lathe_on_progress(x, NULL, NULL);
+    lathe_settings_free(s);
+    lathe_model_free(m);
+    return plans;
+}
+
+/* A budget that cannot be met is refused with as few plans as the search for the least takes: limits that lead to the
+ * same chains need no plan again. */
+static void test_plans_for_a_budget(void **state)
+{
+    enum { MOST = 6 };
+    unsigned long least = 0, again = 0;
+    const int little = plans_for(*state, 100, &least), below = plans_for(*state, least - 1, &again);
+    if (little > MOST || below > MOST || again != least)
+        fail_msg("%d plans for 100 bytes, %d for one below %lu", little, below, least);
+    again = 0;
+    (void)plans_for(*state, least, &again);
+    assert_int_equal(again, 0);
+}
+
 /* A function of a context that uses what the call that it belongs to works on. */
 typedef struct meddler {
     lathe_context *own, *other;
@@ -717,6 +779,7 @@ int main(void)
         cmocka_unit_test(test_run),      cmocka_unit_test(test_open_extents),  cmocka_unit_test(test_bad_runs),
         cmocka_unit_test(test_state),
         cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_progress), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_plans_for_a_budget),
         cmocka_unit_test(test_calls_of_callbacks), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_profile),  cmocka_unit_test(test_schedule)};
     return cmocka_run_group_tests(tests, begin, end);
