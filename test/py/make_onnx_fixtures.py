@@ -342,7 +342,7 @@ def contributed():
     for other in (same, scale, zero):
         add("QLinearConcat", [*same, "a", *same, "b", *other], [2, 6], axis=1)
         add("QLinearWhere", ["c", "a", *same, "b", *other, *same], [2, 3])
-    add("QLinearConcat", [*none, "a", *none, "b", "s", "w"], [4, 3], axis=0)
+    add("QLinearConcat", [*none, "a", "s", "w", "b", *none], [4, 3], axis=0)
     add("QLinearAdd", ["a", *same, "b", *scale, *zero], [2, 3])
     add("QLinearMul", ["a", *same, "b", *zero, *scale], [2, 3])
     add("QLinearSigmoid", ["a", *same, *scale], [2, 3])
