@@ -392,15 +392,22 @@ static bool load_computation(compiler *c, const char *path, const compile_option
                           path);
     if (o->n_schedules > 0)
         return computation_refuses_schedules(c, path);
+    const bool as_it_stands = o->opt_level == 0 || strcmp(o->emit, "prog") == 0; /* a program holds no schedules */
     if (o->schedule && o->opt_level == 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "--schedule: -O 0 compiles the computation as it stands; leave one of them out");
+    if (o->schedule && as_it_stands)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                          "--schedule: --interpret and --emit prog take the computation as it stands; leave one out");
     if (strcmp(o->emit, "graph") == 0 || strcmp(o->emit, "schedule") == 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' is a computation and has no %s of a model", path,
                           o->emit);
     if (!compiler_read_file(c, path, &bytes) || !computation_read(c, path, bytes, o->schedule, &from))
         return false;
-    if (o->opt_level == 0 || strcmp(o->emit, "prog") == 0) /* as it stands; a program holds no schedules */
+    if (as_it_stands && o->opt_level > 0 && from.schedule.data)
+        diag_note(&c->diags, DIAG_USAGE, src_loc_none(),
+                  "--interpret and --emit prog take the plain loops of '%s', without its schedule", path);
+    if (as_it_stands)
         from.schedule = (span){NULL, 0};
     return computation_program(c, &from, t, out);
 }

@@ -28,6 +28,8 @@ inputs=(--input A=A.bin --input B=B.bin)
 cat gemm.txt <(echo '--- schedule') gemm.sched > both.te
 expect 0 '^counters: .*"gemm_counter": 256' run both.te --target vta "${inputs[@]}" --output-dir vta
 expect 0 '' run both.te --interpret "${inputs[@]}" --output-dir interpreted
+check "a schedule that is left out is told" grep -q "^note: --interpret and --emit prog take the plain loops of" stderr
+expect_error 2 'schedule: --interpret and --emit prog take the computation as it' run gemm.txt --schedule gemm.sched --interpret
 expect 0 '' run both.te -O0 "${inputs[@]}" --output-dir c
 check "vta" cmp vta/C.npy interpreted/C.npy
 check "c" cmp c/C.npy interpreted/C.npy
