@@ -122,8 +122,8 @@ void te_check(te_graph *g, const char *name, uint32_t n_axes, te_axis *const *ax
  * TE_USUAL_EXTENT. 0: nothing is known. */
 #define TE_USUAL_EXTENT ((int64_t)1024)
 int64_t te_most(const te_graph *g, tir_expr_ref extent);
-/* Memory that the loops of an operator allocate: as large as the extents' bounds, so that a plan can place it. Without a
- * bound it is as large as a run says. */
+/* Memory that the loops of an operator allocate: as large as the extents' bounds, so that a plan can place it. Without
+ * a bound it is as large as a run says. */
 const tir_buffer *te_scratch(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *extents);
 /* Declares the results of the function. A placeholder, or a tensor named twice, is copied by a stage of its own:
  * outputs never share storage with inputs or each other. */
