@@ -11,6 +11,7 @@ patches   a vision transformer over an image of any size, with a token for the c
 sound     strided convolutions over sound of any length, then attention over the rows that they leave
 segments  a network that goes down by a pool and up by transposed convolutions, over images of any size
 queries   attention of a few learned queries over any number of rows, also none
+operator  ONNX's Attention with a mask, with a cache, and causal, two query heads on each key head
 voice     a recurrent voice-activity network with state; the sampling rate picks a branch, constant or at run time
 """
 import sys
@@ -277,6 +278,24 @@ def queries(count=12, width=24, n_heads=3):
                    [value("taken", TensorProto.FLOAT, "b", count, width)])
 
 
+def operator():
+    """q [b, 4, s, 8], k and v [b, 2, t, 8], a mask of [s, t], p positions of a cache: Attention in its forms."""
+    g = Graph(15)
+    g.op("Attention", "q", "k", "v", outputs=["plain"])
+    g.op("Attention", "q", "k", "v", is_causal=1, outputs=["causal"])
+    g.op("Attention", "q", "k", "v", g.op("Greater", "mask", g.constant(np.float32(-1))), softcap=2.0,
+         outputs=["masked"])
+    g.op("Attention", "q", "k", "v", "", "past_k", "past_v", is_causal=1, outputs=["cached", "all_k", "all_v"])
+    join = lambda x: g.op("Reshape", g.op("Transpose", x, perm=[0, 2, 1, 3]), g.ints(0, 0, -1))
+    g.op("Attention", join("q"), join("k"), join("v"), "mask", q_num_heads=4, kv_num_heads=2, outputs=["flat"])
+    head = lambda name, n, rows: value(name, TensorProto.FLOAT, "b", n, rows, 8)
+    return g.model([head("q", 4, "s"), head("k", 2, "t"), head("v", 2, "t"), value("mask", TensorProto.FLOAT, "s", "t"),
+                    head("past_k", 2, "p"), head("past_v", 2, "p")],
+                   [*(head(n, 4, "s") for n in ("plain", "causal", "masked", "cached")),
+                    *(head(n, 2, "all") for n in ("all_k", "all_v")), value("flat", TensorProto.FLOAT, "b", "s", 32)],
+                   opset=23)
+
+
 MODELS = {
     "encoder": encoder,
     "decoder": decoder,
@@ -288,6 +307,7 @@ MODELS = {
     "sound": sound,
     "segments": segments,
     "queries": queries,
+    "operator": operator,
     "minilm": lambda: encoder(6, 384, 12, 1536, 30522),
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Importer of Attention, and what the importers of other forms of it share (onnx_op_transformer.c), composed as the
- * bodies in the specification say. Shapes inside are [batch, heads, positions, head size]; all but the batch must be
+ * bodies in the specification say. Shapes inside are [batch, heads, positions, head size]; heads and their size must be
  * known. Query heads that share a key head are rows of one product: keys are not repeated. */
 #include "frontend/onnx/onnx_import.h"
 
@@ -64,29 +64,40 @@ graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past)
     return onnx_hide(n, k, a->dt, -(double)INFINITY);
 }
 
-/* Rows of all query heads of one key head stand together: [batch, heads, rows, cols] over kv heads, and back. */
-static graph_value *regroup(onnx_node *n, graph_value *x, int64_t heads, int64_t rows)
+static bool is_one(dim d)
 {
-    dim d[4] = {onnx_dim(n, x, 0), dim_const(n->c, heads), dim_const(n->c, rows), onnx_dim(n, x, 3)};
+    int64_t extent;
+    return dim_is_const(d, &extent) && extent == 1;
+}
+
+/* Rows of all query heads of one key head stand together: [batch, heads, rows, cols] over kv heads, and back. */
+static graph_value *regroup(onnx_node *n, graph_value *x, int64_t heads, dim rows)
+{
+    dim d[4] = {onnx_dim(n, x, 0), dim_const(n->c, heads), rows, onnx_dim(n, x, 3)};
     return onnx_reshape(n, x, 4, d);
 }
 
 /* A bias for such rows. */
-static graph_value *regroup_bias(onnx_node *n, graph_value *b, const onnx_attention *a, int64_t s)
+static graph_value *regroup_bias(onnx_node *n, graph_value *b, const onnx_attention *a, dim s)
 {
     static const int64_t front[4] = {0, 1, 2, 3};
     int64_t times = a->q_heads / a->kv_heads, r[4] = {1, 1, times, 1};
     uint32_t rank = onnx_rank(b);
-    if (rank < 2 || (rank == 2 && onnx_static_dim(n, b, 0) == 1))
+    if (rank < 2 || (rank == 2 && is_one(onnx_dim(n, b, 0))))
         return b;
     if (rank < 4)
         b = onnx_expand_dims(n, b, 4 - rank, front);
     if (onnx_static_dim(n, b, 1) == a->q_heads && a->q_heads > 1) {
-        if (onnx_static_dim(n, b, 2) != s)
-            b = onnx_binary(n, "tile", b, onnx_const_ints(n, 4, (int64_t[]){1, 1, s, 1}));
-        return regroup(n, b, a->kv_heads, times * s);
+        if (!dim_equal(onnx_dim(n, b, 2), s)) {
+            int64_t by_rows[4] = {1, 1, 1, 1};
+            if (!dim_is_const(s, &by_rows[2]))
+                return onnx_refuse(n, DIAG_UNSUPPORTED,
+                                   "one row of a mask for each head needs a known number of queries");
+            b = onnx_binary(n, "tile", b, onnx_const_ints(n, 4, by_rows));
+        }
+        return regroup(n, b, a->kv_heads, dim_mul(n->c, dim_const(n->c, times), s));
     }
-    return onnx_static_dim(n, b, 2) == 1 ? b : onnx_binary(n, "tile", b, onnx_const_ints(n, 4, r));
+    return is_one(onnx_dim(n, b, 2)) ? b : onnx_binary(n, "tile", b, onnx_const_ints(n, 4, r));
 }
 
 /* On both sides where halves would leave their range; else on the query, which is shorter. */
@@ -108,7 +119,7 @@ static graph_value *capped_products(onnx_node *n, const onnx_attention *a)
 }
 
 /* Softmax of rows; a sink counts as one element more, which is left out. */
-static graph_value *softmax(onnx_node *n, graph_value *x, const onnx_attention *a, int64_t rows)
+static graph_value *softmax(onnx_node *n, graph_value *x, const onnx_attention *a, dim rows)
 {
     static const int64_t last = 3;
     attr axis = attr_int(n->c, "axis", -1);
@@ -141,15 +152,14 @@ graph_value *onnx_attend(onnx_node *n, onnx_attention *a)
         return onnx_nothing(n);
     a->q_heads = onnx_static_dim(n, a->q, 1);
     a->kv_heads = onnx_static_dim(n, a->k, 1);
-    int64_t s = onnx_static_dim(n, a->q, 2);
-    onnx_static_dim(n, a->k, 2);
+    const dim s = onnx_dim(n, a->q, 2);
     if (!n->failed && (a->kv_heads < 1 || a->q_heads % a->kv_heads != 0))
         return onnx_refuse(n, DIAG_TYPE, "%lld query heads over %lld key heads", (long long)a->q_heads,
                          (long long)a->kv_heads);
     if (n->failed)
         return onnx_nothing(n);
     const bool shared = a->q_heads != a->kv_heads;
-    const int64_t rows = a->q_heads / a->kv_heads * s;
+    const dim rows = dim_mul(n->c, dim_const(n->c, a->q_heads / a->kv_heads), s);
     a->precise = a->precise != DT_NONE ? a->precise : a->dt;
     if (shared) {
         a->q = regroup(n, a->q, a->kv_heads, rows);
@@ -212,7 +222,8 @@ static graph_value *mask_bias(onnx_node *n, const onnx_attention *a)
     int64_t pads[2] = {0, 0}, axis = rank - 1;
     if (rank == 0)
         return onnx_refuse(n, DIAG_TYPE, "the mask has no dimensions");
-    pads[1] = onnx_static_dim(n, a->k, 2) - onnx_static_dim(n, mask, rank - 1);
+    if (!dim_equal(onnx_dim(n, a->k, 2), onnx_dim(n, mask, (uint32_t)axis)))
+        pads[1] = onnx_static_dim(n, a->k, 2) - onnx_static_dim(n, mask, (uint32_t)axis);
     if (pads[1] > 0) {
         graph_value *fill = is_bool ? onnx_const_int(n, DT_BOOL, 0) : onnx_const_like(n, mask, -(double)INFINITY);
         graph_value *p = onnx_const_ints(n, 2, pads), *ax = onnx_const_ints(n, 1, &axis);
@@ -221,13 +232,48 @@ static graph_value *mask_bias(onnx_node *n, const onnx_attention *a)
     return is_bool ? onnx_hide(n, mask, a->dt, -(double)INFINITY) : onnx_cast(n, mask, a->dt);
 }
 
+/* How many positions x has, an i64[1]: a number of the model, or of each run. */
+static graph_value *length_of(onnx_node *n, graph_value *x)
+{
+    const attr part[2] = {attr_int(n->c, "start", 2), attr_int(n->c, "end", 3)};
+    return onnx_emit(n, ONNX_ARGS("shape_of", 2, part, x));
+}
+
+/* 0, 1, 2, ... for each position of x. */
+static graph_value *positions_of(onnx_node *n, graph_value *x)
+{
+    int64_t count;
+    const dim d = onnx_dim(n, x, 2);
+    if (dim_is_const(d, &count))
+        return onnx_positions(n, count);
+    const shape line = shape_make(n->c, 1, &d);
+    graph_value *length = length_of(n, x), *zero = onnx_const_like(n, length, 0), *one = onnx_const_like(n, length, 1);
+    n->expect = &line;
+    graph_value *at = onnx_emit(n, ONNX_ARGS("arange", 0, NULL, zero, length, one));
+    n->expect = NULL;
+    return at;
+}
+
+/* Query i sees keys up to i plus those of `past`, which may be NULL. */
+static graph_value *causal(onnx_node *n, const onnx_attention *a, graph_value *past)
+{
+    int64_t rows, columns, before = 0;
+    const dim queries = onnx_dim(n, a->q, 2), d[2] = {queries, dim_const(n->c, 1)};
+    if (dim_is_const(queries, &rows) && dim_is_const(onnx_dim(n, a->k, 2), &columns) &&
+        (!past || dim_is_const(onnx_dim(n, past, 2), &before)))
+        return onnx_causal(n, a, before);
+    graph_value *last = positions_of(n, a->q);
+    last = past ? onnx_binary(n, "add", last, length_of(n, past)) : last;
+    graph_value *keep = onnx_binary(n, "less_equal", positions_of(n, a->k), onnx_reshape(n, last, 2, d));
+    return onnx_hide(n, keep, a->dt, -(double)INFINITY);
+}
+
 /* Keys beyond each sequence's length are hidden. */
 static graph_value *length_bias(onnx_node *n, const onnx_attention *a)
 {
     dim d[4] = {onnx_dim(n, onnx_optional(n, 6), 0), dim_const(n->c, 1), dim_const(n->c, 1), dim_const(n->c, 1)};
     graph_value *limit = onnx_reshape(n, onnx_cast(n, onnx_optional(n, 6), DT_I64), 4, d);
-    graph_value *keys = onnx_positions(n, onnx_static_dim(n, a->k, 2));
-    return onnx_hide(n, onnx_binary(n, "less", keys, limit), a->dt, -(double)INFINITY);
+    return onnx_hide(n, onnx_binary(n, "less", positions_of(n, a->k), limit), a->dt, -(double)INFINITY);
 }
 
 bool onnx_op_attention(onnx_node *n)
@@ -236,11 +282,10 @@ bool onnx_op_attention(onnx_node *n)
     if (!read_attention(n, &a))
         return false;
     int64_t mode = onnx_attr_int(n, "qk_matmul_output_mode", 0);
-    int64_t past = onnx_optional(n, 4) ? onnx_static_dim(n, onnx_optional(n, 4), 2) : 0;
     a.bias = onnx_optional(n, 3) ? mask_bias(n, &a) : NULL;
     a.may_hide_all = onnx_optional(n, 3) || onnx_optional(n, 6);
     if (onnx_attr_int(n, "is_causal", 0) != 0)
-        a.bias = onnx_plus(n, a.bias, onnx_causal(n, &a, past));
+        a.bias = onnx_plus(n, a.bias, causal(n, &a, onnx_optional(n, 4)));
     if (onnx_optional(n, 6) && onnx_rank(a.bias) == 3) /* [heads, q, k] becomes [1, heads, q, k] by broadcasting */
         a.bias = onnx_plus(n, a.bias, length_bias(n, &a));
     else if (onnx_optional(n, 6))
