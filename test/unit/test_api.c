@@ -219,7 +219,7 @@ static void test_settings(void **state)
     expect_error(x, lathe_compile(x, m, s, &e), LATHE_BAD_USAGE, "usage", "abacus");
     lathe_settings_free(s);
     expect_done(x, lathe_settings_new(x, "run", &s));
-    expect_error(x, lathe_compile(x, m, s, &e), LATHE_BAD_USAGE, "usage", "are of 'run'");
+    expect_error(x, lathe_compile(x, m, s, &e), LATHE_BAD_USAGE, "usage", "were made for 'run'");
     lathe_settings_free(s);
     lathe_settings_free(NULL);
     lathe_model_free(m);
