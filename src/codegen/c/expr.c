@@ -376,7 +376,8 @@ static bool rounded(c_emit *e, tir_expr_ref x, c_text *out)
         text = arena_printf(e->tmp, "lathe_scaled_%s(%s, %s, %s)", name, expr_text(e, r.acc).s, expr_text(e, r.k).s,
                             r.zero);
     else
-        text = arena_printf(e->tmp, "lathe_rounded_%s(%s, %s)", name, expr_text(e, r.v).s, r.zero);
+        text = arena_printf(e->tmp, "lathe_rounded%s_%s(%s, %s)", r.sure ? "_number" : "", name, expr_text(e, r.v).s,
+                            r.zero);
     *out = (c_text){text, PREC_PRIMARY};
     return true;
 }

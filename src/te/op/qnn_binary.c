@@ -67,6 +67,30 @@ static tir_expr_ref dequantised(te_graph *g, tir_expr_ref x, tir_expr_ref scale,
     return tir_call1(c, TIR_APART, tir_mul(c, tir_cast(c, DT_F32, te_centred(g, DT_I32, x, zero)), scale));
 }
 
+static tir_expr_ref f32(te_graph *g, float x)
+{
+    return tir_float(g->c, DT_F32, (double)x);
+}
+
+/* In fewer steps, with the same codes, before the rounding and without the zero point; NULL: there is no such form. */
+static tir_expr_ref merged_steps(te_graph *g, const binary_ctx *v, tir_op op, tir_expr_ref a, tir_expr_ref b)
+{
+    compiler *c = g->c;
+    qnn_steps s = {.dt = v->a->dt, .product = op == TIR_MUL, .in_steps = v->in_steps, .offset = v->offset};
+    qnn_merged m;
+    if (!known_scales(v, &s.a, &s.b, &s.y) || !qnn_known_zero(v->n, 5, &s.a_zero) ||
+        !qnn_known_zero(v->n, 6, &s.b_zero) || !qnn_known_zero(v->n, 7, &s.y_zero) || !qnn_merge_steps(&s, &m))
+        return NULL;
+    if (s.product) {
+        tir_expr_ref p = tir_mul(c, te_centred(g, DT_I32, a, v->a_zero), te_centred(g, DT_I32, b, v->b_zero));
+        return tir_mul(c, tir_cast(c, DT_F32, p), f32(g, m.a));
+    }
+    tir_expr_ref off = f32(g, m.offset), ka = f32(g, m.a), kb = f32(g, m.b);
+    a = tir_cast(c, DT_I32, a);
+    b = tir_cast(c, DT_I32, b);
+    return m.swapped ? fma_f32(g, b, kb, fma_f32(g, a, ka, off)) : fma_f32(g, a, ka, fma_f32(g, b, kb, off));
+}
+
 /* As the operators say, each of which rounds to f32: (a + b) / y_scale or a * b / y_scale of dequantised numbers. */
 static tir_expr_ref in_steps(te_graph *g, const binary_ctx *v, tir_op op, tir_expr_ref a, tir_expr_ref b)
 {
@@ -75,17 +99,19 @@ static tir_expr_ref in_steps(te_graph *g, const binary_ctx *v, tir_op op, tir_ex
     return tir_binary(g->c, TIR_DIV, tir_binary(g->c, op, a, b), v->y_scale);
 }
 
-static tir_expr_ref steps_in_floats(te_graph *g, const binary_ctx *v, tir_op op, tir_expr_ref a, tir_expr_ref b)
+/* y, rounded. */
+static tir_expr_ref code_of(te_graph *g, const binary_ctx *v, tir_expr_ref y)
 {
-    tir_expr_ref y = tir_call1(g->c, TIR_RINT, in_steps(g, v, op, a, b));
+    y = tir_call1(g->c, TIR_RINT, y);
     return qnn_saturated(g, qnn_moved(g, DT_F32, y, v->y_zero), DT_F32, v->a->dt);
 }
 
 static tir_expr_ref add_in_floats(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
     compiler *c = g->c;
-    if (v->in_steps)
-        return steps_in_floats(g, v, TIR_ADD, a, b);
+    tir_expr_ref merged = merged_steps(g, v, TIR_ADD, a, b);
+    if (merged || v->in_steps)
+        return code_of(g, v, merged ? merged : in_steps(g, v, TIR_ADD, a, b));
     tir_expr_ref ra = tir_binary(c, TIR_DIV, v->a_scale, v->y_scale),
                  rb = tir_binary(c, TIR_DIV, v->b_scale, v->y_scale);
     dtype dt = v->a->dt;
@@ -276,10 +302,9 @@ static tir_expr_ref mul_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref pro
 static tir_expr_ref mul_in_steps(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b, tir_expr_ref product)
 {
     float as, bs, ys;
-    const bool known = is_method(v, "integer") && known_scales(v, &as, &bs, &ys);
-    const double k = known ? (double)as * (double)bs / (double)ys : 0;
-    if (!known)
-        return steps_in_floats(g, v, TIR_MUL, a, b);
+    if (!is_method(v, "integer") || !known_scales(v, &as, &bs, &ys))
+        return code_of(g, v, in_steps(g, v, TIR_MUL, a, b));
+    const double k = (double)as * (double)bs / (double)ys;
     tir_expr_ref y = qnn_moved(g, DT_I32, qnn_rounded_near(g, in_steps(g, v, TIR_MUL, a, b)), v->y_zero);
     if (k >= 0x1p-126 && k < 0.25)
         y = qnn_scaled_by(g, product, qnn_known_factor(g, k), STEPS_REACH, v->y_zero, y);
@@ -300,9 +325,13 @@ static tir_expr_ref mul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         y = mul_fixed(g, v, product);
     if (y)
         return qnn_saturated(g, y, DT_I32, dt);
+    const bool integer = is_method(v, "integer") && known_scales(v, &as, &bs, &ys);
+    y = integer ? NULL : merged_steps(g, v, TIR_MUL, a, b);
+    if (y)
+        return code_of(g, v, y);
     if (v->in_steps)
         return mul_in_steps(g, v, a, b, product);
-    if (is_method(v, "integer") && known_scales(v, &as, &bs, &ys)) {
+    if (integer) {
         const float k = as * bs / ys;
         y = qnn_scaled_exactly(g, product, tir_float(c, DT_F32, (double)k), &k, zero, true, dt);
         y = v->offset ? tir_sub(c, y, i32(g, v->offset)) : y;

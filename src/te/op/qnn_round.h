@@ -57,6 +57,24 @@ typedef struct qnn_reals {
 tir_expr_ref qnn_sum_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, tir_expr_ref b);
 tir_expr_ref qnn_product_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, tir_expr_ref b);
 
+/* --- fewer steps (qnn_merged.c) --- */
+/* A sum or product of two codes, in f32: as operators between DequantizeLinear and QuantizeLinear have it, or as
+ * onnxruntime's kernel, of codes with an offset (qnn_code_offset). */
+typedef struct qnn_steps {
+    dtype dt;
+    bool product, in_steps;
+    float a, b, y; /* scales */
+    int64_t a_zero, b_zero, y_zero, offset;
+} qnn_steps;
+/* rint(fma(x, a, fma(y, b, offset))) + zero of codes x and y; swapped: x is in the inner sum. Of a product
+ * rint(a * p) + zero, p that of codes less their zero points. */
+typedef struct qnn_merged {
+    float a, b, offset;
+    bool swapped;
+} qnn_merged;
+/* The form that gives the code of that for each pair. False: none is known. */
+bool qnn_merge_steps(const qnn_steps *s, qnn_merged *out);
+
 /* Operand i of n, where it is one known number of f32. */
 bool qnn_known_scale(const graph_node *n, uint32_t i, float *out);
 /* Operand i, where it is one known number; left out: 0. */
