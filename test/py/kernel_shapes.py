@@ -65,6 +65,7 @@ def quantised(b, zero, scale):
     y = b.rounded(b.node("Conv", [x, b.weight((8, 8, 3, 3))], pads=[1, 1, 1, 1]), scale, zero)
     case("Add", [x, y])
     case("Conv", [x, b.weight((8, 1, 3, 3))], group=8, strides=[2, 2])
+    case("ConvTranspose", [data(1, 6, 5, 4), b.weight((6, 4, 3, 3))], strides=[2, 2], pads=[1, 1, 1, 1])
     case("MatMul", [data(3, 37), b.weight((37, 11))])
     case("Mul", [data(2, 3, 5), data(2, 3, 5)])
     case("AveragePool", [data(1, 5, 9, 11)], kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])

@@ -3,7 +3,8 @@
  * the result with the same y mod s, a phase, see the same taps of the window, at most ceil(k / s) of them: one
  * convolution makes all phases as channels of their own, and what it makes is put side by side. Its window is turned
  * round, and filled up with zeros where k is no multiple of s: an infinity of the data becomes a NaN under these, too.
- * Gathering, which asks of every tap whether it meets an element, takes hundreds of times as long. */
+ * Gathering, which asks of every tap whether it meets an element, takes hundreds of times as long. Of quantized numbers
+ * the bias and the rounding behind are done for each phase, so that what is put side by side is bytes. */
 #include "graph/op/nn.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
@@ -30,6 +31,8 @@ typedef struct phases {
     phase_axis axes[MOST_SPATIAL];
     dim images;
     int64_t outs, groups, count; /* count: phases */
+    bool quantized;
+    bool floats; /* are changed, too */
 } phases;
 
 /* Where the result's elements come from, before its padding is cut off: `skip` elements lie in front. The result has
@@ -49,16 +52,28 @@ static bool read_axis(compiler *c, phase_axis *a, dim in, dim out, int64_t pad)
     return (a->stride == 1 || a->dilation == 1) && a->begin >= 0 && a->end >= 0;
 }
 
-/* f32, a window along one to three axes, constant weights. */
+static bool is_one(const graph_node *n, bool *out_quantized)
+{
+    const char *op = n->op->name;
+    *out_quantized = strncmp(op, "qnn.", 4) == 0;
+    op += *out_quantized ? 4 : strncmp(op, "nn.", 3) == 0 ? 3 : 0;
+    return strcmp(op, "conv1d_transpose") == 0 || strcmp(op, "conv2d_transpose") == 0 ||
+           strcmp(op, "conv3d_transpose") == 0;
+}
+
+/* f32, or quantized with weights around 0; a window along one to three axes, constant weights. */
 static bool read_node(phases *p, graph_node *n)
 {
     nn_transpose_window t;
+    if (!is_one(n, &p->quantized) || !(p->quantized || p->floats))
+        return false;
     const type *x = &n->inputs[0]->type;
     p->n = n;
-    p->w = n->n_inputs == 2 ? graph_constant(n->inputs[1]) : NULL;
-    if (!p->w || p->w->kind != TENSOR_DENSE || p->w->dt != DT_F32 || p->w->count == 0 || x->dt != DT_F32 ||
-        x->shape.rank < 3 || x->shape.rank > 2 + MOST_SPATIAL || shape_count(x->shape) == 0 ||
-        !nn_transpose_window_read(p->r.c, n, &t))
+    p->w = n->n_inputs < 4 || !n->inputs[3] ? graph_constant(n->inputs[1]) : NULL;
+    const dtype dt = p->quantized ? DT_I8 : DT_F32;
+    if (!p->w || p->w->kind != TENSOR_DENSE || p->w->count == 0 || p->w->dt != dt ||
+        (!p->quantized && x->dt != DT_F32) || x->shape.rank < 3 || x->shape.rank > 2 + MOST_SPATIAL ||
+        shape_count(x->shape) == 0 || !nn_transpose_window_read(p->r.c, n, &t))
         return false;
     p->spatial = t.w.n;
     p->groups = graph_attr_int(n, "groups");
@@ -94,6 +109,17 @@ static int64_t window_place(const phases *p, int64_t phase, int64_t tap)
     return place;
 }
 
+/* Element `from` of w; 0 where that is below 0. */
+static void put_weight(char *to, const tensor_data *w, int64_t from)
+{
+    const float real = from < 0 ? 0 : (float)tensor_get_f64(w, from);
+    const int8_t code = (int8_t)(from < 0 ? 0 : tensor_get_i64(w, from));
+    if (w->dt == DT_F32)
+        memcpy(to, &real, sizeof real);
+    else
+        memcpy(to, &code, sizeof code);
+}
+
 /* [outs * phases, channels of a group, taps...] */
 static graph_value *phase_weights(phases *p)
 {
@@ -105,20 +131,23 @@ static graph_value *phase_weights(phases *p)
         taps *= p->axes[i].taps;
         window *= p->axes[i].kernel;
     }
-    float *to = arena_array(&c->mem, float, (size_t)(dims[0] * ins * taps));
+    const size_t bytes = dtype_bits(p->w->dt) / 8;
+    char *to = arena_array(&c->mem, char, (size_t)(dims[0] * ins * taps) * bytes);
     for (int64_t o = 0; o < p->outs; o++)
         for (int64_t phase = 0; phase < p->count; phase++)
             for (int64_t i = 0; i < ins; i++)
                 for (int64_t tap = 0; tap < taps; tap++) {
                     int64_t place = window_place(p, phase, tap), from = (o / outs * ins + i) * outs + o % outs;
-                    to[n++] = place < 0 ? 0 : (float)tensor_get_f64(p->w, from * window + place);
+                    put_weight(to + bytes * (size_t)n++, p->w, place < 0 ? -1 : from * window + place);
                 }
-    return rewrite_constant(&p->r, tensor_dense(c, DT_F32, 2 + p->spatial, dims, to), p->n->inputs[1]->name, p->n->loc);
+    const tensor_data *t = tensor_dense(c, p->w->dt, 2 + p->spatial, dims, to);
+    return rewrite_constant(&p->r, t, p->n->inputs[1]->name, p->n->loc);
 }
 
 static graph_value *convolution(phases *p)
 {
-    static const char *const names[MOST_SPATIAL] = {"nn.conv1d", "nn.conv2d", "nn.conv3d"};
+    static const char *const names[2][MOST_SPATIAL] = {{"nn.conv1d", "nn.conv2d", "nn.conv3d"},
+                                                       {"qnn.conv1d", "qnn.conv2d", "qnn.conv3d"}};
     compiler *c = p->r.c;
     int64_t pads[2 * MOST_SPATIAL], dilations[MOST_SPATIAL];
     for (uint32_t i = 0; i < p->spatial; i++) {
@@ -128,8 +157,30 @@ static graph_value *convolution(phases *p)
     }
     attr attrs[3] = {attr_ints(c, "pads", 2 * p->spatial, pads), attr_ints(c, "dilations", p->spatial, dilations),
                      attr_int(c, "groups", p->groups)};
-    graph_value *in[2] = {p->n->inputs[0], phase_weights(p)};
-    return in[1] ? rewrite_emit(&p->r, names[p->spatial - 1], 2, in, 3, attrs, p->n->loc) : NULL;
+    graph_value *in[3] = {p->n->inputs[0], phase_weights(p), p->n->n_inputs > 2 ? p->n->inputs[2] : NULL};
+    const char *name = names[p->quantized][p->spatial - 1];
+    return in[1] ? rewrite_emit(&p->r, name, in[2] ? 3 : 2, in, 3, attrs, p->n->loc) : NULL;
+}
+
+/* Constants along the channels, which have `behind` axes behind them, for each phase; one number stays as it is. NULL:
+ * v is neither. */
+static graph_value *for_phases(phases *p, graph_value *v, uint32_t behind)
+{
+    compiler *c = p->r.c;
+    const tensor_data *t = graph_constant(v);
+    if (!t || t->count == 1)
+        return t ? v : NULL;
+    if (t->rank <= behind || t->dims[t->rank - 1 - behind] != p->outs || t->count != p->outs || dtype_bits(t->dt) < 8)
+        return NULL;
+    const size_t bytes = dtype_bits(t->dt) / 8;
+    const uint8_t *from = tensor_bytes(&c->mem, t);
+    int64_t dims[TYPE_MAX_RANK];
+    memcpy(dims, t->dims, t->rank * sizeof *dims);
+    dims[t->rank - 1 - behind] *= p->count;
+    uint8_t *to = arena_array(&c->mem, uint8_t, (size_t)(p->outs * p->count) * bytes);
+    for (int64_t i = 0; i < p->outs * p->count; i++)
+        memcpy(to + (size_t)i * bytes, from + (size_t)(i / p->count) * bytes, bytes);
+    return rewrite_constant(&p->r, tensor_dense(c, t->dt, t->rank, dims, to), v->name, v->def->loc);
 }
 
 /* Phases, which are channels of y, side by side: [n, o, s, t, h, w] as [n, o, h * s, w * t]. */
@@ -176,17 +227,53 @@ static bool change(phases *p)
     return y && rewrite_replace(&p->r, p->n->outputs[0], y);
 }
 
-static bool run(compiler *c, graph_func *f)
+static bool is_read_once(const graph_value *v)
 {
-    phases p = {.spatial = 0};
+    return rewrite_uses(v) == 1 && !(v->mark & MARK_RESULT);
+}
+
+#define MOST_OPERANDS 4 /* of what rounds */
+
+/* n rounds the sums of a transposed convolution, with a bias or without. */
+static bool change_quantized(phases *p, graph_node *n)
+{
+    const bool rounds = strcmp(n->op->name, "qnn.requantize") == 0 || strcmp(n->op->name, "qnn.rescale") == 0;
+    if (!rounds || n->n_inputs > MOST_OPERANDS || graph_attr_int(n, "axis") != 1 || !is_read_once(n->inputs[0]))
+        return false;
+    graph_value *in[MOST_OPERANDS] = {n->inputs[0]}, *bias = NULL;
+    if (rewrite_is_op(in[0], "add")) {
+        const graph_node *add = in[0]->def;
+        const uint32_t k = graph_constant(add->inputs[0]) ? 0 : 1;
+        bias = add->inputs[k];
+        in[0] = add->inputs[1 - k];
+    }
+    if (!in[0]->def || !is_read_once(in[0]) || !read_node(p, in[0]->def) || !p->quantized)
+        return false;
+    bias = bias ? for_phases(p, bias, p->spatial) : NULL;
+    bool ok = bias || in[0] == n->inputs[0];
+    for (uint32_t i = 1; i < n->n_inputs; i++) {
+        in[i] = n->inputs[i] ? for_phases(p, n->inputs[i], 0) : NULL;
+        ok &= in[i] || !n->inputs[i];
+    }
+    graph_value *y = ok ? convolution(p) : NULL;
+    graph_value *pair[2] = {y, bias};
+    y = y && bias ? rewrite_emit(&p->r, "add", 2, pair, 0, NULL, n->loc) : y;
+    in[0] = y;
+    y = y ? rewrite_emit(&p->r, n->op->name, n->n_inputs, in, n->n_attrs, n->attrs, n->loc) : NULL;
+    y = y && p->count > 1 ? side_by_side(p, y) : y;
+    y = y ? cut_out(p, y) : NULL;
+    return y && rewrite_replace(&p->r, n->outputs[0], y);
+}
+
+static bool run(compiler *c, graph_func *f, bool floats)
+{
+    phases p = {.floats = floats};
     rewrite_begin(&p.r, c, f);
     for (uint32_t i = 0; i < f->nodes.len && !p.r.failed; i++) {
         graph_node *n = f->nodes.data[i];
         rewrite_operands(n);
-        const char *op = n->op->name;
-        bool ours = strcmp(op, "nn.conv1d_transpose") == 0 || strcmp(op, "nn.conv2d_transpose") == 0 ||
-                    strcmp(op, "nn.conv3d_transpose") == 0;
-        if (!ours || !read_node(&p, n) || !change(&p))
+        const bool changed = change_quantized(&p, n) || (read_node(&p, n) && !p.quantized && change(&p));
+        if (!changed)
             rewrite_keep(&p.r, n);
     }
     rewrite_end(&p.r);
@@ -196,8 +283,8 @@ static bool run(compiler *c, graph_func *f)
 bool graph_pass_phases(compiler *c, graph_module *m, const pass_options *o)
 {
     bool ok = true;
-    for (uint32_t i = 0; i < m->funcs.len && o->target->vector_bytes >= 8; i++)
+    for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i]);
+            ok &= run(c, m->funcs.data[i], o->target->vector_bytes >= 8);
     return ok;
 }
