@@ -90,6 +90,9 @@ SILENT = {
     ("workers", "prog"): "they bound the scratch of Winograd's form, and so whether it is chosen",
     ("schedules", "graph"): "records of lathe tune choose forms of operators; a schedule alone says nothing there",
     ("schedules", "prog"): "as in the graph",
+    ("state", "schedule"): "it says where an output lies, which may leave the kernels as they are",
+    ("state", "tir"): "as in the schedule",
+    ("state", ""): "lathe schedule shows the kernels",
     ("offload-least", "O0"): "the accelerator takes nothing of this model, which is told",
     ("bind-constants", "O0"): "as offload-least",
 }
