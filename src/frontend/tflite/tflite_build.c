@@ -199,6 +199,18 @@ bool tflite_ints(tflite_node *n, uint32_t i, const char *what, int64_t *out, uin
     return true;
 }
 
+bool tflite_one_int(tflite_node *n, uint32_t i, const char *what, int64_t *out)
+{
+    int64_t given[TYPE_MAX_RANK * 2];
+    uint32_t count;
+    if (!tflite_ints(n, i, what, given, &count))
+        return false;
+    if (count != 1)
+        return tflite_fail(n, DIAG_FORMAT, "%s is not one number", what);
+    *out = given[0];
+    return true;
+}
+
 bool tflite_axis(tflite_node *n, int64_t axis, int32_t rank, int64_t *out)
 {
     *out = axis < 0 ? axis + rank : axis;

@@ -139,6 +139,7 @@ bool tflite_is_int(tflite_node *n, uint32_t i);        /* of 8 or 16 bits: quant
 const tensor_data *tflite_int_constant(tflite_node *n, uint32_t i, const char *what); /* NULL: fails the node */
 /* Constant integers of an operand, 2 * TYPE_MAX_RANK at most, which out has room for; fails the node. */
 bool tflite_ints(tflite_node *n, uint32_t i, const char *what, int64_t *out, uint32_t *out_n);
+bool tflite_one_int(tflite_node *n, uint32_t i, const char *what, int64_t *out); /* of an operand that holds just one */
 bool tflite_axis(tflite_node *n, int64_t axis, int32_t rank, int64_t *out); /* negative ones count from the end */
 int64_t tflite_image_axis(int64_t axis); /* the place of a plain axis in the other form */
 bool tflite_extent(tflite_node *n, const graph_value *v, uint32_t axis, int64_t *out); /* fails the node when open */

@@ -77,14 +77,9 @@ bool tflite_op_scatter_nd(tflite_node *n)
 bool tflite_op_arg_choice(tflite_node *n)
 {
     const tflite_tensor *y = tflite_operand(n, TFLITE_RESULT);
-    int64_t given[TYPE_MAX_RANK * 2], axis;
-    uint32_t count;
+    int64_t axis;
     graph_value *x = tflite_in(n, 0);
-    if (n->failed || !tflite_ints(n, 1, "the axis", given, &count))
-        return false;
-    if (count != 1)
-        return tflite_fail(n, DIAG_FORMAT, "the axis is not one number");
-    if (!tflite_axis(n, given[0], x->type.shape.rank, &axis))
+    if (n->failed || !tflite_one_int(n, 1, "the axis", &axis) || !tflite_axis(n, axis, x->type.shape.rank, &axis))
         return false;
     const attr attrs[2] = {attr_int(n->c, "axis", axis), attr_int(n->c, "keepdims", 0)};
     return tflite_result(n, 0, tflite_cast(n, tflite_emit(n, n->row->target, 1, &x, 2, attrs), y->type.dt));
@@ -92,14 +87,13 @@ bool tflite_op_arg_choice(tflite_node *n)
 
 bool tflite_op_top_k(tflite_node *n)
 {
-    int64_t k[TYPE_MAX_RANK * 2];
-    uint32_t count;
+    int64_t k;
     graph_value *x = tflite_in(n, 0);
-    if (n->failed || !tflite_ints(n, 1, "the number of results", k, &count))
+    if (n->failed || !tflite_one_int(n, 1, "the number of results", &k))
         return false;
-    if (count != 1 || n->n_out != 2)
-        return tflite_fail(n, DIAG_FORMAT, "the number of results is not one number, or there are not two results");
-    graph_value *in[2] = {x, tflite_const(n, tensor_from_i64s(n->c, 1, k), "k")};
+    if (n->n_out != 2)
+        return tflite_fail(n, DIAG_FORMAT, "it must have two results, and has %u", n->n_out);
+    graph_value *in[2] = {x, tflite_const(n, tensor_from_i64s(n->c, 1, &k), "k")};
     const char *names[2] = {graph_new_name(n->f, "values"), graph_new_name(n->f, "indices")};
     const graph_op *op = graph_find_op(n->c, "topk");
     graph_node *both = n->failed ? NULL : graph_add_node(n->f, op, 2, in, 0, NULL, 2, names, n->loc);
@@ -158,21 +152,20 @@ bool tflite_op_one_hot(tflite_node *n)
 {
     const tfl_one_hot_options *o = n->options;
     graph_value *x = tflite_in(n, 0), *on = tflite_in(n, 2), *off = tflite_in(n, 3);
-    int64_t depth[TYPE_MAX_RANK * 2], axis;
+    int64_t depth, axis;
     const int64_t one = 1;
-    uint32_t count;
-    if (n->failed || !tflite_ints(n, 1, "the depth", depth, &count))
+    if (n->failed || !tflite_one_int(n, 1, "the depth", &depth))
         return false;
-    if (count != 1 || depth[0] < 0)
-        return tflite_fail(n, DIAG_FORMAT, "the depth is not one number from 0");
+    if (depth < 0)
+        return tflite_fail(n, DIAG_FORMAT, "the depth is below 0");
     const int32_t rank = x->type.shape.rank;
     if (!tflite_axis(n, o->axis == -1 ? rank : o->axis, rank + 1, &axis))
         return false;
     /* an index from before 0 counts from the end there, and stands for none here */
     graph_value *below = tflite_binary(n, "less", x, tflite_number(n, x->type.dt, 0));
-    graph_value *index[3] = {below, tflite_number(n, x->type.dt, (double)depth[0]), x};
+    graph_value *index[3] = {below, tflite_number(n, x->type.dt, (double)depth), x};
     graph_value *ends[2] = {tflite_reshape(n, off, 1, &one), tflite_reshape(n, on, 1, &one)};
-    graph_value *in[3] = {tflite_emit(n, "where", 3, index, 0, NULL), tflite_number(n, DT_I64, (double)depth[0]),
+    graph_value *in[3] = {tflite_emit(n, "where", 3, index, 0, NULL), tflite_number(n, DT_I64, (double)depth),
                           axis_op(n, "concatenate", 2, ends, "axis", 0)};
     return tflite_result(n, 0, axis_op(n, "one_hot", 3, in, "axis", axis));
 }
@@ -189,14 +182,11 @@ bool tflite_op_where(tflite_node *n)
 bool tflite_op_cumsum(tflite_node *n)
 {
     const tfl_cumsum_options *o = n->options;
-    int64_t axis[TYPE_MAX_RANK * 2];
-    uint32_t count;
+    int64_t axis;
     graph_value *x = tflite_in(n, 0);
-    if (n->failed || !tflite_ints(n, 1, "the axis", axis, &count))
+    if (n->failed || !tflite_one_int(n, 1, "the axis", &axis))
         return false;
-    if (count != 1)
-        return tflite_fail(n, DIAG_FORMAT, "the axis is not one number");
-    graph_value *in[2] = {x, tflite_const(n, tensor_scalar_i64(n->c, DT_I64, axis[0]), "axis")};
+    graph_value *in[2] = {x, tflite_const(n, tensor_scalar_i64(n->c, DT_I64, axis), "axis")};
     const attr attrs[2] = {attr_int(n->c, "exclusive", o->exclusive), attr_int(n->c, "reverse", o->reverse)};
     return tflite_result(n, 0, tflite_emit(n, "cumsum", 2, in, 2, attrs));
 }

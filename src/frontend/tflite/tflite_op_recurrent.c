@@ -10,25 +10,7 @@
 
 /* --- pieces --- */
 
-static graph_value *integer(tflite_node *n, int64_t v)
-{
-    return tflite_const(n, tensor_scalar_i64(n->c, DT_I32, v), "");
-}
-
-/* Sums in i32 times `real`, as dt; y: whose zero point comes on top, NULL: none. most: no sum is farther from 0. */
-static graph_value *scaled(tflite_node *n, graph_value *sums, double real, dtype dt, const tflite_scale *y, double most)
-{
-    const fixed_scale f = fixed_of(real);
-    graph_value *in[4] = {sums, integer(n, f.multiplier), integer(n, f.shift), y ? tflite_zero(n, y) : NULL};
-    const attr attrs[2] = {attr_dtype(n->c, "out_dtype", dt), attr_int(n->c, "up", ldexp(most, f.shift) > 0x1p30)};
-    return tflite_emit(n, "qnn.rescale", 4, in, 2, attrs);
-}
-
-static graph_value *between(tflite_node *n, graph_value *v, int64_t low, int64_t high)
-{
-    graph_value *in[3] = {v, integer(n, low), integer(n, high)};
-    return tflite_emit(n, "clip", 3, in, 0, NULL);
-}
+static const tflite_scale sixteen_bits = {.dt = DT_I16}; /* with the zero point 0 */
 
 static graph_value *as_i32(tflite_node *n, graph_value *v)
 {
@@ -37,7 +19,8 @@ static graph_value *as_i32(tflite_node *n, graph_value *v)
 
 static graph_value *sum_of_two(tflite_node *n, graph_value *a, graph_value *b)
 {
-    return between(n, tflite_binary(n, "add", as_i32(n, a), as_i32(n, b)), INT16_MIN, INT16_MAX);
+    graph_value *sum = tflite_binary(n, "add", as_i32(n, a), as_i32(n, b));
+    return tflite_clipped(n, sum, INT16_MIN, INT16_MAX, DT_I32);
 }
 
 static graph_value *product(tflite_node *n, graph_value *a, graph_value *b)
@@ -111,10 +94,11 @@ static graph_value *newest(tflite_node *n, const svdf *s)
     if (!s->is_int)
         return v;
     const double real = (double)(s->x.scale * s->feature.scale / s->state.scale);
-    v = scaled(n, v, real, s->state.dt, NULL, (double)s->inputs * 255 * 128);
+    const tflite_scale bare = {.dt = s->state.dt};
+    v = tflite_rescaled(n, v, real, (double)s->inputs * 255 * 128, &bare);
     if (s->state.dt == DT_I16 || s->state.zero == 0)
         return v;
-    v = tflite_binary(n, "add", as_i32(n, v), integer(n, s->state.zero)); /* which wraps */
+    v = tflite_binary(n, "add", as_i32(n, v), tflite_i32(n, s->state.zero)); /* which wraps */
     return tflite_cast(n, v, DT_I8);
 }
 
@@ -127,7 +111,7 @@ static graph_value *weighted(tflite_node *n, const svdf *s, graph_value *memory)
         memory = as_i32(n, memory);
     }
     if (s->is_int && s->state.dt == DT_I8 && s->state.zero != 0)
-        memory = tflite_binary(n, "subtract", memory, integer(n, s->state.zero));
+        memory = tflite_binary(n, "subtract", memory, tflite_i32(n, s->state.zero));
     const attr attrs[2] = {attr_ints(n->c, "axes", 1, &axis), attr_int(n->c, "keepdims", 0)};
     graph_value *v = tflite_binary(n, "multiply", tflite_reshape(n, memory, 3, rows), tflite_reshape(n, time, 2, two));
     v = tflite_emit(n, "sum", 1, &v, 2, attrs);
@@ -158,7 +142,7 @@ bool tflite_op_svdf(tflite_node *n)
     if (!tflite_read_scale(n, TFLITE_RESULT, &y))
         return false;
     const double real = (double)(s.state.scale * s.time.scale / y.scale);
-    return tflite_result(n, 0, scaled(n, v, real, y.dt, &y, 0x1p31));
+    return tflite_result(n, 0, tflite_rescaled(n, v, real, 0x1p31, &y));
 }
 
 /* --- LSTM --- */
@@ -194,19 +178,20 @@ static graph_value *curve_table(tflite_node *n)
 static graph_value *on_curve(lstm *l, graph_value *a, int bits, int64_t end)
 {
     tflite_node *n = l->n;
-    graph_value *u = tflite_binary(n, "right_shift", a, integer(n, bits)), *at = between(n, u, 0, 254);
-    graph_value *here[2] = {l->table, at}, *next[2] = {l->table, tflite_binary(n, "add", at, integer(n, 1))};
+    graph_value *u = tflite_binary(n, "right_shift", a, tflite_i32(n, bits));
+    graph_value *at = tflite_clipped(n, u, 0, 254, DT_I32);
+    graph_value *here[2] = {l->table, at}, *next[2] = {l->table, tflite_binary(n, "add", at, tflite_i32(n, 1))};
     graph_value *low = tflite_emit(n, "take", 2, here, 0, NULL), *high = tflite_emit(n, "take", 2, next, 0, NULL);
-    graph_value *part = tflite_binary(n, "bitwise_and", a, integer(n, (1 << bits) - 1));
+    graph_value *part = tflite_binary(n, "bitwise_and", a, tflite_i32(n, (1 << bits) - 1));
     graph_value *line = tflite_binary(n, "multiply", part, tflite_binary(n, "subtract", high, low));
-    graph_value *v = tflite_binary(n, "add", tflite_binary(n, "multiply", low, integer(n, 1 << bits)), line);
-    graph_value *in[3] = {tflite_binary(n, "greater_equal", u, integer(n, 255)), integer(n, end), v};
+    graph_value *v = tflite_binary(n, "add", tflite_binary(n, "multiply", low, tflite_i32(n, 1 << bits)), line);
+    graph_value *in[3] = {tflite_binary(n, "greater_equal", u, tflite_i32(n, 255)), tflite_i32(n, end), v};
     return tflite_emit(n, "where", 3, in, 0, NULL);
 }
 
 static graph_value *choose(tflite_node *n, graph_value *x, graph_value *if_negative, graph_value *otherwise)
 {
-    graph_value *in[3] = {tflite_binary(n, "less", x, integer(n, 0)), if_negative, otherwise};
+    graph_value *in[3] = {tflite_binary(n, "less", x, tflite_i32(n, 0)), if_negative, otherwise};
     return tflite_emit(n, "where", 3, in, 0, NULL);
 }
 
@@ -214,11 +199,11 @@ static graph_value *choose(tflite_node *n, graph_value *x, graph_value *if_negat
 static graph_value *logistic(lstm *l, graph_value *x)
 {
     tflite_node *n = l->n;
-    graph_value *v = tflite_binary(n, "multiply", x, integer(n, 3));
+    graph_value *v = tflite_binary(n, "multiply", x, tflite_i32(n, 3));
     graph_value *r = on_curve(l, tflite_unary(n, "abs", v), 9, INT64_C(32767) << 10);
-    graph_value *up = tflite_binary(n, "add", r, integer(n, 512));
-    graph_value *down = tflite_binary(n, "subtract", integer(n, (1 << 25) + 511), r);
-    return tflite_binary(n, "right_shift", choose(n, v, down, up), integer(n, 10));
+    graph_value *up = tflite_binary(n, "add", r, tflite_i32(n, 512));
+    graph_value *down = tflite_binary(n, "subtract", tflite_i32(n, (1 << 25) + 511), r);
+    return tflite_binary(n, "right_shift", choose(n, v, down, up), tflite_i32(n, 10));
 }
 
 /* Of numbers whose scale is 2^power, as Q0.15. */
@@ -226,12 +211,12 @@ static graph_value *tanh_of(lstm *l, graph_value *x, int power)
 {
     tflite_node *n = l->n;
     const int left = 12 + power;
-    graph_value *v = tflite_binary(n, "multiply", x, integer(n, left > 0 ? INT64_C(3) << left : 3));
+    graph_value *v = tflite_binary(n, "multiply", x, tflite_i32(n, left > 0 ? INT64_C(3) << left : 3));
     if (left < 0)
-        v = tflite_binary(n, "right_shift", tflite_binary(n, "add", v, integer(n, INT64_C(1) << (-left - 1))),
-                          integer(n, -left));
+        v = tflite_binary(n, "right_shift", tflite_binary(n, "add", v, tflite_i32(n, INT64_C(1) << (-left - 1))),
+                          tflite_i32(n, -left));
     graph_value *r = on_curve(l, tflite_unary(n, "abs", v), 8, INT64_C(65535) << 8);
-    r = tflite_binary(n, "right_shift", tflite_binary(n, "add", r, integer(n, 128 - (1 << 23))), integer(n, 8));
+    r = tflite_binary(n, "right_shift", tflite_binary(n, "add", r, tflite_i32(n, 128 - (1 << 23))), tflite_i32(n, 8));
     return choose(n, v, tflite_unary(n, "negative", r), r);
 }
 
@@ -250,7 +235,7 @@ static graph_value *to_gate(lstm *l, graph_value *sums, uint32_t i, const tflite
         return sums;
     if (w.zero != 0)
         (void)tflite_fail(l->n, DIAG_UNSUPPORTED, "weights (operand %u) have a zero point other than 0", i);
-    return scaled(l->n, sums, (double)(x->scale * w.scale) * 4096, DT_I16, NULL, (double)depth * 255 * 128);
+    return tflite_rescaled(l->n, sums, (double)(x->scale * w.scale) * 4096, (double)depth * 255 * 128, &sixteen_bits);
 }
 
 /* What all steps of x give a gate: rows in the order of x. */
@@ -282,7 +267,7 @@ static graph_value *clipped_cell(lstm *l, graph_value *c)
     if (l->is_int) {
         const float most = l->clip / l->c.scale;
         const int64_t bound = (int64_t)(most > 32767 ? 32767 : most);
-        return between(n, c, -bound, bound);
+        return tflite_clipped(n, c, -bound, bound, DT_I32);
     }
     graph_value *in[3] = {c, tflite_number(n, DT_F32, -(double)l->clip), tflite_number(n, DT_F32, (double)l->clip)};
     return tflite_emit(n, "clip", 3, in, 0, NULL);
@@ -307,12 +292,13 @@ static void step(lstm *l, graph_value *const *from_x, graph_value **h, graph_val
     }
     int power;
     (void)frexp((double)l->c.scale, &power);
-    kept = scaled(n, product(n, g[GATE_FORGET], *c), 0x1p-15, DT_I16, NULL, 0x1p30);
-    added = scaled(n, product(n, g[GATE_IN], g[GATE_CELL]), 0x1p-30 / (double)l->c.scale, DT_I16, NULL, 0x1p30);
+    kept = tflite_rescaled(n, product(n, g[GATE_FORGET], *c), 0x1p-15, 0x1p30, &sixteen_bits);
+    added = product(n, g[GATE_IN], g[GATE_CELL]);
+    added = tflite_rescaled(n, added, 0x1p-30 / (double)l->c.scale, 0x1p30, &sixteen_bits);
     graph_value *cell = clipped_cell(l, sum_of_two(n, kept, added));
     *c = tflite_cast(n, cell, DT_I16);
-    *h = scaled(n, product(n, g[GATE_OUT], tanh_of(l, cell, power - 1)), 0x1p-30 / (double)l->h.scale, DT_I8, &l->h,
-                0x1p30);
+    graph_value *given = product(n, g[GATE_OUT], tanh_of(l, cell, power - 1));
+    *h = tflite_rescaled(n, given, 0x1p-30 / (double)l->h.scale, 0x1p30, &l->h);
 }
 
 static bool check_parts(tflite_node *n)
@@ -354,7 +340,8 @@ static bool read_lstm(tflite_node *n, lstm *l)
                            (long long)l->steps, MOST_STEPS);
     if (!l->is_int)
         return true;
-    if (tflite_operand(n, LSTM_C)->type.dt != DT_I16 || tflite_operand(n, LSTM_X)->type.dt != DT_I8)
+    if (tflite_operand(n, LSTM_C)->type.dt != DT_I16 || tflite_operand(n, LSTM_X)->type.dt != DT_I8 ||
+        tflite_operand(n, LSTM_H)->type.dt != DT_I8)
         return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM of other types than i8, with a cell of i16, is not supported "
                            "yet");
     if (!tflite_read_scale(n, LSTM_X, &l->x) || !tflite_read_scale(n, LSTM_H, &l->h) ||

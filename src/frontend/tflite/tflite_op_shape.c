@@ -81,15 +81,15 @@ bool tflite_op_squeeze(tflite_node *n)
 
 bool tflite_op_expand_dims(tflite_node *n)
 {
-    int64_t axis[TYPE_MAX_RANK * 2], at;
-    uint32_t count, rank = 0;
+    int64_t at;
+    uint32_t rank = 0;
     graph_value *x = tflite_in(n, 0);
     dim d[TYPE_MAX_RANK];
-    if (n->failed || !tflite_ints(n, 1, "the axis", axis, &count))
+    if (n->failed || !tflite_one_int(n, 1, "the axis", &at))
         return false;
-    if (count != 1 || x->type.shape.rank >= (int32_t)TYPE_MAX_RANK)
-        return tflite_fail(n, DIAG_FORMAT, "the axis is not one number, or there are too many dimensions");
-    if (!tflite_axis(n, axis[0], x->type.shape.rank + 1, &at))
+    if (x->type.shape.rank >= (int32_t)TYPE_MAX_RANK)
+        return tflite_fail(n, DIAG_FORMAT, "there are too many dimensions");
+    if (!tflite_axis(n, at, x->type.shape.rank + 1, &at))
         return false;
     for (int32_t i = 0; i <= x->type.shape.rank; i++)
         d[rank++] = i == at ? dim_const(n->c, 1) : x->type.shape.dims[i - (i > at)];
@@ -279,13 +279,8 @@ static bool split(tflite_node *n, graph_value *x, int64_t axis, const int64_t *s
 
 static bool split_axis(tflite_node *n, uint32_t operand, const graph_value *x, int64_t *axis, int64_t *extent)
 {
-    int64_t given[TYPE_MAX_RANK * 2];
-    uint32_t count;
-    if (n->failed || !tflite_ints(n, operand, "the axis", given, &count))
-        return false;
-    if (count != 1)
-        return tflite_fail(n, DIAG_FORMAT, "the axis is not one number");
-    return tflite_axis(n, given[0], x->type.shape.rank, axis) && tflite_extent(n, x, (uint32_t)*axis, extent);
+    return !n->failed && tflite_one_int(n, operand, "the axis", axis) &&
+           tflite_axis(n, *axis, x->type.shape.rank, axis) && tflite_extent(n, x, (uint32_t)*axis, extent);
 }
 
 bool tflite_op_split(tflite_node *n)
