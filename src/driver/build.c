@@ -93,9 +93,7 @@ void build_add_flags(compiler *c, const run_model *m, int64_t workers, process_w
 bool build_write_embedded(compiler *c, const char *scratch, const char *folder, const char *name)
 {
     const char *path = arena_printf(&c->mem, "runtime/%s/%s", folder, name);
-    const struct embedded_file *f = lathe_embedded_files;
-    while (f->name && strcmp(f->name, path) != 0)
-        f++;
-    return f->name ? compiler_write_file(c, path_join(&c->mem, scratch, name), f->data, f->size)
-                   : diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not an embedded file", path);
+    const struct embedded_file *f = embedded_find(path);
+    return f ? compiler_write_file(c, path_join(&c->mem, scratch, name), f->data, f->size)
+             : diag_error(&c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not an embedded file", path);
 }

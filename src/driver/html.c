@@ -13,15 +13,6 @@
 #define DOCUMENT_BEGIN "<script type=\"application/json\" id=\"document\">"
 #define DOCUMENT_END "</script>"
 
-/* NULL: it was not there when lathe was built. */
-static const struct embedded_file *find_file(const char *name)
-{
-    const struct embedded_file *f = lathe_embedded_files;
-    while (f->name && strcmp(f->name, name) != 0)
-        f++;
-    return f->name ? f : NULL;
-}
-
 /* JSON has '<' in texts only, where \u003c is the same; so no text can end the element that holds the document. */
 static void put_document(writer *w, const char *json)
 {
@@ -47,7 +38,7 @@ static void put_escaped(writer *w, const char *s)
 
 static void put_script(writer *w, const char *name)
 {
-    const struct embedded_file *f = find_file(name);
+    const struct embedded_file *f = embedded_find(name);
     if (!f)
         return;
     w_str(w, "<script>\n");
@@ -68,7 +59,7 @@ static void put_place(compiler *c, writer *w, const html_page *p, const char *na
         put_escaped(w, title_of(p));
     } else if (strcmp(what, "style") == 0) {
         w_str(w, "<style>\n");
-        w_str(w, (const char *)find_file("src/driver/page/page.css")->data);
+        w_str(w, (const char *)embedded_find("src/driver/page/page.css")->data);
         w_str(w, "</style>\n");
     } else if (strcmp(what, "document") == 0) {
         writer json;
@@ -86,7 +77,7 @@ static void put_place(compiler *c, writer *w, const html_page *p, const char *na
         put_document(w, p->loss);
         w_str(w, DOCUMENT_END "\n");
     } else if (strcmp(what, "scripts") == 0) {
-        if (find_file("dagre.js")) /* of a package of the system: cmake/embed.cmake */
+        if (embedded_find("dagre.js")) /* of a package of the system: cmake/embed.cmake */
             w_str(w, "<!-- dagre, Copyright (c) 2012-2014 Chris Pettitt, with parts of lodash and graphlib: "
                      "MIT license -->\n");
         put_script(w, "dagre.js");
@@ -99,7 +90,7 @@ static void put_place(compiler *c, writer *w, const html_page *p, const char *na
 
 void html_write(compiler *c, writer *w, const html_page *p)
 {
-    const char *s = (const char *)find_file("src/driver/page/page.html")->data, *at;
+    const char *s = (const char *)embedded_find("src/driver/page/page.html")->data, *at;
     w->step = 0;
     while ((at = strstr(s, PLACE)) != NULL) {
         const char *name = at + strlen(PLACE), *end = strstr(name, " -->\n");

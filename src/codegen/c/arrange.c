@@ -67,11 +67,12 @@ static void add_board(const package *p, artifact *out)
 {
     const ecosystem_board *b = p->u->board;
     const char *const names[] = {"board.h", "semihost.c", b->startup, b->script};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (const struct embedded_file *f = lathe_embedded_files; f->name; f++)
-            if (begins(f->name, "runtime/board/") && strcmp(f->name + sizeof "runtime/board/" - 1, names[i]) == 0)
-                vec_push(&p->c->mem, &out->files,
-                         ((artifact_file){arena_printf(&p->c->mem, "example/%s", names[i]), f->data, f->size, false}));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct embedded_file *f = embedded_find(arena_printf(&p->c->mem, "runtime/board/%s", names[i]));
+        if (f)
+            vec_push(&p->c->mem, &out->files,
+                     ((artifact_file){arena_printf(&p->c->mem, "example/%s", names[i]), f->data, f->size, false}));
+    }
 }
 
 bool arrange_for(const package *p, artifact *out)

@@ -23,6 +23,9 @@ struct embedded_file {
 extern const struct embedded_file lathe_embedded_files[];
 extern const size_t lathe_embedded_file_count;
 
+/* The file of that name; NULL: there is none in this build. */
+const struct embedded_file *embedded_find(const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,10 +12,8 @@
  * the build. */
 static const char *text_of(const char *file)
 {
-    for (const struct embedded_file *f = lathe_embedded_files; f->name; f++)
-        if (strcmp(f->name, file) == 0)
-            return (const char *)f->data;
-    return NULL;
+    const struct embedded_file *f = embedded_find(file);
+    return f ? (const char *)f->data : NULL;
 }
 
 static bool starts(const char *line, const char *with)

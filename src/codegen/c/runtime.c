@@ -54,11 +54,9 @@ bool runtime_add(const package *p, artifact *out)
 bool runtime_add_files(const package *p, const prog_source *s, artifact *out)
 {
     for (uint32_t i = 0; i < s->n_files; i++) {
-        const struct embedded_file *f = lathe_embedded_files;
+        const struct embedded_file *f = embedded_find(s->files[i].name);
         const char *object = package_file_object(p, s, i);
-        while (f->name && strcmp(f->name, s->files[i].name) != 0)
-            f++;
-        if (!f->name)
+        if (!f)
             return diag_error(&p->c->diags, DIAG_INTERNAL, src_loc_none(), "'%s' is not an embedded file",
                               s->files[i].name);
         add(p, out, package_file(p, s, i), f->data, f->size);
