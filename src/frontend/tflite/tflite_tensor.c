@@ -194,7 +194,7 @@ static bool read_packed(tflite_importer *im, tflite_tensor *t, span bytes, const
         return wrong(im, t, "its buffer has fewer bytes than its shape needs");
     int8_t *out = arena_alloc_array(&im->c->mem, (size_t)count + 1, 1, 1);
     for (int64_t i = 0; i < count; i++) {
-        const uint32_t code = bytes.data[i / each] >> (bits * (uint32_t)(i % each)) & ((1u << bits) - 1);
+        const uint32_t code = (uint32_t)bytes.data[i / each] >> (bits * (uint32_t)(i % each)) & ((1u << bits) - 1);
         out[i] = (int8_t)((int)code - (code >> (bits - 1) ? 1 << bits : 0));
     }
     t->type.dt = DT_I8;
