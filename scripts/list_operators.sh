@@ -10,15 +10,16 @@ by_hand=$(sed -n '/^<!-- end of the table -->$/,$p' docs/reference/operators.md)
     cat << 'TEXT'
 # Operators
 
-This page lists the operators of Lathe's graph, and says how they treat sums of floats, windows, masks and NaN. If you want to
-know whether your model is supported, see [the ONNX front end](onnx-front-end.md) or [TensorFlow Lite](tflite.md): one operator of a model may become several
-of these.
+This page is for people who read or write graph texts and passes, and for those who want to know how Lathe computes: it lists the
+operators of Lathe's graph, and says how they treat sums of floats, windows, masks and NaN. If you want to
+know whether Lathe supports your model, see [the ONNX front end](onnx-front-end.md) or [TensorFlow Lite](tflite.md). One operator of a model may
+become several of these.
 
 `scripts/list_operators.sh` makes the table from `src/graph/graph_ops.def`. Its columns:
 
-- **operands**: their names, and the types that they may have ([graph-ir.md](graph-ir.md)).
+- **operands**: their names, and the types that they may have. [graph-ir.md](graph-ir.md) explains the notation.
 - **results**: their number. `n-` means n or more.
-- **class**: what fusion may assume.
+- **class**: which nodes Lathe may fuse with this operator ([graph-ir.md](graph-ir.md)).
 - **attributes**: an attribute without `=` is required.
 
 | operator | operands | results | class | attributes |

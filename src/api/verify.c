@@ -203,7 +203,7 @@ static bool judge_result(verify_judge *j, const prog_step *step, uint32_t at, ve
     session *s = j->s;
     const run_tensor *got = &s->model.outputs[at];
     const char *op = name_step(s->x->c, step);
-    const char *first = arena_printf(&s->x->c->mem, "operator %s is the first wrong one, %u results before it agree: "
+    const char *first = arena_printf(&s->x->c->mem, "operator %s is the first wrong one (right results before it: %u): "
                                                     "result",
                                      op, t->agree);
     bool other_shape;

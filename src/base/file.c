@@ -125,8 +125,8 @@ static bool read_opened(diags *d, int fd, const char *path, span *out, file_id *
     if (!ok)
         (void)diag_error(d, file_code_of(errno), at(path), "cannot read: %s", strerror(errno));
     else if (!S_ISREG(st.st_mode))
-        ok = diag_error(d, DIAG_IO, at(path), "%s, where a file is needed%s", kind_of(st.st_mode),
-                        S_ISFIFO(st.st_mode) ? "; - stands for standard input" : "");
+        ok = diag_error(d, DIAG_IO, at(path), "%s, not a file%s", kind_of(st.st_mode),
+                        S_ISFIFO(st.st_mode) ? "; for standard input write -" : "");
     else
         ok = st.st_size > 0 ? read_sized(d, fd, path, &st, out) : read_stream(d, fd, path, out);
     if (ok)
@@ -141,7 +141,7 @@ enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 static bool open_failed(diags *d, const char *path)
 {
     if (errno == ENXIO) /* a socket, or a device without its hardware */
-        return diag_error(d, DIAG_IO, at(path), "is a socket or a device, where a file is needed");
+        return diag_error(d, DIAG_IO, at(path), "is a socket or a device, not a file");
     return diag_error(d, file_code_of(errno), at(path), "cannot open: %s", strerror(errno));
 }
 

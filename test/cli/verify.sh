@@ -78,7 +78,7 @@ net() { # LIBRARY OPTIONS...
 }
 
 # loops that a target makes wrongly: the definition tells, and so does onnxruntime
-relu='operator fused_nn_relu \(node second\) is the first wrong one, 1 results before it agree: result .kept.: .* of 16'
+relu='operator fused_nn_relu \(node second\) is the first wrong one \(right results before it: 1\): result .kept.: .* of 16'
 # shellcheck disable=SC2046
 {
     expect 1 "output 'y': .* outside of the tolerance" $(net wrong_loops --against interpreter)
@@ -89,7 +89,7 @@ relu='operator fused_nn_relu \(node second\) is the first wrong one, 1 results b
 }
 
 # an operator that is defined wrongly: its loops do what it says, so only onnxruntime tells
-sample='operator fused_com_microsoft_SampleOp \(node third\) is the first wrong one, .*: result .same.'
+sample='operator fused_com_microsoft_SampleOp \(node third\) is the first wrong one .*: result .same.'
 # shellcheck disable=SC2046
 {
     expect 0 'agree at -O3' $(net wrong_meaning --against interpreter --per-node)
@@ -155,7 +155,7 @@ left='; not compared: [0-9]+ are made and carried by branches and loops, 1 are e
     expect 0 "^[45] results of operators agree at -O3$left\$" $(open right --against interpreter --per-node)
     expect 0 '"compared": \{"agree": 5, "not_the_models": 0, "inside_blocks": 4, "extents": 1\}' \
         $(open right --against onnxruntime --per-node --json)
-    expect 1 "operator fused_com_microsoft_SampleOp \(node third\) is the first wrong one, 2 .*: result 'same': .* of 12" \
+    expect 1 "operator fused_com_microsoft_SampleOp \(node third\) is the first wrong one .*: 2\): result 'same': .* of 12" \
         $(open wrong_meaning --against onnxruntime --per-node)
 }
 

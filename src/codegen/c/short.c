@@ -165,11 +165,11 @@ bool short_names_write(const package *p, artifact *out)
     ptr_map_init(&x.asked, &p->c->mem);
     if (p->u->prog->sources.len > 0)
         return diag_error(&p->c->diags, DIAG_USAGE, src_loc_none(),
-                          "--names short: code generators call libraries, whose names are what they are");
+                          "--names short does not work with --offload: the names in libraries cannot be shortened");
     if (strlen(p->u->module_name) > KEPT - sizeof "tvmgen_")
         return diag_error(&p->c->diags, DIAG_USAGE, src_loc_none(),
-                          "--names short: a module's name has at most %d characters then",
-                          (int)(KEPT - sizeof "tvmgen_"));
+                          "--module-name %s has %zu characters; with --names short it may have at most %d characters",
+                          p->u->module_name, strlen(p->u->module_name), (int)(KEPT - sizeof "tvmgen_"));
     for (uint32_t i = 0; i < out->files.len; i++)
         if (is_code(&out->files.data[i]))
             collect(&x, &out->files.data[i]);
