@@ -123,7 +123,7 @@ class Page:
         self.work = os.path.join(self.folder, os.path.splitext(os.path.basename(path))[0])
         os.makedirs(self.home)
         os.makedirs(self.work)
-        bin_folder = os.path.join(self.folder, "bin")
+        bin_folder = os.path.join(self.folder, ".bin")
         os.makedirs(bin_folder)
         os.symlink(os.path.abspath(options.lathe), os.path.join(bin_folder, "lathe"))
         with open(os.path.join(bin_folder, "python3"), "w", encoding="utf-8") as f: # a link would lose its environment
@@ -153,13 +153,13 @@ class Page:
     def shell(self, text):
         """Runs commands; folder and variables stay for the next ones. What they print is in `printed`: the output and
         the errors apart, because their order is another one on a terminal."""
-        state = os.path.join(self.folder, "state")
+        state = os.path.join(self.folder, ".state")
         before = f". '{state}'; " if os.path.exists(state) else ""
         saved = f'declare -px > "{state}"; printf "cd %q\\n" "$PWD" >> "{state}"'
         after = f"trap '{saved}' EXIT\nset -eo pipefail\n"
         # No pipes: what a block leaves running would hold them open.
-        with open(os.path.join(self.folder, "out"), "w+", encoding="utf-8", errors="replace") as out, \
-                open(os.path.join(self.folder, "err"), "w+", encoding="utf-8", errors="replace") as err:
+        with open(os.path.join(self.folder, ".out"), "w+", encoding="utf-8", errors="replace") as out, \
+                open(os.path.join(self.folder, ".err"), "w+", encoding="utf-8", errors="replace") as err:
             run = subprocess.Popen(["bash", "-c", before + after + text], cwd=self.work, env=self.env, stdout=out,
                                    stdin=subprocess.DEVNULL, stderr=err, start_new_session=True)
             self.groups.append(run.pid)
@@ -199,7 +199,7 @@ class Page:
     def run_python(self, body):
         if not self.python:
             answers, theirs = os.pipe()
-            log = open(os.path.join(self.folder, "python.log"), "w+", encoding="utf-8")
+            log = open(os.path.join(self.folder, ".python.log"), "w+", encoding="utf-8")
             self.python = subprocess.Popen(["bash", "-c", f'exec "$0" "$@" 3>&{theirs}', sys.executable, "-c", PYTHON],
                                            cwd=self.work, env=self.env, stdin=subprocess.PIPE, stdout=log,
                                            stderr=subprocess.STDOUT, text=True, pass_fds=[theirs])

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST_ROUNDS = 10000, LEAST_ROUNDS = 10 };
 #define TURN 0.25 /* seconds */
@@ -277,6 +278,16 @@ static bool read_gap(const ask *x, double *out)
     return true;
 }
 
+/* Threads that wait for a processor, not for each other, make times that say little of the model. */
+static void tell_shared_processors(const ask *x, long workers)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (processors > 0 && workers > processors)
+        diag_warning(&x->c->diags, DIAG_ENVIRONMENT, src_loc_none(),
+                     "%ld workers share %ld processor%s; --workers %ld gives each worker its own", workers, processors,
+                     processors == 1 ? "" : "s", processors);
+}
+
 bool cmd_bench(ask *x)
 {
     session s = {.x = x};
@@ -290,6 +301,8 @@ bool cmd_bench(ask *x)
     bool ok = session_open(x, &s);
     if (ok && workers < 0)
         workers = s.result.unit.target ? (long)s.result.unit.target->workers : 1;
+    if (ok)
+        tell_shared_processors(x, workers);
     ok = ok && (ask_has(x, OPT_OPERATORS) ? bench_profile(&s, rounds)
                                             : bench(&s, rounds, gap, workers > 0 ? workers : 1));
     session_close(&s);

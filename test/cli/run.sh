@@ -43,6 +43,7 @@ check "--keep leaves the package" test -s kept/report.json
 expect 0 '^lathe +median [0-9.]+ ms, p10 [0-9.]+ ms, min [0-9.]+ ms \(2 rounds\)' bench "$model" --repeat 2 --workers 1
 expect 0 '"median_ms"' bench "$model" --repeat 1 --workers 1 --json
 expect 0 '^lathe +median .* \(1 rounds\)' bench "$model" --repeat 1 --workers 2 --gap 1
+[ "$(nproc --all)" -ge 127 ] || expect 0 'warning: 127 workers share [0-9]+ processors?; ' bench "$model" --repeat 1 --workers 127
 expect 0 '"p10_ms"' bench "$model" --repeat 3 --workers 1 --json
 check "the tenth percentile lies a fifth of the way from the least of three to the one in the middle" python3 -c '
 import json
