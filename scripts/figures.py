@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lathe's own figures on microcontrollers in README.md and docs/explanation/benchmarks.md, measured in emulators.
+"""Lathe's own figures on microcontrollers in README.md and docs/explanation, measured in emulators.
 
     figures.py [--lathe FILE] [--models DIR] [--check]
 
-Runs `lathe verify` on MLPerf Tiny's four quantized networks for a Cortex-M4, as compiled by default and with
-`--minimize ram`, and for a Cortex-M55, and writes the rows anew. --check writes nothing, and fails where a figure is
-more than 1 % off. Figures of other tools stay as they are: the page says how those were measured. Without the models
-or an emulator it ends with 77."""
+Runs `lathe verify` on MLPerf Tiny's four quantized networks, and on the float network of the demo, for each board of
+BOARDS. On a Cortex-M4 it also runs the four with `--minimize ram`, and one with `--ram 34K`. It writes the rows of the
+tables anew. --check writes nothing, and fails if a figure is more than 1 % off. Figures of other tools stay as they are:
+benchmarks.md says how those were measured. Without the models or an emulator the exit status is 77."""
 import argparse
 import json
 import os
@@ -17,18 +17,23 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-README, PAGE = os.path.join(TOP, "README.md"), os.path.join(TOP, "docs", "explanation", "benchmarks.md")
-NETWORKS = ("vww", "ic", "kws", "ad")  # in the order of the page's columns
+README, BENCHMARKS, BOARD_PAGE, PLAN = (os.path.join(TOP, name) for name in (
+    "README.md", "docs/explanation/benchmarks.md", "docs/explanation/cortex-m.md", "docs/explanation/plan.md"))
+NETWORKS = {"vww": "visual wake words", "ic": "image classification", "kws": "keyword spotting",
+            "ad": "anomaly detection"}  # in the order of the columns in benchmarks.md
+BOARDS = ("m0plus", "m3", "m4", "m7", "m33", "m55", "rv32")  # in the order of the columns in cortex-m.md
+EMULATORS = ("arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc", "qemu-system-riscv32")
 ROOM = 0.01
 
 
-def measure(lathe, model, *options):
-    """Instructions, bytes of RAM with the stack, bytes of flash."""
-    done = subprocess.run([lathe, "verify", model, "--against", "interpreter", "--seeds", "1", "--json", *options],
-                          capture_output=True, text=True, check=True)
-    board = json.loads(done.stdout)["result"]["board"]
-    return (board["instructions"], board["data"] + board["bss"] + board["stack"],
-            board["text"] + board["rodata"] + board["data"])
+def measure(lathe, model, board, *options):
+    """What the report has about the board, with the sums that the pages show."""
+    done = subprocess.run([lathe, "verify", model, "--target", "qemu-" + board, "--against", "interpreter", "--seeds",
+                           "1", "--json", *options], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)["result"]["board"]
+    found["ram"] = found["data"] + found["bss"] + found["stack"]
+    found["flash"] = found["text"] + found["rodata"] + found["data"]
+    return found
 
 
 def millions(n):
@@ -58,21 +63,40 @@ def put(text, pattern, new):
     return text
 
 
-def written(page, readme, usual, least, helium):
-    """The two texts with these figures."""
-    flash = [f"{usual[n][2]:,}" for n in NETWORKS]
-    page = put_row(page, "Lathe", r"\d+\.\d+", [millions(usual[n][0]) for n in NETWORKS])
-    page = put_row(page, "Lathe", r"\d{1,2},\d{3}", [f"{usual[n][1]:,}" for n in NETWORKS])
-    page = put_row(page, "Lathe, `--minimize ram`", r"[\d,]+", [f"{least[n][1]:,}" for n in NETWORKS])
-    page = put_row(page, "Lathe", r"\d{3},\d{3}", flash)
-    page = put(page, r"Lathe takes [\d.]+, [\d.]+, [\d.]+ and [\d.]+ million instructions",
-               "Lathe takes {}, {}, {} and {} million instructions".format(*(millions(helium[n][0]) for n in NETWORKS)))
+def write_benchmarks(page, usual, least, helium):
+    page = put_row(page, "Lathe", r"\d+\.\d+", [millions(usual[n]["instructions"]) for n in NETWORKS])
+    page = put_row(page, "Lathe", r"\d{1,2},\d{3}", [f"{usual[n]['ram']:,}" for n in NETWORKS])
+    page = put_row(page, "Lathe, `--minimize ram`", r"[\d,]+", [f"{least[n]['ram']:,}" for n in NETWORKS])
+    page = put_row(page, "Lathe", r"\d{3},\d{3}", [f"{usual[n]['flash']:,}" for n in NETWORKS])
+    return put(page, r"Lathe takes [\d.]+, [\d.]+, [\d.]+ and [\d.]+ million instructions",
+               "Lathe takes {}, {}, {} and {} million instructions".format(
+                   *(millions(helium[n]["instructions"]) for n in NETWORKS)))
+
+
+def write_readme(readme, usual, least):
     for name, n in (("Keyword spotting", "kws"), ("Image classification", "ic"), ("Visual wake words", "vww")):
         readme = put(readme, rf"(\| {name} \| [^|]+ \| )\*\*[^|]+?\*\*",
-                     rf"\g<1>**{usual[n][0] / 1e6:.1f} M, {kilobytes(usual[n][1])}**")
-    readme = put(readme, r"\([\d.]+ KB with `--minimize ram`\)",
-                 f"({kilobytes(least['vww'][1])} with `--minimize ram`)")
-    return page, readme
+                     rf"\g<1>**{usual[n]['instructions'] / 1e6:.1f} M, {kilobytes(usual[n]['ram'])}**")
+    return put(readme, r"\([\d.]+ KB with `--minimize ram`\)",
+               f"({kilobytes(least['vww']['ram'])} with `--minimize ram`)")
+
+
+def write_boards(page, boards, least):
+    """The table of instructions, and that of memory on a Cortex-M4."""
+    for n, name in {**NETWORKS, "digits": "digits (float)"}.items():
+        page = put_row(page, name, r"\d+\.\d+", [f"{boards[b][n]['instructions'] / 1e6:.2f}" for b in BOARDS])
+    for n, name in NETWORKS.items():
+        m4 = boards["m4"][n]
+        page = put_row(page, name, r"[\d,]+", [f"{v:,}" for v in (m4["ram"], least[n]["ram"], m4["text"], m4["rodata"])])
+    return page
+
+
+def write_plan(page, usual, least, budget):
+    for n, name in NETWORKS.items():
+        page = put_row(page, name, r"[\d,]+", [f"{usual[n]['ram']:,}", f"{least[n]['ram']:,}"] + [
+            f"{of[n]['instructions'] / 1e6:.2f}" for of in (usual, least)])
+    return put(page, r"`--ram 34K` takes [\d,]+ bytes and\s[\d.]+ million instructions",
+               f"`--ram 34K` takes {budget['ram']:,} bytes and {millions(budget['instructions'])} million instructions")
 
 
 def far(before, after):
@@ -90,17 +114,19 @@ def main():
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     models = {n: os.path.join(args.models, n + "_qdq.onnx") for n in NETWORKS}
-    if not all(map(os.path.exists, models.values())) or not shutil.which("qemu-system-arm") or \
-            not shutil.which("arm-none-eabi-gcc"):
+    if not all(map(os.path.exists, models.values())) or not all(map(shutil.which, EMULATORS)):
         print("figures: no models, or no emulator\n0 passed, 0 failed, 1 skipped")
         return 77
-    usual = {n: measure(args.lathe, m, "--target", "qemu-m4") for n, m in models.items()}
-    least = {n: measure(args.lathe, m, "--target", "qemu-m4", "--minimize", "ram") for n, m in models.items()}
-    helium = {n: measure(args.lathe, m, "--target", "qemu-m55") for n, m in models.items()}
-    before = [open(path, encoding="utf-8").read() for path in (PAGE, README)]
-    after = written(*before, usual, least, helium)
+    digits = {"digits": os.path.join(TOP, "demo", "digits.onnx")}
+    boards = {b: {n: measure(args.lathe, m, b) for n, m in {**models, **digits}.items()} for b in BOARDS}
+    least = {n: measure(args.lathe, m, "m4", "--minimize", "ram") for n, m in models.items()}
+    budget = measure(args.lathe, models["vww"], "m4", "--ram", "34K")
+    pages = (BENCHMARKS, README, BOARD_PAGE, PLAN)
+    before = [open(path, encoding="utf-8").read() for path in pages]
+    after = [write_benchmarks(before[0], boards["m4"], least, boards["m55"]), write_readme(before[1], boards["m4"], least),
+             write_boards(before[2], boards, least), write_plan(before[3], boards["m4"], least, budget)]
     wrong = 0
-    for path, old, new in zip((PAGE, README), before, after):
+    for path, old, new in zip(pages, before, after):
         for what in far(old, new) if args.check else ():
             print(f"FAILED {os.path.relpath(path, TOP)}: {what}")
             wrong += 1
@@ -109,7 +135,7 @@ def main():
                 f.write(new)
             print("written:", os.path.relpath(path, TOP))
     if args.check:
-        print(f"figures: {2 - min(wrong, 2)} passed, {wrong} failed")
+        print(f"figures: {len(pages) - min(wrong, len(pages))} passed, {wrong} failed")
     return wrong > 0
 
 
