@@ -6,8 +6,8 @@
 
 Runs `lathe verify` on MLPerf Tiny's four quantized networks, and on the float network of the demo, for each board of
 BOARDS. On a Cortex-M4 it also runs the four with `--minimize ram`, and one with `--ram 34K`. It writes the rows of the
-tables anew. --check writes nothing, and fails if a figure is more than 1 % off. Figures of other tools stay as they are:
-benchmarks.md says how those were measured. Without the models or an emulator the exit status is 77."""
+tables anew. --check writes nothing, and fails if a figure is more than 1 % off. Figures of other tools stay as they
+are: benchmarks.md says how those were measured. Without the models or an emulator the exit status is 77."""
 import argparse
 import json
 import os
@@ -87,7 +87,8 @@ def write_boards(page, boards, least):
         page = put_row(page, name, r"\d+\.\d+", [f"{boards[b][n]['instructions'] / 1e6:.2f}" for b in BOARDS])
     for n, name in NETWORKS.items():
         m4 = boards["m4"][n]
-        page = put_row(page, name, r"[\d,]+", [f"{v:,}" for v in (m4["ram"], least[n]["ram"], m4["text"], m4["rodata"])])
+        sizes = m4["ram"], least[n]["ram"], m4["text"], m4["rodata"]
+        page = put_row(page, name, r"[\d,]+", [f"{v:,}" for v in sizes])
     return page
 
 
@@ -123,8 +124,9 @@ def main():
     budget = measure(args.lathe, models["vww"], "m4", "--ram", "34K")
     pages = (BENCHMARKS, README, BOARD_PAGE, PLAN)
     before = [open(path, encoding="utf-8").read() for path in pages]
-    after = [write_benchmarks(before[0], boards["m4"], least, boards["m55"]), write_readme(before[1], boards["m4"], least),
-             write_boards(before[2], boards, least), write_plan(before[3], boards["m4"], least, budget)]
+    usual = boards["m4"]
+    after = [write_benchmarks(before[0], usual, least, boards["m55"]), write_readme(before[1], usual, least),
+             write_boards(before[2], boards, least), write_plan(before[3], usual, least, budget)]
     wrong = 0
     for path, old, new in zip(pages, before, after):
         for what in far(old, new) if args.check else ():

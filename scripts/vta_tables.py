@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites the tables of docs/explanation/vta.md with what the cycle model gives now: between `made: NAME` and `end`.
+"""Rewrites the tables about VTA in docs/notes and docs/explanation with what the cycle model gives now, between
+`made: NAME` and `end`.
 
     vta_tables.py [--build build] [--keep DIR] [NAME...]
 
@@ -19,7 +20,8 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DOC = os.path.join(TOP, "docs", "explanation", "vta.md")
+NOTES = os.path.join(TOP, "docs", "notes", "vta.md")
+PAGES = {"networks": os.path.join(TOP, "docs", "explanation", "vta.md")}  # of the tables that are not in the notes
 MODELS = ["resnet18", "resnet34", "resnet50", "mobilenet-G", "mobilenet", "squeezenet", "dcgan"]
 WHOLE = ["resnet18", "squeezenet"]  # with a row for each layer
 TESTED, PUBLISHED = ("64", "4"), ("224", "1")  # size of the image, divisor of the channels
@@ -90,14 +92,14 @@ def main():
         for name in WHOLE:
             if name in wanted:
                 made[name] = whole(report(args, name, PUBLISHED, args.keep or temporary))
-    with open(DOC, encoding="utf-8") as f:
-        text = f.read()
     for name, table in made.items():
-        text, n = re.subn(rf"(<!-- made: {name} -->\n).*?(<!-- end -->)", lambda m, t=table: f"{m[1]}{t}\n{m[2]}",
-                          text, flags=re.S)
-        assert n == 1, f"docs/explanation/vta.md has {n} places for the table {name}"
-    with open(DOC, "w", encoding="utf-8") as f:
-        f.write(text)
+        page = PAGES.get(name, NOTES)
+        with open(page, encoding="utf-8") as f:
+            text, n = re.subn(rf"(<!-- made: {name} -->\n).*?(<!-- end -->)", lambda m, t=table: f"{m[1]}{t}\n{m[2]}",
+                              f.read(), flags=re.S)
+        assert n == 1, f"{page} has {n} places for the table {name}"
+        with open(page, "w", encoding="utf-8") as f:
+            f.write(text)
 
 
 if __name__ == "__main__":

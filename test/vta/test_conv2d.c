@@ -1,7 +1,7 @@
 /* test_conv2d.c: 2-D convolutions lowered for VTA by te/rule/vta.h: every offloaded layer of ResNet-18 with its
  * published
  * blocking, run on the cycle model and compared with a plain convolution; blockings that are chosen; other devices.
- * With an argument it prints the table of docs/explanation/vta.md. SPDX-License-Identifier: Apache-2.0 */
+ * With an argument it prints the table of docs/notes/vta.md. SPDX-License-Identifier: Apache-2.0 */
 #include "lowered.h"
 #include "runtime_test.h"
 #include "te/rule/vta.h"

@@ -1,6 +1,6 @@
 /* test_layers.c: layers by rule for VTA (te/rule/vta.h), of every kind, on several devices: what a plan accepts is
  * lowered, and gives the numbers of the definition and, where small, of the interpreter. Layers by chance, and those of
- * whole networks. Arguments COUNT SEED: as many by chance as wanted; `table`: that of docs/explanation/vta.md.
+ * whole networks. Arguments COUNT SEED: as many by chance as wanted; `table`: that of docs/notes/vta.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lowered.h"
 #include "runtime_test.h"
