@@ -33,15 +33,6 @@ used() {
         env -i PATH=/usr/bin:/bin CFLAGS=-O0 make -s -C "$work/demo" lib &&
         [ -s "$root/share/bash-completion/completions/lathe" ] && [ -s "$root/share/fish/vendor_completions.d/lathe.fish" ]
 }
-# linked ROOT: a program is built with the libraries there, and runs.
-linked() {
-    PKG_CONFIG_PATH=$1/lib/pkgconfig
-    export PKG_CONFIG_PATH
-    # shellcheck disable=SC2046
-    "${CC:-cc}" examples/compile.c -o "$work/compile" $(pkg-config --cflags --libs lathe) -Wl,-rpath,"$1/lib" &&
-        [ "$(pkg-config --modversion lathe)" = "$version" ] && CFLAGS=-O0 "$work/compile" demo/digits.onnx
-}
-
 # --- tarballs
 check "make dist" make_here dist
 cp "$dist/SHA256SUMS" "$work/sums"
@@ -58,7 +49,7 @@ tar -C "$work/a folder" -xzf "$dist/lathe-$version-linux-$(uname -m).tar.gz"
 mv "$work/a folder"/* "$work/tarball"
 check "the program of the tarball" used "$work/tarball"
 check "the manual page of the tarball" grep -q "lathe $version" "$work/tarball/share/man/man1/lathe.1"
-check "the libraries of the tarball" linked "$work/tarball"
+check "all of the tarball" bash test/vm/installed/use.bash "$work/tarball"
 
 # --- Debian packages
 if command -v dpkg-shlibdeps > /dev/null && command -v dpkg-deb > /dev/null; then
@@ -72,7 +63,7 @@ if command -v dpkg-shlibdeps > /dev/null && command -v dpkg-deb > /dev/null; the
     done
     check "three packages" [ "$(find "$dist" -name '*.deb' | wc -l)" = 3 ]
     check "the program of the packages" used "$work/debian/usr"
-    check "the libraries of the packages" linked "$work/debian/usr"
+    check "all of the packages" bash test/vm/installed/use.bash "$work/debian/usr"
     check "the manual page of the packages" gzip -t "$work/debian/usr/share/man/man1/lathe.1.gz"
     ! command -v lintian > /dev/null || check "lintian finds no error" lintian --allow-root --fail-on error "$dist"/*.deb
 else
