@@ -331,6 +331,8 @@ static bool read_add(reader *r, graph_node *n)
     l->kind = VTA_LAYER_ADD;
     l->data[0] = n->inputs[0];
     l->data[1] = n->inputs[2];
+    if (graph_attr_int(n, "minus"))
+        return no(r, "it is a difference");
     if (!half_up(r, n) || !exponent(r, n, 1, &a) || !exponent(r, n, 3, &b) || !exponent(r, n, 4, &y) ||
         !zero_points(r, n, 5, 7))
         return false;

@@ -331,6 +331,19 @@ class Model:
             if rng.integers(0, 2):
                 self.shown(self.outputs[-1].name)
 
+    def differences(self, kind):
+        """Of all pairs of numbers, by decimal scales, which make many ties, and by others; behind a ReLU as well."""
+        rng, (dt, lo, hi) = self.rng, TYPES[kind]
+        codes = np.arange(lo, hi + 1).astype(dt)
+        pairs = [np.repeat(codes, 256).reshape(256, 256), np.tile(codes, 256).reshape(256, 256)]
+        for decimal in (True, True, False):
+            params = [self.params(kind, span) for span in (5, 3, 8)]
+            if decimal and not self.half_up:
+                scales = rng.choice([0.02, 0.013, 0.03, 0.05], 3).astype(np.float32)
+                params = [[self.constant(scale), zero] for scale, (_, zero) in zip(scales, params)]
+            v = self.node("Sub", [self.operand(pairs[i], params[i], 1) for i in range(2)])
+            self.output(self.node("Relu", [v]) if rng.integers(0, 3) == 0 else v, params[2])
+
     def operand(self, codes, params, how):
         """Dequantised codes: a constant, an input that is quantised already, or one that is quantised here, and read by
         one, by two through one node or two."""
@@ -505,12 +518,13 @@ class Model:
         onnx.save(model, path)
 
 
-EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved]
+EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved,
+    Model.differences]
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
     Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties, Model.halves,
     Model.lists, Model.split, Model.lists, Model.listed_products, Model.listed_products, Model.embedding, Model.windows,
-    Model.softmax, Model.selected, Model.forms]
+    Model.softmax, Model.selected, Model.forms, Model.differences]
 OLD = [Model.softmax]  # of the operator set 12: all axes from one on are one there
 
 

@@ -208,9 +208,6 @@ bool nn_sum_fits(dtype dt, uint32_t n, const int64_t *extents)
 
 bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
 {
-    const char *method = graph_attr_string(n, "method");
-    if (graph_attr_int(n, "minus") && strcmp(method, "tflite") != 0 && strcmp(method, "fast") != 0)
-        return infer_error(c, n, "a difference is not rounded by the method \"%s\"", method);
     if (!infer_pair(c, n, out) || !scales_fit(c, n, 3, (const uint32_t[]){1, 3, 4}))
         return false;
     const tensor_data *a = graph_constant(n->inputs[1]), *b = graph_constant(n->inputs[3]);

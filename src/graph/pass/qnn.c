@@ -437,12 +437,12 @@ static uint32_t form_of(converter *v, const tail *t, const graph_node *n, uint32
     return t->half_up ? 0 : qnn_form(v->r.c, &v->u8, n, n_data, t->q, clips, out);
 }
 
-/* Two operands with one scale each. */
+/* Two operands with one scale each. onnxruntime has no kernel for differences: they have one form. */
 static graph_value *emit_binary(converter *v, const tail *t, const graph_node *n, const char *op, const qnn_params *a,
                                 const qnn_params *b)
 {
-    attr attrs[2];
-    uint32_t count = form_of(v, t, n, 2, attrs);
+    attr attrs[2] = {attr_int(v->r.c, "minus", 1)};
+    uint32_t count = strcmp(n->op->name, "subtract") == 0 ? 1 : form_of(v, t, n, 2, attrs);
     if (strcmp(op, "qnn.add") == 0)
         attrs[count++] = rounding_of(v, t);
     graph_value *in[8] = {numbers_of(v, n->inputs[0]),
@@ -456,6 +456,7 @@ static graph_value *emit_binary(converter *v, const tail *t, const graph_node *n
     return in[0] && in[2] ? emit(v, op, 8, in, count, attrs, n->loc) : NULL;
 }
 
+/* Or a difference. */
 static graph_value *convert_sum(converter *v, const tail *t, graph_node *n)
 {
     qnn_params a, b;
@@ -627,7 +628,7 @@ static graph_value *convert_tail(converter *v, const tail *t)
         for (uint32_t i = 0; i < 2; i++)
             if (is_anchor_op(n->inputs[i]) && type_equal(&n->inputs[i]->type, &t->x->type))
                 return convert_anchor(v, t, n->inputs[i], n->inputs[1 - i]);
-    if (strcmp(op, "add") == 0)
+    if (strcmp(op, "add") == 0 || strcmp(op, "subtract") == 0)
         return convert_sum(v, t, n);
     if (strcmp(op, "nn.softmax") == 0)
         return convert_softmax(v, t, n);

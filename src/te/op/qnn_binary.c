@@ -21,6 +21,7 @@ typedef struct binary_ctx {
     tir_expr_ref const *extents;
     int64_t offset; /* qnn_code_offset */
     const char *method;
+    tir_op op; /* of the numbers: TIR_ADD, TIR_SUB or TIR_MUL */
     bool half_up, in_steps;
 } binary_ctx;
 
@@ -49,7 +50,7 @@ static tir_expr_ref add_half_up(te_graph *g, const binary_ctx *v, tir_expr_ref a
     tir_expr_ref least = tir_min(c, ea, eb);
     a = tir_binary(c, TIR_SHL, te_centred(g, DT_I32, a, v->a_zero), qnn_within_shift(g, tir_sub(c, ea, least), 0));
     b = tir_binary(c, TIR_SHL, te_centred(g, DT_I32, b, v->b_zero), qnn_within_shift(g, tir_sub(c, eb, least), 0));
-    tir_expr_ref y = qnn_shifted(g, tir_add(c, a, b), tir_sub(c, qnn_log2_of(g, v->n, 4, v->y_scale), least));
+    tir_expr_ref y = qnn_shifted(g, tir_binary(c, v->op, a, b), tir_sub(c, qnn_log2_of(g, v->n, 4, v->y_scale), least));
     return qnn_saturated(g, qnn_moved(g, DT_I32, y, v->y_zero), DT_I32, v->a->dt);
 }
 
@@ -72,14 +73,23 @@ static tir_expr_ref f32(te_graph *g, float x)
     return tir_float(g->c, DT_F32, (double)x);
 }
 
+/* Of b, which a difference adds by a scale below 0: no rounding knows the sign. */
+static float signed_scale(const binary_ctx *v, float scale)
+{
+    return v->op == TIR_SUB ? -scale : scale;
+}
+
 /* In fewer steps, with the same codes, before the rounding and without the zero point; NULL: there is no such form. */
-static tir_expr_ref merged_steps(te_graph *g, const binary_ctx *v, tir_op op, tir_expr_ref a, tir_expr_ref b)
+static tir_expr_ref merged_steps(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
     compiler *c = g->c;
-    qnn_steps s = {.dt = v->a->dt, .product = op == TIR_MUL, .in_steps = v->in_steps, .offset = v->offset};
+    qnn_steps s = {.dt = v->a->dt, .product = v->op == TIR_MUL, .in_steps = v->in_steps, .offset = v->offset};
     qnn_merged m;
     if (!known_scales(v, &s.a, &s.b, &s.y) || !qnn_known_zero(v->n, 5, &s.a_zero) ||
-        !qnn_known_zero(v->n, 6, &s.b_zero) || !qnn_known_zero(v->n, 7, &s.y_zero) || !qnn_merge_steps(&s, &m))
+        !qnn_known_zero(v->n, 6, &s.b_zero) || !qnn_known_zero(v->n, 7, &s.y_zero))
+        return NULL;
+    s.b = signed_scale(v, s.b);
+    if (!qnn_merge_steps(&s, &m))
         return NULL;
     if (s.product) {
         tir_expr_ref p = tir_mul(c, te_centred(g, DT_I32, a, v->a_zero), te_centred(g, DT_I32, b, v->b_zero));
@@ -91,12 +101,12 @@ static tir_expr_ref merged_steps(te_graph *g, const binary_ctx *v, tir_op op, ti
     return m.swapped ? fma_f32(g, b, kb, fma_f32(g, a, ka, off)) : fma_f32(g, a, ka, fma_f32(g, b, kb, off));
 }
 
-/* As the operators say, each of which rounds to f32: (a + b) / y_scale or a * b / y_scale of dequantised numbers. */
-static tir_expr_ref in_steps(te_graph *g, const binary_ctx *v, tir_op op, tir_expr_ref a, tir_expr_ref b)
+/* As the operators say, each of which rounds to f32: (a + b) / y_scale and the like of dequantised numbers. */
+static tir_expr_ref in_steps(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
     a = dequantised(g, a, v->a_scale, v->a_zero);
     b = dequantised(g, b, v->b_scale, v->b_zero);
-    return tir_binary(g->c, TIR_DIV, tir_binary(g->c, op, a, b), v->y_scale);
+    return tir_binary(g->c, TIR_DIV, tir_binary(g->c, v->op, a, b), v->y_scale);
 }
 
 /* y, rounded. */
@@ -109,9 +119,9 @@ static tir_expr_ref code_of(te_graph *g, const binary_ctx *v, tir_expr_ref y)
 static tir_expr_ref add_in_floats(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
     compiler *c = g->c;
-    tir_expr_ref merged = merged_steps(g, v, TIR_ADD, a, b);
+    tir_expr_ref merged = merged_steps(g, v, a, b);
     if (merged || v->in_steps)
-        return code_of(g, v, merged ? merged : in_steps(g, v, TIR_ADD, a, b));
+        return code_of(g, v, merged ? merged : in_steps(g, v, a, b));
     tir_expr_ref ra = tir_binary(c, TIR_DIV, v->a_scale, v->y_scale),
                  rb = tir_binary(c, TIR_DIV, v->b_scale, v->y_scale);
     dtype dt = v->a->dt;
@@ -152,7 +162,7 @@ static int most(int a, int b)
 /* The numbers of 32 bits; off: how far the floats are from the exact sum, in 2^-24; most: no code is farther from 0. */
 static bool fit_fixed_sum(double ra, double rb, double offset, double off, int64_t most, fixed_sum *out)
 {
-    const double outer = 255.0 * (ra + rb) + fabs(offset);
+    const double outer = 255.0 * (fabs(ra) + fabs(rb)) + fabs(offset);
     *out = (fixed_sum){.bits = 30};
     while (out->bits > LEAST_BITS && ldexp(outer + 2, out->bits) > 2147483647.0)
         out->bits--;
@@ -179,9 +189,9 @@ static bool read_fixed_sum(const binary_ctx *v, fixed_sum *out)
     if (!ratio_fits(ra) || !ratio_fits(rb))
         return false;
     if (v->in_steps) { /* each operand is rounded, and what counts of their sum and the quotient is below 257 */
-        const double a = (double)as / (double)ys, b = (double)bs / (double)ys;
-        const int64_t most = v->a->dt == DT_I8 ? 128 : 255;
-        return fit_fixed_sum(a, b, (double)yz - a * (double)az - b * (double)bz, 255.0 * (a + b) + 514.0, most, out);
+        const double a = (double)as / (double)ys, b = (double)signed_scale(v, bs) / (double)ys;
+        const double off = 255.0 * (a + fabs(b)) + 514.0, offset = (double)yz - a * (double)az - b * (double)bz;
+        return fit_fixed_sum(a, b, offset, off, v->a->dt == DT_I8 ? 128 : 255, out);
     }
     volatile float product = rb * (float)(bz + code); /* rounded by itself */
     const float zeros = (float)((double)ra * (double)(az + code) + (double)product);
@@ -225,7 +235,7 @@ static tir_expr_ref add_in_integers(te_graph *g, const binary_ctx *v, const fixe
     const int64_t offset = v->in_steps ? 0 : v->offset;
     tir_expr_ref slow = NULL;
     if (v->in_steps)
-        slow = qnn_moved(g, DT_I32, qnn_rounded_near(g, in_steps(g, v, TIR_ADD, a, b)), v->y_zero);
+        slow = qnn_moved(g, DT_I32, qnn_rounded_near(g, in_steps(g, v, a, b)), v->y_zero);
     a = qnn_offset_code(g, offset, a);
     b = qnn_offset_code(g, offset, b);
     slow = slow ? slow : add_wide(g, s, a, b);
@@ -260,8 +270,7 @@ static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, 
     b = tir_mul(c, te_centred(g, DT_I32, b, v->b_zero), i32(g, 1 << more));
     a = qnn_scaled_fixed(g, twice, false, a, m[0], s[0]); /* by 1/2 at most: below 2^30 */
     b = qnn_scaled_fixed(g, twice, false, b, m[1], s[1]);
-    tir_expr_ref sum = graph_attr_int(v->n, "minus") ? tir_sub(c, a, b) : tir_add(c, a, b);
-    tir_expr_ref y = qnn_scaled_fixed(g, twice, shifts[2] > 2, sum, m[2], s[2]);
+    tir_expr_ref y = qnn_scaled_fixed(g, twice, shifts[2] > 2, tir_binary(c, v->op, a, b), m[2], s[2]);
     return qnn_saturated(g, qnn_moved(g, DT_I32, y, v->y_zero), DT_I32, v->a->dt);
 }
 
@@ -303,9 +312,9 @@ static tir_expr_ref mul_in_steps(te_graph *g, const binary_ctx *v, tir_expr_ref 
 {
     float as, bs, ys;
     if (!is_method(v, "integer") || !known_scales(v, &as, &bs, &ys))
-        return code_of(g, v, in_steps(g, v, TIR_MUL, a, b));
+        return code_of(g, v, in_steps(g, v, a, b));
     const double k = (double)as * (double)bs / (double)ys;
-    tir_expr_ref y = qnn_moved(g, DT_I32, qnn_rounded_near(g, in_steps(g, v, TIR_MUL, a, b)), v->y_zero);
+    tir_expr_ref y = qnn_moved(g, DT_I32, qnn_rounded_near(g, in_steps(g, v, a, b)), v->y_zero);
     if (k >= 0x1p-126 && k < 0.25)
         y = qnn_scaled_by(g, product, qnn_known_factor(g, k), STEPS_REACH, v->y_zero, y);
     return qnn_saturated(g, y, DT_I32, v->a->dt);
@@ -326,7 +335,7 @@ static tir_expr_ref mul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     if (y)
         return qnn_saturated(g, y, DT_I32, dt);
     const bool integer = is_method(v, "integer") && known_scales(v, &as, &bs, &ys);
-    y = integer ? NULL : merged_steps(g, v, TIR_MUL, a, b);
+    y = integer ? NULL : merged_steps(g, v, a, b);
     if (y)
         return code_of(g, v, y);
     if (v->in_steps)
@@ -359,23 +368,24 @@ static tir_expr_ref wide_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     const qnn_reals s = reals_of(v);
     tir_expr_ref a = te_centred(g, DT_I32, te_read_broadcast(g, v->a, v->rank, v->extents, idx), v->a_zero),
                  b = te_centred(g, DT_I32, te_read_broadcast(g, v->b, v->rank, v->extents, idx), v->b_zero);
-    const bool is_sum = strcmp(v->n->op->name, "qnn.add") == 0;
-    tir_expr_ref y = is_sum ? qnn_sum_real(g, &s, a, b) : qnn_product_real(g, &s, a, b);
+    if (v->op == TIR_SUB)
+        b = tir_sub(g->c, i32(g, 0), b);
+    tir_expr_ref y = v->op == TIR_MUL ? qnn_product_real(g, &s, a, b) : qnn_sum_real(g, &s, a, b);
     return qnn_saturated(g, qnn_moved(g, DT_I32, y, v->y_zero), DT_I32, v->a->dt);
 }
 
-static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const char *name, te_body_fn body,
-                   te_tensor **out)
+static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const char *name, tir_op op,
+                   te_body_fn body, te_tensor **out)
 {
     const type *t = te_out_type(n, 0);
     tir_expr_ref zeros[3];
     for (uint32_t i = 0; i < 3; i++)
         zeros[i] = te_read_one(g, 5 + i < n->n_inputs ? in[5 + i] : NULL);
-    binary_ctx v = {.n = n, .a = in[0], .b = in[2], .rank = (uint32_t)t->shape.rank};
+    binary_ctx v = {.n = n, .a = in[0], .b = in[2], .op = op, .rank = (uint32_t)t->shape.rank};
     v.half_up = graph_attr(n, "rounding") && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
     v.method = graph_attr_string(n, "method");
     v.offset = qnn_code_offset(n, in[0]->dt);
-    v.in_steps = graph_attr_int(n, "in_steps") != 0;
+    v.in_steps = op == TIR_SUB || graph_attr_int(n, "in_steps") != 0;
     v.a_scale = te_read_one(g, in[1]);
     v.b_scale = te_read_one(g, in[3]);
     v.y_scale = te_read_one(g, in[4]);
@@ -394,10 +404,10 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
 
 bool compute_qnn_add(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return binary(g, n, in, "qadd", add_body, out);
+    return binary(g, n, in, "qadd", graph_attr_int(n, "minus") ? TIR_SUB : TIR_ADD, add_body, out);
 }
 
 bool compute_qnn_mul(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return binary(g, n, in, "qmul", mul_body, out);
+    return binary(g, n, in, "qmul", TIR_MUL, mul_body, out);
 }

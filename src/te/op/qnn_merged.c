@@ -63,7 +63,7 @@ static int64_t defined_code(const pairs *p, uint32_t a, uint32_t b)
 
 static bool is_scale(float x)
 {
-    return x > 0x1p-30f && x < 0x1p30f;
+    return fabsf(x) > 0x1p-30f && fabsf(x) < 0x1p30f;
 }
 
 static bool prepare(pairs *p, const qnn_steps *s)
@@ -89,7 +89,7 @@ static bool prepare(pairs *p, const qnn_steps *s)
             p->near[p->n_near++].b = (uint8_t)(i % 256);
         }
     }
-    p->only_near = p->n_near < MOST_NEAR && (s->product || s->a / s->y + s->b / s->y < MOST_QUOTIENTS);
+    p->only_near = p->n_near < MOST_NEAR && (s->product || s->a / s->y + fabsf(s->b) / s->y < MOST_QUOTIENTS);
     return true;
 }
 

@@ -63,7 +63,7 @@ tir_expr_ref qnn_product_real(te_graph *g, const qnn_reals *v, tir_expr_ref a, t
 typedef struct qnn_steps {
     dtype dt;
     bool product, in_steps;
-    float a, b, y; /* scales */
+    float a, b, y; /* scales; that of b is below 0 where it is subtracted, in steps */
     int64_t a_zero, b_zero, y_zero, offset;
 } qnn_steps;
 /* rint(fma(x, a, fma(y, b, offset))) + zero of codes x and y; swapped: x is in the inner sum. Of a product
