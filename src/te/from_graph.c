@@ -393,6 +393,7 @@ static bool set_results(builder *b, uint32_t n, graph_value *const *values)
 static bool build_func(builder *b, const graph_func *f)
 {
     b->region = graph_func_text(f, "compiler") != NULL;
+    b->g->products_apart = graph_func_attr(f, "apart") != NULL;
     for (uint32_t i = 0; i < f->params.len; i++)
         if (!add_input(b, f->params.data[i], src_loc_none()))
             return false;

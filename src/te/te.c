@@ -198,11 +198,23 @@ void te_compute_n(te_graph *g, const char *name, uint32_t rank, tir_expr_ref con
     add_outputs(g, n, n_out, dts, ranks, shapes, out);
 }
 
+static tir_expr_ref product_apart(tir_rewriter *r, tir_expr_ref e)
+{
+    const bool is_apart = e->kind == TIR_CALL && e->op == TIR_APART;
+    if (is_apart && e->args[0]->kind == TIR_CALL && e->args[0]->op == TIR_APART)
+        return e->args[0];
+    const bool product = e->kind == TIR_BINOP && e->op == TIR_MUL && dtype_is_float(e->type.dt);
+    return product ? tir_call1(r->c, TIR_APART, e) : e;
+}
+
 te_tensor *te_compute(te_graph *g, const char *name, dtype dt, uint32_t rank, tir_expr_ref const *dims, te_body_fn body,
                       void *ctx)
 {
     te_axis *const *axes = te_data_axes(g, rank, dims);
     tir_expr_ref value = body(g, ctx, axis_indices(g, rank, axes));
+    tir_rewriter apart = {.c = g->c, .expr = product_apart};
+    if (g->products_apart)
+        value = tir_rewrite_expr(&apart, value);
     te_tensor *out = NULL;
     te_compute_n(g, name, rank, dims, axes, 0, NULL, NULL, NULL, 1, &dt, &value, &out);
     return out;

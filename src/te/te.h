@@ -80,6 +80,7 @@ typedef struct te_graph {
     uint32_t n_inputs;
     int64_t macs;
     bool unbounded; /* buffers without a bound are as large as a run says; else an error */
+    bool products_apart; /* of floats: each is rounded by itself, whatever a C compiler may contract */
     VEC(te_symbol) symbols;     /* symbolic dimensions met so far, by name */
     VEC(te_tensor *) by_buffer; /* all tensors in order of creation */
     ptr_map tensor_of;          /* from a buffer, which a load reads, to its number there */

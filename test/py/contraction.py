@@ -5,10 +5,11 @@
     contraction.py [--lathe FILE] [--seed N] [--count N]
 
 Models of products whose result is f32 (MatMulIntegerToFloat, DynamicQuantizeMatMul, DynamicQuantizeLinear,
-MatMulInteger, Cast, Mul and Add, the same of ConvInteger, QGemm without a scale and a sum behind it) and of sums and
-products of quantised numbers, each compiled for several targets, built by gcc and clang with -ffp-contract=off and
-fast, and interpreted: every result has to be onnxruntime's with exact sums, bit for bit. What a compiler or an emulator
-is missing for is skipped; boards of the emulator build the package with its own flags.
+MatMulInteger, Cast, Mul and Add, the same of ConvInteger, QGemm without a scale and a sum behind it), of sums and
+products of quantised numbers, and of what stays in floats between such, each compiled for several targets, built by gcc
+and clang with -ffp-contract=off and fast, and interpreted: every result has to be onnxruntime's with exact sums, bit
+for bit. What a compiler or an emulator is missing for is skipped; boards of the emulator build the package with its
+own flags.
 """
 import argparse
 import ctypes
@@ -74,9 +75,30 @@ class Model(contributed.Model):
                        [bias], domain="com.microsoft", transB=1)
         self.node("Add", [y, self.input(self.small([5, n]))], TensorProto.FLOAT, domain="")
 
+    def decimal(self):
+        """A scale of two digits, by which many sums are in the middle of two codes."""
+        return self.constant(np.float32(self.rng.choice([0.02, 0.013, 0.03, 0.05])))
+
+    def dequantised(self, dt):
+        x = self.input(self.codes(dt, [16, 16, 32]))
+        return self.inner("DequantizeLinear", [x, self.decimal(), self.constant(dt(0))])
+
+    def stays(self):
+        """What stays in floats between numbers of 8 bits: operands of two types, three of them, one beside a float."""
+        x, y, z = [self.dequantised(dt) for dt in (np.int8, np.uint8, np.int8)]
+        k = self.constant((self.rng.integers(3, 60, 32) / np.float32(20)).astype(np.float32))
+        results = [self.inner("Sub", [x, y]), self.inner("Sub", [x, k]), self.inner("Mean", [x, y, z]),
+                   self.inner("Add", [self.inner("Mul", [x, y]), z]),
+                   self.inner("HardSigmoid", [self.inner("Sum", [x, y, z])]),
+                   self.inner("Div", [self.inner("Add", [x, y]), self.constant(np.float32(6))])]
+        for value in results:
+            zero = self.constant(np.int8(-3))
+            self.node("QuantizeLinear", [value, self.decimal(), zero], TensorProto.INT8, domain="")
+
 
 def build(rng):
     m = Model(rng)
+    m.stays()
     for _ in range(2):
         m.to_float()
         m.dynamic()

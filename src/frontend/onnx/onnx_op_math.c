@@ -45,7 +45,7 @@ bool onnx_op_prelu_1(onnx_node *n)
     return !n->failed;
 }
 
-/* target: the operator between two; attrs "mean": divided by the count at the end. */
+/* target: the operator between two; attrs "mean": times the reciprocal of the count at the end, as onnxruntime. */
 bool onnx_op_variadic(onnx_node *n)
 {
     bool mean = *n->row->attrs != '\0';
@@ -57,7 +57,7 @@ bool onnx_op_variadic(onnx_node *n)
     if (n->n_in < 2)
         return onnx_alias(n, 0, v);
     if (mean)
-        onnx_result(n, 0, ONNX_ARGS("divide", 0, NULL, v, onnx_const_like(n, v, (double)n->n_in)));
+        onnx_result(n, 0, ONNX_ARGS("multiply", 0, NULL, v, onnx_const_like(n, v, 1.0 / (double)n->n_in)));
     return !n->failed;
 }
 

@@ -7,6 +7,7 @@
 
 #include "graph/pass.h"
 #include "graph/pass/outline.h"
+#include "graph/pass/rounded.h"
 
 #include <string.h>
 
@@ -486,12 +487,14 @@ static void outline_groups(grouper *g)
 {
     VEC(graph_node *) list = {0};
     graph_func *f = g->f;
+    ptr_map rounded;
+    rounded_find(g->c, f, &rounded);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         uint32_t group = g->info[i].group;
         if (group == NONE)
             vec_push(&g->c->mem, &list, f->nodes.data[i]);
         else if (g->groups.data[group].tip == i)
-            vec_push(&g->c->mem, &list, fuse_outline(g->c, f, &g->groups.data[group], g->fusing));
+            vec_push(&g->c->mem, &list, fuse_outline(g->c, f, &g->groups.data[group], &rounded, g->fusing));
     }
     f->nodes.data = list.data;
     f->nodes.len = list.len;

@@ -2,6 +2,7 @@
 /* Groups of nodes, between the part of fusion that finds them and the part that makes functions of them. */
 #ifndef LATHE_GRAPH_PASS_FUSE_H
 #define LATHE_GRAPH_PASS_FUSE_H
+#include "base/ptr_map.h"
 #include "graph/op.h"
 
 #define FUSE_MAX_NODES  40u
@@ -19,6 +20,6 @@ typedef struct fuse_group {
 bool fuse_takes_constant(bool literals, const graph_node *n, uint32_t i);
 
 /* Makes the group a primitive function of f's module and returns the call that stands for it; the call has taken over
- * the values that leave the group. Value marks hold the numbers of uses. */
-graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g, bool literals);
+ * the values that leave the group. Value marks hold the numbers of uses; rounded: graph/pass/rounded.h. */
+graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g, const ptr_map *rounded, bool literals);
 #endif

@@ -2,8 +2,10 @@
 /* From a group of fusion to a primitive function: its name, what leaves it, and which constants go inside. */
 #include "graph/pass/fuse.h"
 #include "graph/pass/outline.h"
+#include "graph/pass/rounded.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_NAME 80u
 
@@ -53,7 +55,30 @@ static bool leaves(const graph_node *tip, const graph_value *v)
     return v->mark != 0 || !any || tip->op->cls == CLASS_OPAQUE;
 }
 
-graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g, bool literals)
+/* Computes a sum element by element, of which a product may be an operand. */
+static bool is_sum(const graph_node *n)
+{
+    static const char *const names[] = {"add", "subtract", "gelu", "hard_sigmoid", "hard_swish", "shrink"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(n->op->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a product of the group may share its rounding with a sum, and must not. */
+static bool keeps_products(const graph_func *f, const fuse_group *g, const ptr_map *rounded)
+{
+    bool sums = false;
+    for (uint32_t i = 0; i < g->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[g->nodes.data[i]];
+        if (!rounded_has(rounded, n))
+            return false;
+        sums |= is_sum(n);
+    }
+    return sums;
+}
+
+graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g, const ptr_map *rounded, bool literals)
 {
     arena scratch;
     arena_init(&scratch, &c->mem);
@@ -61,13 +86,13 @@ graph_node *fuse_outline(compiler *c, graph_func *f, const fuse_group *g, bool l
     const graph_node *tip = f->nodes.data[g->tip];
     graph_node **nodes = arena_array(&scratch, graph_node *, g->nodes.len);
     graph_value **results = arena_array(&scratch, graph_value *, tip->n_outputs);
-    const attr primitive = attr_int(c, "primitive", 1);
+    const attr attrs[2] = {attr_int(c, "primitive", 1), attr_int(c, "apart", 1)};
     outline_spec s = {.name = group_name(c, f, g),
                       .nodes = nodes,
                       .n_nodes = g->nodes.len,
                       .results = results,
-                      .attrs = &primitive,
-                      .n_attrs = 1,
+                      .attrs = attrs,
+                      .n_attrs = keeps_products(f, g, rounded) ? 2 : 1,
                       .takes = takes,
                       .context = &literals,
                       .loc = g->anchor ? g->anchor->loc : tip->loc};

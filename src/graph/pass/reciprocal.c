@@ -2,9 +2,11 @@
 /* reciprocals: division by a constant becomes multiplication by its reciprocal. A vector division takes as long as some
  * thirty multiplications, and attention and GELU divide every element. The reciprocal is rounded once more, so a
  * quotient may be one unit in the last place off: a pass of its own, for the highest level only. A single quotient
- * stays: it costs nothing, and is a scale at times, by which a whole tensor is rounded. */
+ * stays: it costs nothing, and is a scale at times, by which a whole tensor is rounded. So does one that a quantize
+ * rounds in the end. */
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
+#include "graph/pass/rounded.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,11 +30,14 @@ static graph_value *product_of(rewriter *r, const graph_node *n)
 static bool run(compiler *c, graph_func *f)
 {
     rewriter r;
+    ptr_map rounded;
+    rounded_find(c, f, &rounded);
     rewrite_begin(&r, c, f);
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         graph_node *n = f->nodes.data[i];
         rewrite_operands(n);
-        graph_value *product = strcmp(n->op->name, "divide") == 0 ? product_of(&r, n) : NULL;
+        const bool changes = strcmp(n->op->name, "divide") == 0 && !rounded_has(&rounded, n);
+        graph_value *product = changes ? product_of(&r, n) : NULL;
         if (!product || !rewrite_replace(&r, n->outputs[0], product))
             rewrite_keep(&r, n);
     }
