@@ -62,6 +62,11 @@ typedef struct codegen_end {
     int64_t zero_point;
 } codegen_end;
 
+/* What the model says of itself. */
+typedef struct codegen_fact {
+    const char *name, *text;
+} codegen_fact;
+
 typedef struct codegen_unit {
     const char *module_name; /* "default" */
     const char *model_file;  /* base name only */
@@ -85,6 +90,8 @@ typedef struct codegen_unit {
     uint32_t n_ends;
     const attr *labels; /* of results, by name: graph_module.labels */
     uint32_t n_labels;
+    const codegen_fact *facts; /* for the report */
+    uint32_t n_facts;
     int opt_level;
     const offload_log *offload; /* for the report; NULL: no other target was asked for */
 } codegen_unit;

@@ -466,6 +466,15 @@ static const codegen_end *take_ends(compiler *c, const graph_module *m)
     return list;
 }
 
+static const codegen_fact *take_facts(compiler *c, const graph_module *m)
+{
+    const uint32_t n = m ? m->facts.len : 0;
+    codegen_fact *list = arena_array(&c->mem, codegen_fact, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = (codegen_fact){m->facts.data[i].name, m->facts.data[i].text};
+    return list;
+}
+
 /* What the back end gets, with its plan. */
 static bool make_unit(compiler *c, const char *path, const compile_options *o, const target *t, compile_result *out)
 {
@@ -490,6 +499,8 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .n_ends = out->graph ? out->graph->ends.len : 0,
                                .labels = out->graph ? out->graph->labels.data : NULL,
                                .n_labels = out->graph ? out->graph->labels.len : 0,
+                               .facts = take_facts(c, out->graph),
+                               .n_facts = out->graph ? out->graph->facts.len : 0,
                                .opt_level = o->opt_level,
                                .offload = o->offload ? o->offload->log : NULL};
     if (o->offload) {

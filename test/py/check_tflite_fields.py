@@ -58,7 +58,8 @@ def check(line):
     return None
 
 
-lines = sys.stdin.read().splitlines()
+# What TFLITE_METADATA holds has a schema of its own, which the package does not have.
+lines = [line for line in sys.stdin.read().splitlines() if "meta:" not in line]
 faults = [fault for fault in map(check, lines) if fault]
 print("\n".join(faults))
 print(f"TensorFlow Lite fields: {len(lines)} compared, {len(faults)} faults")

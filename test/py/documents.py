@@ -109,6 +109,7 @@ def good():
         (["inspect", "DIGITS"], 0),
         (["inspect", "DIGITS", "--target", "cortex-m4", "--minimize", "ram"], 0),
         (["inspect", "DIGITS", "--offload", "xnnpack"], 0),
+        (["inspect", "LABELS"], 0),
         (["inspect", "open.onnx"], 0),
         (["inspect", "open.onnx", "--dim", "n<=8"], 0),
         (["inspect", "branch.onnx"], 0),
@@ -172,7 +173,8 @@ class Checker:
 
     def wrong(self, words, status, most=resource.RLIM_INFINITY):
         """What is wrong with one run; None: nothing. most: bytes of memory that it can have."""
-        files = {"DIGITS": "demo/digits.onnx", "QUANTIZED": "demo/residual_vta.onnx"}
+        files = {"DIGITS": "demo/digits.onnx", "QUANTIZED": "demo/residual_vta.onnx",
+                 "LABELS": "demo/digits_int8.tflite"}
         command = [self.options.lathe, *(os.path.join(TOP, files[w]) if w in files else w for w in words), "--json"]
         done = subprocess.run(command, capture_output=True, cwd=self.folder, timeout=TIME_LIMIT,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),

@@ -9,6 +9,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as S
 
 import tflite_states
+from tflite_metadata import with_labels
 from tflite_kinds import ALL, HAVE, KINDS
 from tflite_models import TOP
 from tflite_net import Chance, Net, options
@@ -123,7 +124,7 @@ def states():
     net = Net()
     net.first = []
     for name, kind in tflite_states.KINDS.items():
-        kind(net, Chance(np.random.default_rng(11)), name != "lstm")
+        kind(net, Chance(np.random.default_rng(11)), "int8" if name != "lstm" else "")
     tflite_states.once(net)
     return net
 
@@ -152,6 +153,23 @@ def signatures():
     net.model.buffers.append(b)
     net.model.metadata = [m]
     return net
+
+
+def labels(names, **how):
+    """Names of the columns of a result, in an archive behind the model; how its input is normalized."""
+    return with_labels(one(lambda net: None), "names.txt", names, [127.5, 0.0], [127.5, 1.0], **how)
+
+
+def damaged_metadata():
+    """Metadata that end in the middle."""
+    net = one(lambda net: None)
+    with_labels(net, "names.txt", ["a", "b"], [0.0], [1.0])
+    net.model.buffers[-1].data = net.model.buffers[-1].data[:60]
+    return net.bytes()
+
+
+LABELS = {"labels": lambda: labels(["left", 'the "right"']), "labels_three": lambda: labels(["a", "b", "c"]),
+          "labels_compressed": lambda: labels(["a", "b"], compressed=True), "labels_damaged": damaged_metadata}
 
 
 def one(change):
@@ -246,6 +264,9 @@ def main():
     for make in (numbers, floats, ends, elements, shapes, states, signatures):
         write(f"{golden}/{make.__name__}.tflite", make().bytes())
         write(f"{corpus}/{make.__name__}.tflite", make().bytes())
+    for name, make in LABELS.items():
+        write(f"{golden}/{name}.tflite", make())
+        write(f"{corpus}/{name}.tflite", make())
     for name, change in REFUSED.items():
         write(f"{refused}/{name}.tflite", one(change).bytes())
         write(f"{corpus}/{name}.tflite", one(change).bytes())

@@ -66,10 +66,9 @@ static void labels(const package *p, writer *w)
             continue;
         const char *name = package_upper(&p->c->mem, p->outputs[i].c_name);
         const bool strings = l->kind == ATTR_STRINGS;
-        w_fmt(w, "\n/* What the %s of %s %s: static const %s[] = %s_%s_LABELS; */\n",
-              dtype_is_float(p->outputs[i].type.dt) ? "columns" : "numbers",
-              package_comment(&p->c->mem, p->outputs[i].name),
-              dtype_is_float(p->outputs[i].type.dt) ? "are called" : "stand for",
+        const bool columns = dtype_is_float(p->outputs[i].type.dt) || p->outputs[i].end; /* scores */
+        w_fmt(w, "\n/* What the %s of %s %s: static const %s[] = %s_%s_LABELS; */\n", columns ? "columns" : "numbers",
+              package_comment(&p->c->mem, p->outputs[i].name), columns ? "are called" : "stand for",
               strings ? "char *const names" : "int64_t names", p->macro, name);
         w_fmt(w, "#define %s_%s_NUM_LABELS %u\n#define %s_%s_LABELS {", p->macro, name, l->n, p->macro, name);
         for (uint32_t k = 0; k < l->n; k++) {

@@ -95,6 +95,18 @@ static void write_labels(json_out *j, const attr *l)
     json_out_end(j);
 }
 
+static void write_facts(json_out *j, const codegen_unit *u)
+{
+    json_out_array(j, "about");
+    for (uint32_t i = 0; i < u->n_facts; i++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "name", u->facts[i].name);
+        json_out_text(j, "text", u->facts[i].text);
+        json_out_end(j);
+    }
+    json_out_end(j);
+}
+
 static void write_tensors(json_out *j, const char *key, const package *p, const package_io *io, uint32_t n)
 {
     json_out_array(j, key);
@@ -362,6 +374,8 @@ void report_write(const package *p, writer *w)
     write_sources(&j, p);
     write_tensors(&j, "inputs", p, p->inputs, p->n_inputs);
     write_tensors(&j, "outputs", p, p->outputs, p->n_outputs);
+    if (p->u->n_facts > 0)
+        write_facts(&j, p->u);
     write_extents(&j, p);
     write_totals(&j, p);
     write_layers(&j, p->pl);

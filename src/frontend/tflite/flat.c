@@ -14,18 +14,16 @@
 
 typedef struct reader {
     compiler *c;
-    const char *path;
     span file;
     uint64_t tables, most; /* visited; at most so many */
     uint64_t room;         /* bytes that lists may still have */
+    const char *why;       /* what is wrong; NULL: nothing so far */
 } reader;
 
 static bool fail(reader *r, uint64_t at, const char *what, const char *where)
 {
-    src_loc loc = src_loc_none();
-    loc.file = r->path;
-    return diag_error(&r->c->diags, DIAG_FORMAT, loc, "not a readable TensorFlow Lite file: byte %llu: %s in %s",
-                      (unsigned long long)at, what, where);
+    r->why = arena_printf(&r->c->mem, "byte %llu: %s in %s", (unsigned long long)at, what, where);
+    return false;
 }
 
 /* `size` bytes from `at` are in the file. */
@@ -177,7 +175,7 @@ static bool read_value(reader *r, const flat_field *f, uint64_t at, uint64_t num
     case FLAT_TABLES: return read_tables(r, at, f, out);
     case FLAT_UNION:
     case FLAT_TABLE: {
-        const flat_table *t = f->kind == FLAT_TABLE ? f->sub : flat_union_table(number);
+        const flat_table *t = f->kind == FLAT_TABLE ? f->sub : flat_union_table(f->of, number);
         if (!follow(r, at, f->name, &to) || (t && !read_table(r, to, t, &table)))
             return false;
         memcpy(out, &table, sizeof table);
@@ -248,7 +246,7 @@ static bool read_table(reader *r, uint64_t at, const flat_table *t, void **out)
 
 const void *flat_default_options(compiler *c, uint32_t number)
 {
-    const flat_table *t = flat_union_table(number);
+    const flat_table *t = flat_union_table("builtin_options", number);
     uint8_t *table = t ? arena_alloc(&c->mem, t->size, 8) : NULL;
     for (uint32_t i = 0; t && i < t->n_fields; i++)
         if (t->fields[i].value)
@@ -256,22 +254,36 @@ const void *flat_default_options(compiler *c, uint32_t number)
     return table;
 }
 
-bool flat_read_model(compiler *c, const char *path, span bytes, const tfl_model **out)
+/* The table at the root of `bytes`; NULL: *why says what is wrong. */
+static const void *read_root(compiler *c, span bytes, const char *mark, const flat_table *t, const char **why)
 {
     /* Each table has a reference of four bytes, and four of its own at least. */
-    reader r = {.c = c, .path = path, .file = bytes, .most = bytes.len / 4};
+    reader r = {.c = c, .file = bytes, .most = bytes.len / 4, .room = MOST_SHARED * (uint64_t)bytes.len};
     uint64_t root = 0;
     void *table = NULL;
-    *out = NULL;
     r.most = r.most < MOST_TABLES ? r.most : MOST_TABLES;
-    r.room = MOST_SHARED * (uint64_t)bytes.len;
-    bool ok = bytes.len >= 8 && memcmp(bytes.data + 4, "TFL3", 4) == 0;
+    bool ok = bytes.len >= 8 && memcmp(bytes.data + 4, mark, 4) == 0;
     if (!ok)
-        (void)fail(&r, 0, "the mark TFL3 is missing", "the file");
-    ok = ok && follow(&r, 0, "the file", &root) && read_table(&r, root, flat_model_table(), &table);
-    if (!ok)
-        diag_hint(&c->diags, "is it a TensorFlow Lite model, and was it copied as a whole?");
-    else
-        *out = table;
-    return ok;
+        (void)fail(&r, 0, arena_printf(&c->mem, "the mark %s is missing", mark), "the file");
+    ok = ok && follow(&r, 0, "the file", &root) && read_table(&r, root, t, &table);
+    *why = r.why;
+    return ok ? table : NULL;
+}
+
+bool flat_read_model(compiler *c, const char *path, span bytes, const tfl_model **out)
+{
+    src_loc loc = src_loc_none();
+    const char *why = NULL;
+    loc.file = path;
+    *out = read_root(c, bytes, "TFL3", flat_model_table(), &why);
+    if (*out)
+        return true;
+    (void)diag_error(&c->diags, DIAG_FORMAT, loc, "not a readable TensorFlow Lite file: %s", why);
+    diag_hint(&c->diags, "is it a TensorFlow Lite model, and was it copied as a whole?");
+    return false;
+}
+
+const tfl_model_about *flat_read_about(compiler *c, span bytes, const char **why)
+{
+    return read_root(c, bytes, "M001", flat_about_table(), why);
 }

@@ -6,12 +6,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *text_of(const tflite_importer *im, span s)
+const char *tflite_text(const tflite_importer *im, span s)
 {
     return arena_printf(&im->c->mem, "%.*s", (int)(s.len < 200 ? s.len : 200), s.data ? (const char *)s.data : "");
 }
 
-static void add_fact(tflite_importer *im, const char *name, const char *text)
+void tflite_add_fact(tflite_importer *im, const char *name, const char *text)
 {
     if (*text)
         vec_push(&im->c->mem, &im->module->facts, ((graph_fact){name, text}));
@@ -22,7 +22,7 @@ static const char *list_keys(const tflite_importer *im)
     const char *all = "";
     for (uint32_t i = 0; i < im->model->signature_defs.len && i < 20; i++)
         all = arena_printf(&im->c->mem, "%s%s%s", all, i ? ", " : "",
-                           text_of(im, im->model->signature_defs.data[i]->signature_key));
+                           tflite_text(im, im->model->signature_defs.data[i]->signature_key));
     return *all ? all : "none";
 }
 
@@ -84,28 +84,29 @@ static const char *ends_of(const tflite_importer *im, const tfl_signature *s)
     writer w;
     writer_init(&w, &im->c->mem);
     for (uint32_t i = 0; i < s->inputs.len && w.len < 300; i++)
-        w_fmt(&w, "%s%s", i ? ", " : "", text_of(im, s->inputs.data[i]->name));
+        w_fmt(&w, "%s%s", i ? ", " : "", tflite_text(im, s->inputs.data[i]->name));
     w_str(&w, " -> ");
     for (uint32_t i = 0; i < s->outputs.len && w.len < 300; i++)
-        w_fmt(&w, "%s%s", i ? ", " : "", text_of(im, s->outputs.data[i]->name));
+        w_fmt(&w, "%s%s", i ? ", " : "", tflite_text(im, s->outputs.data[i]->name));
     return w.data;
 }
 
 void tflite_tell_about(tflite_importer *im)
 {
     const tfl_model *m = im->model;
-    add_fact(im, "description", text_of(im, m->description));
+    tflite_add_fact(im, "description", tflite_text(im, m->description));
     for (uint32_t i = 0; i < m->signature_defs.len && i < 50; i++)
-        add_fact(im, arena_printf(&im->c->mem, "signature %s", text_of(im, m->signature_defs.data[i]->signature_key)),
-                 ends_of(im, m->signature_defs.data[i]));
+        tflite_add_fact(im, arena_printf(&im->c->mem, "signature %s",
+                                         tflite_text(im, m->signature_defs.data[i]->signature_key)),
+                        ends_of(im, m->signature_defs.data[i]));
     for (uint32_t i = 0; i < m->metadata.len && i < 50; i++) {
         const tfl_metadata *k = m->metadata.data[i];
         const bool there = (uint64_t)k->buffer < m->buffers.len;
         const size_t bytes = there ? m->buffers.data[k->buffer]->data.len : 0;
-        const char *name = text_of(im, k->name);
+        const char *name = tflite_text(im, k->name);
         const bool is_text = strcmp(name, "min_runtime_version") == 0;
-        add_fact(im, arena_printf(&im->c->mem, "metadata %s", name),
-                 is_text && there ? text_of(im, m->buffers.data[k->buffer]->data)
+        tflite_add_fact(im, arena_printf(&im->c->mem, "metadata %s", name),
+                 is_text && there ? tflite_text(im, m->buffers.data[k->buffer]->data)
                                   : arena_printf(&im->c->mem, "%zu bytes", bytes));
     }
 }

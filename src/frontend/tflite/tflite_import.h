@@ -62,6 +62,8 @@ struct tflite_importer {
     ptr_map missing_at, results; /* an interned text: its place in missing; values that are results */
     tflite_variables *variables;
     const tfl_signature *signature; /* that is chosen; NULL: none */
+    const tfl_graph_about *about;   /* what metadata say of this graph; NULL: nothing */
+    uint64_t labels_read;           /* so far, by all outputs */
     bool once;           /* this is the graph that CALL_ONCE calls */
     bool (*import_once)(struct tflite_importer *im, const tfl_subgraph *g); /* it */
     graph_value nothing; /* what building functions return once an operator has failed */
@@ -106,11 +108,21 @@ bool tflite_read_tensors(tflite_importer *im);
 /* Extents that the user gives for inputs. */
 bool tflite_fix_shapes(tflite_importer *im);
 
+/* tflite_archive.c: the file with that name in the ZIP archive behind the tables; false: *why says why not. */
+bool tflite_find_file(span whole, span name, span *out, const char **why);
+
+/* tflite_metadata.c: what TFLITE_METADATA tells of the model, as facts; the labels of output i, whose value is `name`.
+ */
+void tflite_read_metadata(tflite_importer *im);
+void tflite_note_labels(tflite_importer *im, uint32_t i, const tflite_tensor *t, const char *name);
+
 /* tflite_about.c: the graph of the signature that is asked for, and its names for inputs and outputs, before anything
  * is made of them; false after a diagnostic. Last, what `inspect` tells of the model. */
 bool tflite_choose_graph(tflite_importer *im);
 bool tflite_name_ends(tflite_importer *im);
 void tflite_tell_about(tflite_importer *im);
+const char *tflite_text(const tflite_importer *im, span s); /* at most 200 bytes of it */
+void tflite_add_fact(tflite_importer *im, const char *name, const char *text); /* "" tells nothing */
 
 /* --- quantisation (tflite_tensor.c): fails the node where there is none --- */
 

@@ -298,7 +298,7 @@ static bool import_once(tflite_importer *im, const tfl_subgraph *g)
 /* --- results --- */
 
 /* A result has the tensor's name. An input, a constant and what is another result too is copied. */
-static bool add_result(tflite_importer *im, tflite_tensor *t)
+static bool add_result(tflite_importer *im, tflite_tensor *t, uint32_t i)
 {
     uint32_t suffix = 0, times = 0;
     graph_value *v = tflite_plain(im, t, tflite_loc(im));
@@ -319,6 +319,7 @@ static bool add_result(tflite_importer *im, tflite_tensor *t)
     graph_add_result(im->f, v);
     ptr_map_set(&im->results, v, 1);
     note_end(im, t, v->name, false);
+    tflite_note_labels(im, i, t, v->name);
     return true;
 }
 
@@ -327,7 +328,7 @@ static bool add_results(tflite_importer *im)
     bool ok = true;
     for (uint32_t i = 0; i < im->graph->outputs.len; i++) {
         tflite_tensor *t = end_of(im, im->graph->outputs, i, "output");
-        ok = t && check_type(im, t) && add_result(im, t) && ok;
+        ok = t && check_type(im, t) && add_result(im, t, i) && ok;
     }
     return ok;
 }
@@ -368,6 +369,7 @@ bool tflite_import(compiler *c, span bytes, const char *path, const frontend_opt
     im.module = graph_module_new(c);
     im.f = graph_func_new(im.module, "main");
     tflite_tell_about(&im);
+    tflite_read_metadata(&im);
     if (!add_inputs(&im))
         return false;
     if (o && o->inputs_only) {

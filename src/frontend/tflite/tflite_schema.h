@@ -65,6 +65,8 @@ float flat_f32(flat_numbers v, uint32_t i);
 
 /* Reads a whole model. Errors are DIAG_FORMAT with the offset in the file. */
 bool flat_read_model(compiler *c, const char *path, span bytes, const tfl_model **out);
+/* Reads what TFLITE_METADATA holds; NULL without a diagnostic when it cannot be read: *why says what is wrong. */
+const tfl_model_about *flat_read_about(compiler *c, span bytes, const char **why);
 /* The table of options with that number in the union, all fields left out; NULL: it is not read. */
 const void *flat_default_options(compiler *c, uint32_t number);
 /* The tables as text, "TABLE ID NAME KIND SUB DEFAULT" a line and "union UNION NUMBER TABLE" for each member, for the

@@ -3,6 +3,7 @@
 #include "frontend/tflite/tflite_table.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define TFLITE_TABLE(id, schema) static const flat_table table_##id;
 #define TFLITE_FIELD(table, kind, sub, number, name, value) \
@@ -33,7 +34,7 @@
 
 #define TFLITE_TABLE(id, schema) static const flat_field fields_##id[] = {
 #define TFLITE_FIELD(table, kind, sub, number, name, value) \
-    {number, FLAT_##kind, SUB_##kind(sub), offsetof(tfl_##table, name), #name, value},
+    {number, FLAT_##kind, SUB_##kind(sub), #sub, offsetof(tfl_##table, name), #name, value},
 #define TFLITE_END(id) \
     }                  \
     ;
@@ -52,7 +53,7 @@
 #undef TFLITE_MEMBER
 
 #define TFLITE_TABLE(id, schema)
-#define TFLITE_MEMBER(union_id, schema, number, table) {number, &table_##table},
+#define TFLITE_MEMBER(union_id, schema, number, table) {#union_id, number, &table_##table},
 static const flat_member members[] = {
 #include "frontend/tflite/tflite_fields.def"
 };
@@ -66,10 +67,15 @@ const flat_table *flat_model_table(void)
     return &table_model;
 }
 
-const flat_table *flat_union_table(uint64_t number)
+const flat_table *flat_about_table(void)
+{
+    return &table_model_about;
+}
+
+const flat_table *flat_union_table(const char *of, uint64_t number)
 {
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (members[i].number == number)
+        if (members[i].number == number && strcmp(members[i].of, of) == 0)
             return members[i].table;
     return NULL;
 }

@@ -10,6 +10,7 @@ typedef enum flat_kind {
 } flat_kind;
 
 typedef struct flat_member {
+    const char *of; /* id of the union */
     uint8_t number;
     const struct flat_table *table;
 } flat_member;
@@ -18,6 +19,7 @@ typedef struct flat_field {
     uint32_t number;
     flat_kind kind;
     const struct flat_table *sub; /* of FLAT_TABLE, FLAT_TABLES */
+    const char *of;               /* of FLAT_UNION: its id */
     size_t offset;
     const char *name;
     int64_t value; /* when the field is not there */
@@ -31,5 +33,6 @@ typedef struct flat_table {
 } flat_table;
 
 const flat_table *flat_model_table(void);
-const flat_table *flat_union_table(uint64_t number); /* of builtin_options; NULL: it is not read */
+const flat_table *flat_about_table(void);
+const flat_table *flat_union_table(const char *of, uint64_t number); /* NULL: it is not read */
 #endif
