@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The kernels of kernel/dsp and kernel/mve, each beside the loops of its row, on random operands (unit/test_instr writes
-# the program): as gcc, clang, and compilers without GNU extensions get them, on a Cortex-M4 and a Cortex-M55 in the
-# emulator. What each compiler got is asked of it, so that no form stays away unseen. --all, for `make test-long`: each
-# form by each compiler.
+# Kernels, each beside the loops of its row, on random operands (unit/test_instr writes the program). Those of kernel/dsp
+# and kernel/mve: as gcc, clang, and compilers without GNU extensions get them, on a Cortex-M4 and a Cortex-M55 in the
+# emulator. What each compiler got is asked of it, so that no form stays away unseen. Sums of products in lanes: for each
+# processor that this one can run, or an emulator. --all, for `make test-long`: each form by each compiler.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -45,12 +45,12 @@ run cortex-m4 2 arm-none-eabi-gcc -O1
 run cortex-m55 2 arm-none-eabi-gcc -O1
 clang=$(command -v clang-19 || command -v clang) newlib=/usr/include/newlib
 if [ -n "$clang" ] && [ -d $newlib ]; then
-    clang=("$clang" --target=arm-none-eabi -isystem $newlib)
-    run cortex-m4 1 "${clang[@]}" -O1 -U__GNUC__
-    run cortex-m55 1 "${clang[@]}" -O1 -U__GNUC__
+    arm=("$clang" --target=arm-none-eabi -isystem "$newlib")
+    run cortex-m4 1 "${arm[@]}" -O1 -U__GNUC__
+    run cortex-m55 1 "${arm[@]}" -O1 -U__GNUC__
     if [ "${1:-}" = --all ]; then
-        run cortex-m4 2 "${clang[@]}" -O1
-        run cortex-m55 2 "${clang[@]}" -O1
+        run cortex-m4 2 "${arm[@]}" -O1
+        run cortex-m55 2 "${arm[@]}" -O1
     fi
 fi
 if [ "${1:-}" = --all ]; then
@@ -58,5 +58,58 @@ if [ "${1:-}" = --all ]; then
     run cortex-m55 1 arm-none-eabi-gcc -O0
     run cortex-m4 0 arm-none-eabi-gcc -O1 -DLATHE_DSP=0
     run cortex-m55 0 arm-none-eabi-gcc -O1 -DLATHE_MVE=0
+fi
+
+# lanes MACRO COMPILER FLAG...: the program of sums in lanes on this machine, or in the emulator $emulator; MACRO is
+# what the compiler has to say of the processor
+emulator=
+lanes() {
+    local macro=$1 name
+    shift
+    name="lanes: $*"
+    command -v "$1" > /dev/null || { echo "$name: skipped, $1 is missing"; return; }
+    { printf '#ifndef %s\n#error "not for this processor"\n#endif\n' "$macro"; cat "$work/lanes.c"; } > "$work/program.c"
+    "$@" -std=c99 -Wno-psabi "$work/program.c" -lm -o "$work/program" 2> "$work/log" ||
+        { echo "FAILED $name"; head -5 "$work/log"; failed=1; return; }
+    # shellcheck disable=SC2086
+    timeout "$(< "$here/../time_limit")" $emulator "$work/program" > "$work/out" 2>&1 ||
+        { echo "FAILED $name"; head -5 "$work/out"; failed=1; }
+    echo "$name: $(tail -n 1 "$work/out")"
+}
+can() { # FLAG...: of this processor
+    local flag
+    for flag; do grep -qw "$flag" /proc/cpuinfo || { echo "lanes: skipped, this processor has no $flag"; return 1; }; done
+}
+x86() { # COMPILER
+    lanes __SSE2__ "$1" -O1 -march=x86-64
+    lanes __SSSE3__ "$1" -O1 -march=x86-64-v2
+    can avx2 && lanes __AVX2__ "$1" -O1 -march=x86-64-v3
+    can avx512bw && lanes __AVX512BW__ "$1" -O1 -march=x86-64-v4
+    can avx512_vnni && lanes __AVX512VNNI__ "$1" -O1 -march=x86-64-v4 -mavx512vnni
+    can avx_vnni && lanes __AVXVNNI__ "$1" -O1 -march=x86-64-v3 -mavxvnni
+}
+
+"${LATHE_BUILD:-$root/build}/test/unit_test_instr" x86-64-v4 "$work/lanes.c" || exit 1
+emulator="qemu-aarch64 -cpu max"
+if command -v qemu-aarch64 > /dev/null; then
+    lanes __ARM_FEATURE_MATMUL_INT8 aarch64-linux-gnu-gcc -static -O1 -march=armv8.2-a+dotprod+i8mm
+    if [ "${1:-}" = --all ]; then
+        lanes __ARM_FEATURE_DOTPROD aarch64-linux-gnu-gcc -static -O1 -march=armv8.2-a+dotprod
+        lanes __aarch64__ aarch64-linux-gnu-gcc -static -O1 -march=armv8-a
+    fi
+fi
+emulator="qemu-riscv64 -cpu rv64,v=true,vlen=128"
+if [ -n "$clang" ] && command -v qemu-riscv64 > /dev/null; then
+    lanes __riscv_vector "$clang" --target=riscv64-linux-gnu -static -O1 -march=rv64gcv
+fi
+emulator=
+if [ "$(uname -m)" = x86_64 ]; then
+    if [ "${1:-}" = --all ]; then
+        x86 gcc
+        [ -z "$clang" ] || x86 "$clang"
+        lanes __SSE2__ gcc -O1 -march=x86-64 -DLATHE_VECTORS=0
+    else
+        can avx2 && lanes __AVX2__ gcc -O1 -march=x86-64-v3
+    fi
 fi
 exit $failed

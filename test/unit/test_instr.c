@@ -76,14 +76,14 @@ static const char *number_of(compiler *c, const tir_intrin *row, const numbers *
     return word;
 }
 
-/* The nest with numbers, marked; `update`: without the stores of the identity. */
-static const char *region(compiler *c, const tir_intrin *row, const numbers *n, bool update)
+/* A nest of the row with numbers, marked; `update`: without the stores of the identity. */
+static const char *region_of(compiler *c, const tir_intrin *row, const char *nest, const numbers *n, bool update)
 {
     static const char one_apart[] = ", strides=[1]";
     writer w;
     bool marked = false;
     writer_init(&w, &c->mem);
-    for (const char *p = row->nest; *p;) {
+    for (const char *p = nest; *p;) {
         const size_t line = strcspn(p, "\n");
         if (update && line > 5 && strncmp(p + line - 4, " = 0", 4) == 0) {
             p += line + 1;
@@ -108,6 +108,11 @@ static const char *region(compiler *c, const tir_intrin *row, const numbers *n, 
         }
     }
     return w.data;
+}
+
+static const char *region(compiler *c, const tir_intrin *row, const numbers *n, bool update)
+{
+    return region_of(c, row, row->nest, n, update);
 }
 
 static tir_func *read(compiler *c, const char *text)
@@ -423,10 +428,12 @@ static void test_runs(void **unused)
 
 /* --- a program that runs kernels --- */
 
-/* A row's kernel is for processors of one family. */
+/* A row's kernel is for processors of one family, or the row has lanes, whose text is for all that have vectors. */
 static bool is_for(const tir_intrin *row, const target *t)
 {
-    return row->kernel && strstr(row->kernel, (t->features & TARGET_MVE) != 0 ? "/mve/" : "/dsp/");
+    if (tir_instr_gives_value(row))
+        return !t->small;
+    return row->kernel && t->small && strstr(row->kernel, (t->features & TARGET_MVE) != 0 ? "/mve/" : "/dsp/");
 }
 
 /* Extents at which kernels do something else, of which few fill a board's memory. Sometimes pixels are a vector apart,
@@ -540,10 +547,38 @@ static void add_runs(program *p, const tir_intrin *row, const numbers *n)
     add_kernel(p, row->name, plain, kernel, true);
 }
 
+/* A row that computes less than its nest is compared with that. */
+static void add_value(program *p, const tir_intrin *row, const numbers *n)
+{
+    tir_func *kernel = read(&p->c, region(&p->c, row, n, true)), *plain;
+    if (row->does)
+        plain = read(&p->c, region_of(&p->c, row, row->does, n, true));
+    else
+        plain = arena_copy(&p->c.mem, kernel, sizeof *kernel, _Alignof(tir_func));
+    plain->target = kernel->target = p->t;
+    run_passes(&p->c, kernel, "simplify-loops,tensorize", row->name);
+    add_kernel(p, row->name, plain, kernel, true);
+}
+
+/* Lanes as many as each processor has; tiles of two rows, in whose data the pieces lie next to each other or apart. */
+static void add_lanes(program *p, const tir_intrin *row)
+{
+    static const numbers vectors[] = {{{2}}, {{4}}, {{8}}, {{16}}, {{32}}},
+                         tiles[] = {{{2, 8, 4}}, {{2, 16, 4}}, {{2, 4, 8}}, {{2, 20, 12}}};
+    const numbers *all = row->lanes ? tiles : vectors;
+    const size_t count = row->lanes ? sizeof tiles / sizeof *tiles : sizeof vectors / sizeof *vectors;
+    for (size_t i = 0; i < count; i++)
+        add_value(p, row, &all[i]);
+}
+
 static void add_row(const tir_intrin *row, void *ctx)
 {
     program *p = ctx;
     bool any_open = false;
+    if (is_for(row, p->t) && tir_instr_gives_value(row)) {
+        add_lanes(p, row);
+        return;
+    }
     for (uint32_t i = 0; i < row->n_symbols; i++)
         any_open |= row->symbols[i].open;
     for (uint32_t seed = 0; is_for(row, p->t) && seed < SEEDS + 3; seed++) {
@@ -560,17 +595,17 @@ static void add_row(const tir_intrin *row, void *ctx)
 
 static const char table_text[] =
     "static const struct {\n    const char *row;\n    void (*nest)(void *const *), (*kernel)(void *const *);\n"
-    "    int adds;\n    unsigned n;\n    unsigned long bytes[4];\n    int zero;\n} tests[] = {\n";
+    "    int adds;\n    unsigned n;\n    unsigned long bytes[5];\n    int zero;\n} tests[] = {\n";
 
 /* An operand has a margin on both sides, which nobody may write. */
 static const char program_text[] =
     "};\n\nenum { MARGIN = 64, MOST = 1 << 14 };\n"
-    "static union {\n    double align;\n    unsigned char bytes[MOST];\n} memory[3][4];\n"
+    "static union {\n    double align;\n    unsigned char bytes[MOST];\n} memory[3][5];\n"
     "static uint32_t state = 1;\n\n"
     "int main(void)\n{\n    unsigned t, i, k, round, wrong = 0;\n"
     "    for (t = 0; t < sizeof tests / sizeof *tests; t++)\n"
     "        for (round = 0; round < 4; round++) {\n"
-    "            void *m[3][4];\n"
+    "            void *m[3][5];\n"
     "            const unsigned out = tests[t].n - 1, bytes = (unsigned)tests[t].bytes[out];\n"
     "            unsigned bad = 0;\n"
     "            for (i = 0; i < tests[t].n; i++)\n"
@@ -608,7 +643,8 @@ static int write_program(const char *target_name, const char *path)
     compiler_init(&p.c);
     writer_init(&p.functions, &p.c.mem);
     writer_init(&p.table, &p.c.mem);
-    p.needs = (c_needs){.a = &p.c.mem, .mve = (p.t->features & TARGET_MVE) != 0};
+    p.needs = (c_needs){.a = &p.c.mem, .mve = (p.t->features & TARGET_MVE) != 0, .neon = !p.t->small,
+                        .riscv = !p.t->small};
     each_row(add_row, &p);
     writer w;
     writer_init(&w, &p.c.mem);
