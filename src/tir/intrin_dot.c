@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of the family "dot" (type/dot.h): products of bytes, or of numbers of 16 bits, summed in lanes of i32.
- * Which of a processor's own they are is for the C to say (codegen/c/dot.c and the files beside it). */
+ * Which of a processor's own they are is for the C to say (kernel/lanes). */
 #include "tir/intrin.h"
 
 /* --- texts of rows --- */
@@ -64,7 +64,7 @@
 
 /* Sums in lanes, as many as the vectors of the region have. */
 #define LANES(what) "for (j: int64, 0, n) \"vectorized\" { out[j] = " what " }"
-#define IN_LANES(id, what, stands_for, computes, operands, text)                                                    \
+#define IN_LANES(id, what, stands_for, computes, operands, text, file)                                              \
     {.name = id,                                                                                                    \
      .help = what,                                                                                                  \
      .nest = stands_for,                                                                                            \
@@ -74,9 +74,10 @@
      .reset = LANES("0"),                                                                                           \
      .update = TIR_INSTRUCTION,                                                                                     \
      .passed = operands,                                                                                            \
-     .call = text}
-#define STEPS(id, what, a_type, term, kept, text)                                                                   \
-    IN_LANES(id, what, STEPS_NEST(id, a_type, term), STEPS_DO(id, a_type, term, kept), "mmmmv", text)
+     .call = text,                                                                                                  \
+     .kernel = "kernel/lanes/" file ".inc"}
+#define STEPS(id, what, a_type, term, kept, text, file)                                                             \
+    IN_LANES(id, what, STEPS_NEST(id, a_type, term), STEPS_DO(id, a_type, term, kept), "mmmmv", text, file)
 
 /* A word has the numbers 0..3 in the low halves of its bytes, 4..7 in the high ones. */
 #define NIBBLES_NEST                                                                                                \
@@ -121,7 +122,7 @@
     "}\n"
 /* A row that is not there has lanes all the same, which nobody reads. */
 #define TILE_LANES(what) "for (l: int64, 0, 4) \"vectorized\" { out[l] = " what " }"
-#define TILE(id, what, a_type, text)                                                                                \
+#define TILE(id, what, a_type, text, file)                                                                          \
     {.name = id,                                                                                                    \
      .help = what,                                                                                                  \
      .nest = TILE_NEST(id, a_type),                                                                                 \
@@ -131,34 +132,36 @@
      .update = TIR_INSTRUCTION,                                                                                     \
      .passed = "amv",                                                                                               \
      .call = text,                                                                                                  \
+     .kernel = "kernel/lanes/" file ".inc",                                                                         \
      .lanes = 4}
 
-#define BYTES(id, what, a_type, text) IN_LANES(id, what, NEST(id, a_type, "int8", "4"), NULL, "mmv", text)
-#define PAIRS(id, what, a_type, kept, text) \
-    IN_LANES(id, what, NEST(id, a_type, "int8", "4"), PAIRS_NEST(id, a_type, kept), "mmv", text)
+#define BYTES(id, what, a_type, text, file) \
+    IN_LANES(id, what, NEST(id, a_type, "int8", "4"), NULL, "mmv", text, file)
+#define PAIRS(id, what, a_type, kept, text, file) \
+    IN_LANES(id, what, NEST(id, a_type, "int8", "4"), PAIRS_NEST(id, a_type, kept), "mmv", text, file)
 
 static const tir_intrin rows[] = {
     BYTES("dot_u8s8", "out[j] += a[0] * b[j, 0] + ... + a[3] * b[j, 3], uint8 by int8", "uint8",
-          "$v_dot_u8(out, &a, &b)"),
-    BYTES("dot_s8s8", "the same, int8 by int8", "int8", "$v_dot_i8(out, &a, &b)"),
+          "$v_dot_u8(out, &a, &b)", "dot_u8"),
+    BYTES("dot_s8s8", "the same, int8 by int8", "int8", "$v_dot_i8(out, &a, &b)", "dot_i8"),
     PAIRS("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
-          "uint8", SATURATED, "$v_pairs_u8(out, &a, &b)"),
+          "uint8", SATURATED, "$v_pairs_u8(out, &a, &b)", "pairs_u8"),
     PAIRS("dot_s8s8_pairs", "as dot_s8s8 in the same way; sums of two wrap", "int8", WRAPPED,
-          "$v_pairs_i8(out, &a, &b)"),
+          "$v_pairs_i8(out, &a, &b)", "pairs_i8"),
     STEPS("dot_u8s8_steps",
           "out[j] += a[0] * c[j, 0] + b[0] * d[j, 0] + ..., uint8 by int8; sums of four products have 16 bits", "uint8",
-          STEP_TERM, SATURATED, "$v_steps_u8(out, &a, &b, &c, &d)"),
+          STEP_TERM, SATURATED, "$v_steps_u8(out, &a, &b, &c, &d)", "steps_u8"),
     STEPS("dot_s8s8_steps", "the same, int8 by int8; weights below 0 multiply what is one more", "int8", SIGNED_TERM,
-          AS_IT_IS, "$v_steps_i8(out, &a, &b, &c, &d)"),
+          AS_IT_IS, "$v_steps_i8(out, &a, &b, &c, &d)", "steps_i8"),
     IN_LANES("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16",
-             NEST("dot_s16s16", "int16", "int16", "2"), NULL, "mmv", "$v_dot_i16(out, &a, &b)"),
+             NEST("dot_s16s16", "int16", "int16", "2"), NULL, "mmv", "$v_dot_i16(out, &a, &b)", "dot_i16"),
     IN_LANES("dot_s8u4", "out[j] += a[0] * code 0 of the word b[j] + ... + a[7] * code 7, int8 by numbers of 4 bits",
-             NIBBLES_NEST, NULL, "mmv", "$v_nibbles(out, &a, &b)"),
+             NIBBLES_NEST, NULL, "mmv", "$v_nibbles(out, &a, &b)", "nibbles"),
     IN_LANES("dot_words", "out[j] += low a[j] * low b[j] + high a[j] * high b[j], halves of words as int16", WORDS_NEST,
-             NULL, "vvv", "$v_dot_words(out, a, b)"),
+             NULL, "vvv", "$v_dot_words(out, a, b)", "dot_words"),
     TILE("dot_tile_u8s8", "out[i, j] += a[i, 0] * b[j, 0] + ... + a[i, 7] * b[j, 7], two rows of uint8 by two of int8",
-         "uint8", "$v_tile_u8(out, &a, row, half, &b)"),
-    TILE("dot_tile_s8s8", "the same, int8 by int8", "int8", "$v_tile_i8(out, &a, row, half, &b)"),
+         "uint8", "$v_tile_u8(out, &a, row, half, &b)", "tile_u8"),
+    TILE("dot_tile_s8s8", "the same, int8 by int8", "int8", "$v_tile_i8(out, &a, row, half, &b)", "tile_i8"),
 };
 
 const tir_intrin *tir_intrins_dot(uint32_t *out_n)

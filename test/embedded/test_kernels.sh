@@ -60,15 +60,20 @@ if [ "${1:-}" = --all ]; then
     run cortex-m55 0 arm-none-eabi-gcc -O1 -DLATHE_MVE=0
 fi
 
-# lanes MACRO COMPILER FLAG...: the program of sums in lanes on this machine, or in the emulator $emulator; MACRO is
-# what the compiler has to say of the processor
+# lanes TARGET MACRO COMPILER FLAG...: the program of sums in lanes, as wide as the target's, on this machine, or in the
+# emulator $emulator; MACRO is what the compiler has to say of the processor
 emulator=
 lanes() {
-    local macro=$1 name
-    shift
+    local target=$1 macro=$2 name
+    shift 2
     name="lanes: $*"
     command -v "$1" > /dev/null || { echo "$name: skipped, $1 is missing"; return; }
-    { printf '#ifndef %s\n#error "not for this processor"\n#endif\n' "$macro"; cat "$work/lanes.c"; } > "$work/program.c"
+    "${LATHE_BUILD:-$root/build}/test/unit_test_instr" "$target" "$work/lanes.c" || { failed=1; return; }
+    {
+        printf '#ifndef %s\n#error "not for this processor"\n#endif\n' "$macro"
+        cat "$work/lanes.c"
+        echo "typedef char form_is_as_asked[LATHE_VECTORS == $vectors ? 1 : -1];"
+    } > "$work/program.c"
     "$@" -std=c99 -Wno-psabi "$work/program.c" -lm -o "$work/program" 2> "$work/log" ||
         { echo "FAILED $name"; head -5 "$work/log"; failed=1; return; }
     # shellcheck disable=SC2086
@@ -76,40 +81,41 @@ lanes() {
         { echo "FAILED $name"; head -5 "$work/out"; failed=1; }
     echo "$name: $(tail -n 1 "$work/out")"
 }
-can() { # FLAG...: of this processor
-    local flag
-    for flag; do grep -qw "$flag" /proc/cpuinfo || { echo "lanes: skipped, this processor has no $flag"; return 1; }; done
+vectors=1
+can() { # FLAG: of this processor
+    grep -qw "$1" /proc/cpuinfo || { echo "lanes: skipped, this processor has no $1"; return 1; }
 }
 x86() { # COMPILER
-    lanes __SSE2__ "$1" -O1 -march=x86-64
-    lanes __SSSE3__ "$1" -O1 -march=x86-64-v2
-    can avx2 && lanes __AVX2__ "$1" -O1 -march=x86-64-v3
-    can avx512bw && lanes __AVX512BW__ "$1" -O1 -march=x86-64-v4
-    can avx512_vnni && lanes __AVX512VNNI__ "$1" -O1 -march=x86-64-v4 -mavx512vnni
-    can avx_vnni && lanes __AVXVNNI__ "$1" -O1 -march=x86-64-v3 -mavxvnni
+    lanes x86-64-v2 __SSE2__ "$1" -O1 -march=x86-64
+    lanes x86-64-v2 __SSSE3__ "$1" -O1 -march=x86-64-v2
+    can avx2 && lanes x86-64-v3 __AVX2__ "$1" -O1 -march=x86-64-v3
+    can avx512bw && lanes x86-64-v4 __AVX512BW__ "$1" -O1 -march=x86-64-v4
+    can avx512_vnni && lanes x86-64-v4 __AVX512VNNI__ "$1" -O1 -march=x86-64-v4 -mavx512vnni
+    can avx_vnni && lanes x86-64-v3 __AVXVNNI__ "$1" -O1 -march=x86-64-v3 -mavxvnni
 }
 
-"${LATHE_BUILD:-$root/build}/test/unit_test_instr" x86-64-v4 "$work/lanes.c" || exit 1
 emulator="qemu-aarch64 -cpu max"
 if command -v qemu-aarch64 > /dev/null; then
-    lanes __ARM_FEATURE_MATMUL_INT8 aarch64-linux-gnu-gcc -static -O1 -march=armv8.2-a+dotprod+i8mm
+    lanes aarch64 __ARM_FEATURE_MATMUL_INT8 aarch64-linux-gnu-gcc -static -O1 -march=armv8.2-a+dotprod+i8mm
     if [ "${1:-}" = --all ]; then
-        lanes __ARM_FEATURE_DOTPROD aarch64-linux-gnu-gcc -static -O1 -march=armv8.2-a+dotprod
-        lanes __aarch64__ aarch64-linux-gnu-gcc -static -O1 -march=armv8-a
+        lanes aarch64 __ARM_FEATURE_DOTPROD aarch64-linux-gnu-gcc -static -O1 -march=armv8.2-a+dotprod
+        lanes aarch64 __aarch64__ aarch64-linux-gnu-gcc -static -O1 -march=armv8-a
+        [ -z "$clang" ] || lanes aarch64 __aarch64__ "$clang" --target=aarch64-linux-gnu -static -O1 -march=armv8-a
     fi
 fi
 emulator="qemu-riscv64 -cpu rv64,v=true,vlen=128"
 if [ -n "$clang" ] && command -v qemu-riscv64 > /dev/null; then
-    lanes __riscv_vector "$clang" --target=riscv64-linux-gnu -static -O1 -march=rv64gcv
+    lanes rv64gcv __riscv_vector "$clang" --target=riscv64-linux-gnu -static -O1 -march=rv64gcv
 fi
 emulator=
 if [ "$(uname -m)" = x86_64 ]; then
     if [ "${1:-}" = --all ]; then
         x86 gcc
         [ -z "$clang" ] || x86 "$clang"
-        lanes __SSE2__ gcc -O1 -march=x86-64 -DLATHE_VECTORS=0
+        vectors=0
+        lanes x86-64-v2 __SSE2__ gcc -O1 -march=x86-64 -DLATHE_VECTORS=0
     else
-        can avx2 && lanes __AVX2__ gcc -O1 -march=x86-64-v3
+        can avx2 && lanes x86-64-v3 __AVX2__ gcc -O1 -march=x86-64-v3
     fi
 fi
 exit $failed

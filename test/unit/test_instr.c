@@ -643,8 +643,8 @@ static int write_program(const char *target_name, const char *path)
     compiler_init(&p.c);
     writer_init(&p.functions, &p.c.mem);
     writer_init(&p.table, &p.c.mem);
-    p.needs = (c_needs){.a = &p.c.mem, .mve = (p.t->features & TARGET_MVE) != 0, .neon = !p.t->small,
-                        .riscv = !p.t->small};
+    p.needs = (c_needs){.a = &p.c.mem, .vector_bytes = p.t->vector_bytes,
+                        .mve = (p.t->features & TARGET_MVE) != 0, .neon = !p.t->small, .riscv = !p.t->small};
     each_row(add_row, &p);
     writer w;
     writer_init(&w, &p.c.mem);

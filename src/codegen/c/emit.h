@@ -9,18 +9,12 @@
 #include "tir/simplify.h"
 
 typedef enum c_need_kind {
-    NEED_KERNEL, /* a file of the folder kernel/ */
+    NEED_KERNEL, /* a file of the folder kernel/; with lanes: its form for vectors of dt */
     NEED_MVE_LANES, /* these five: mve_text.c */
     NEED_MVE_LOAD,    /* four bytes (dt) as i32 */
     NEED_MVE_ROUNDED, /* four floats to bytes (to), stored, or as i32 (dt); lanes 1: none is a NaN */
     NEED_MVE_SCALED,  /* the same of four i32 times scales */
     NEED_MVE_STILL, /* data that stays in registers (lanes: mve.h) */
-    NEED_TILE,     /* the same in tiles of two by two: dt by i8 */
-    NEED_TILE_ROW, /* a row of two tiles of dt */
-    NEED_DOT,      /* sums of products of bytes: dt by to, op TIR_MIN where pairs saturate, TIR_SHR of
-                    * words */
-    NEED_DOT_STEPS, /* the same of two runs, added in 16 bits */
-    NEED_DOT_NIBBLES, /* the same by numbers of 4 bits */
     NEED_ANY_BYTE, /* whether one of `lanes` bytes, 4 or 8, is not 0 */
     NEED_OP,       /* scalar binary operator that needs a function: op, dt */
     NEED_SATURATE, /* float dt to integer to */
@@ -117,21 +111,29 @@ void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
 void needs_add_kernel(c_needs *n, const char *file);
+/* A template in lanes (kernel/lanes). */
+void needs_add_lanes_kernel(c_needs *n, const char *file, dtype dt, uint32_t lanes);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);
-/* Right shifts of negative numbers are in them: C leaves it to the compiler what becomes of the sign. */
-bool needs_signed_shifts(const c_needs *n);
 uint32_t needs_vector_bytes(dtype dt, uint32_t lanes);
 
 /* kernel.c: what a file of generated C has of the folder kernel/. */
 typedef struct kernel_paste {
     arena *a;
-    VEC(const char *) files; /* headers */
+    VEC(const char *) files; /* and the forms of templates */
 } kernel_paste;
-/* The file, and in front of it those that it includes and that are not there yet. `condition`: it is wanted only where
- * that holds for the preprocessor; NULL: always. */
-void kernel_write(kernel_paste *k, writer *w, const char *file, const char *condition);
+/* What a name of a template stands for; an @ in the text for the name in brackets behind it. */
+typedef struct kernel_word {
+    const char *name, *text;
+} kernel_word;
+typedef struct kernel_words {
+    const kernel_word *words;
+    uint32_t n;
+} kernel_words;
+/* The file, and in front of it those that it includes and that are not there yet. `words`: of a template; NULL: none.
+ * `condition`: it is wanted only where that holds for the preprocessor; NULL: always. */
+void kernel_write(kernel_paste *k, writer *w, const char *file, const kernel_words *words, const char *condition);
 
 /* scalar.c: operators on texts, shared by scalar expressions and by the lanes of vector helpers. `wrap`: integer
  * arithmetic that may overflow. */
@@ -195,10 +197,6 @@ typedef const char *(*c_operand)(c_emit *e, tir_expr_ref x, bool pointer);
 const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char *starts); /* NULL: there is one */
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes); /* the type is needed, then */
 
-/* dot.c */
-void needs_write_dot(arena *a, writer *w, const c_needs *all, const c_need *n);
-void needs_write_dot_steps(arena *a, writer *w, const c_needs *all, const c_need *n); /* dot_steps.c */
-void needs_write_dot_nibbles(arena *a, writer *w, const c_needs *all, const c_need *n); /* dot_nibbles.c */
 /* needs_pieces.c: what a helper does with x of f64 in pieces that fit into a register: `each` makes of the piece u.p[i]
  * what it becomes, `last` ends the function. */
 const char *needs_in_pieces(arena *a, const c_need *n, const char *v, const char *each, const char *last);
@@ -206,11 +204,6 @@ const char *needs_in_pieces(arena *a, const c_need *n, const char *v, const char
 const char *needs_extreme_pieces(arena *a, const c_need *n, const char *v);
 /* f64 to i32: saturated in lanes, NaN is 0, by the processor's conversion. */
 const char *needs_whole_lanes(arena *a, const c_need *n, const char *v, const char *into);
-void dot_write_names(writer *w, const c_needs *all, const c_need *n); /* in front of the first of these */
-
-/* tile.c */
-void needs_write_tile(writer *w, const c_need *n);
-void needs_write_tile_row(writer *w, arena *a, const c_need *n);
 
 /* runs.c: instructions of several first operands. In front of a loop: the starts that all its iterations have in
  * common. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of the loop IR (tir/instr.h) as C: the text of the row with its operands in their places, and the
- * helpers that it calls. */
+ * kernel that it calls. */
 #include "codegen/c/emit.h"
 #include "tir/build.h"
 #include "tir/instr.h"
@@ -8,39 +8,15 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Helpers of rows that name no kernel of theirs, in the order in which they stand in the C; those of a result in lanes
- * have as many. */
-static const struct {
-    const char *row;
-    c_need need;
-} helpers[] = {
-    {"dot_u8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_U8, .to = DT_I8}},
-    {"dot_s8s8", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I8, .to = DT_I8}},
-    {"dot_u8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_U8, .to = DT_I8}},
-    {"dot_s8s8_pairs", {.kind = NEED_DOT, .op = TIR_MIN, .dt = DT_I8, .to = DT_I8}},
-    {"dot_s16s16", {.kind = NEED_DOT, .op = TIR_ADD, .dt = DT_I16, .to = DT_I16}},
-    {"dot_u8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_U8, .to = DT_I8}},
-    {"dot_s8s8_steps", {.kind = NEED_DOT_STEPS, .dt = DT_I8, .to = DT_I8}},
-    {"dot_words", {.kind = NEED_DOT, .op = TIR_SHR, .dt = DT_I16, .to = DT_I16}},
-    {"dot_s8u4", {.kind = NEED_DOT_NIBBLES, .dt = DT_I8, .to = DT_I32}},
-    {"dot_tile_u8s8", {.kind = NEED_TILE, .dt = DT_U8, .to = DT_I8}},
-    {"dot_tile_s8s8", {.kind = NEED_TILE, .dt = DT_I8, .to = DT_I8}},
-};
-
-static void add_helpers(c_emit *e, tir_expr_ref x)
+static void add_kernels(c_emit *e, tir_expr_ref x)
 {
     const tir_intrin *row = x->u.row;
-    if (row->kernel)
+    if (row->kernel && tir_instr_gives_value(row))
+        needs_add_lanes_kernel(e->needs, row->kernel, x->type.dt, x->type.lanes);
+    else if (row->kernel)
         needs_add_kernel(e->needs, row->kernel);
     if (row->runs_kernel && tir_instr_runs(x) > 1)
         needs_add_kernel(e->needs, row->runs_kernel);
-    for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
-        if (strcmp(helpers[i].row, row->name) != 0)
-            continue;
-        c_need need = helpers[i].need;
-        need.lanes = tir_instr_gives_value(row) ? x->type.lanes : 0;
-        needs_add(e->needs, need);
-    }
 }
 
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes)
@@ -119,6 +95,6 @@ const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char 
         else
             w_fmt(&w, "%c", *f.at++);
     }
-    add_helpers(e, x);
+    add_kernels(e, x);
     return w.data;
 }

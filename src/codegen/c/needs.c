@@ -117,7 +117,8 @@ static uint32_t widest(const c_needs *n)
     uint32_t most = 0;
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
-        bool vector = need->lanes && need->kind != NEED_MVE_STILL && need->kind != NEED_MVE_ROUNDED;
+        bool vector = need->lanes && need->kind != NEED_KERNEL && need->kind != NEED_MVE_STILL &&
+                      need->kind != NEED_MVE_ROUNDED;
         uint32_t bytes = vector ? needs_vector_bytes(n->list.data[i].dt, n->list.data[i].lanes) : 0;
         most = bytes > most ? bytes : most;
     }
@@ -561,12 +562,7 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_MVE_ROUNDED:
     case NEED_MVE_SCALED:
     case NEED_MVE_STILL:
-    case NEED_DOT:
-    case NEED_DOT_STEPS:
-    case NEED_DOT_NIBBLES:
     case NEED_ANY_BYTE:
-    case NEED_TILE:
-    case NEED_TILE_ROW:
     case NEED_OP:
     case NEED_SATURATE: return;
     }
@@ -603,12 +599,26 @@ static void write_any_byte(writer *w, uint32_t bytes)
              "    for (i = 0; i < %u; i++)\n        any |= x[i];\n    return any != 0;\n#endif\n}\n\n", bytes);
 }
 
+/* What the words of kernel/lanes stand for. */
+static void write_lanes_kernel(kernel_paste *k, writer *w, const c_need *n, const c_needs *all)
+{
+    const uint32_t bytes = needs_vector_bytes(n->dt, n->lanes);
+    const char *v = needs_vector_name(k->a, n->dt, n->lanes);
+    const kernel_word words[] = {
+        {"LATHE_V", v},
+        {"LATHE_OF", arena_printf(k->a, "%s_@", v)},
+        {"LATHE_LANES", arena_printf(k->a, "%u", n->lanes)},
+        {"LATHE_BYTES", arena_printf(k->a, "%u", bytes)},
+        {"LATHE_WIDTH", arena_printf(k->a, "@%u", 8 * bytes)},
+        {"LATHE_RISCV", all->riscv ? "1" : "0"},
+    };
+    kernel_write(k, w, n->file, &(kernel_words){words, sizeof words / sizeof *words}, NULL);
+}
+
 void needs_write(arena *a, writer *w, const c_needs *n)
 {
     uint32_t bytes = widest(n);
     kernel_paste kernels = {.a = a};
-    if (needs_signed_shifts(n))
-        kernel_write(&kernels, w, "kernel/common/shifts.h", NULL);
     if (n->vector_bytes && bytes > n->vector_bytes)
         bytes = n->vector_bytes;
     if (bytes > 0)
@@ -617,24 +627,24 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
         case NEED_KERNEL:
-            kernel_write(&kernels, w, need->file, need->fallback ? "LATHE_MVE != 2 || !LATHE_VECTORS" : NULL);
+            if (need->lanes)
+                write_lanes_kernel(&kernels, w, need, n);
+            else
+                kernel_write(&kernels, w, need->file, NULL, need->fallback ? "LATHE_MVE != 2 || !LATHE_VECTORS" : NULL);
             break;
         case NEED_MVE_LANES: mve_write_lanes(w); break;
         case NEED_MVE_LOAD: mve_write_load(w, need->dt); break;
         case NEED_MVE_ROUNDED: mve_write_rounded(w, need->to, need->dt == DT_I32, need->lanes != 0); break;
         case NEED_MVE_SCALED: mve_write_scaled(w, need->to, need->dt == DT_I32); break;
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
-        case NEED_DOT: needs_write_dot(a, w, n, need); break;
-        case NEED_DOT_STEPS: needs_write_dot_steps(a, w, n, need); break;
-        case NEED_DOT_NIBBLES: needs_write_dot_nibbles(a, w, n, need); break;
         case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
-        case NEED_TILE: needs_write_tile(w, need); break;
-        case NEED_TILE_ROW: needs_write_tile_row(w, a, need); break;
         case NEED_OP:
             if (need->op == TIR_SCALED) {
-                kernel_write(&kernels, w, "kernel/round/product.h", need->fallback ? "!LATHE_VECTORS" : NULL);
+                kernel_write(&kernels, w, "kernel/round/product.h", NULL, need->fallback ? "!LATHE_VECTORS" : NULL);
                 break;
             }
+            if (need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)
+                kernel_write(&kernels, w, "kernel/common/shifts.h", NULL, NULL);
             w_str(w, need->fallback ? "#if !LATHE_VECTORS\n" : "");
             write_scalar(w, need);
             w_str(w, need->fallback ? "#endif\n\n" : "");

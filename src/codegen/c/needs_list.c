@@ -65,16 +65,7 @@ void needs_add_kernel(c_needs *n, const char *file)
     n->fallback = fallback;
 }
 
-bool needs_signed_shifts(const c_needs *n)
+void needs_add_lanes_kernel(c_needs *n, const char *file, dtype dt, uint32_t lanes)
 {
-    static const c_need_kind kinds[] = {NEED_DOT, NEED_DOT_STEPS, NEED_DOT_NIBBLES};
-    for (uint32_t i = 0; i < n->list.len; i++) {
-        const c_need *need = &n->list.data[i];
-        if (need->kind == NEED_OP && need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)
-            return true;
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-            if (need->kind == kinds[k])
-                return true;
-    }
-    return false;
+    needs_add(n, (c_need){.kind = NEED_KERNEL, .file = file, .dt = dt, .lanes = lanes});
 }
