@@ -111,10 +111,13 @@ static bool state_extents(session *s)
                 continue;
             known = true;
             x->value = d->dims[0];
-            if (d->is_bound || (x->most >= 0 && d->dims[0] > x->most))
-                return ask_usage_error(s->x, "give --dim NAME=N", "--dim: %s is one number%s", x->name,
-                                       x->most < 0 ? "" : arena_printf(&s->x->c->mem, ", at most %lld",
-                                                                       (long long)x->most));
+            if (d->is_bound)
+                return ask_usage_error(s->x, arena_printf(&s->x->c->mem, "give --dim %s=N", x->name),
+                                       "--dim: '<=' is for 'lathe compile'; here %s needs one number", x->name);
+            if (x->most >= 0 && d->dims[0] > x->most)
+                return ask_usage_error(s->x, "compile the model with a larger limit for it",
+                                       "--dim %s=%lld: %s may be at most %lld", x->name, (long long)d->dims[0], x->name,
+                                       (long long)x->most);
         }
         const char *hint = s->model.n_extents ? arena_printf(&s->x->c->mem, "open extents are: %s", names)
                                               : "give it to 'lathe compile', or name the ONNX file instead";

@@ -43,32 +43,32 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
 #define GRAPH_PASSES(X)                                                                                 \
     X(INFER, "infer-types", graph_pass_infer, 0, FACT_TYPES, 0, 0, "types of all values")                    \
     X(SINK, "sink-dequantize", graph_pass_sink, FACT_TYPES, 0, 0, 1,                                    \
-      "what moves dequantized constants moves their numbers, which are dequantized behind it")          \
+      "moves of dequantized constants work on the stored numbers, and are dequantized afterwards")      \
     X(USE_INTEGERS, "use-integers", graph_pass_use_integers, FACT_TYPES, 0, 0, 1,                       \
       "arithmetic between dequantized values becomes integer arithmetic")                               \
     X(ENDS, "quantized-ends", graph_pass_quantised_ends, FACT_TYPES, 0, 0, 1,                           \
-      "inputs and results are handed over as quantized numbers, where it is asked for")                 \
+      "inputs and results get the quantized type that the model uses inside")                           \
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACT_TYPES, 0, 0, 1,                                   \
       "identities, transpose pairs, reshape chains, batch norm and pad into convolution")               \
     X(VTA_PACK, "vta-pack", graph_pass_vta_pack, FACT_TYPES, 0, 0, 0,                                   \
       "regions of VTA take and give tensors in the tiles of the device")                                \
     X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, 0, 0, 2, "evaluate pure nodes of constants") \
     X(BRANCHES, "take-branches", graph_pass_take_branches, FACT_TYPES, 0, 0, 2,                         \
-      "branches of constant conditions and loops of one round are done in place")                       \
+      "branches with constant conditions and loops of one round are inlined")                           \
     X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                         \
     X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                              \
     X(VTA_FOLD, "vta-fold", graph_pass_vta_fold, FACT_TYPES, 0, 0, 0,                                   \
       "windows of few channels become channels, which fill the lanes of VTA")                           \
     X(COMPOSITE, "MergeComposite", graph_pass_merge_composite, FACT_TYPES, 0, 0, 0,                     \
-      "what a target's patterns find becomes functions of those names")                                 \
+      "nodes that a target's pattern matches become a function with its name")                          \
     X(ANNOTATE, "AnnotateTarget", graph_pass_annotate_target, FACT_TYPES, 0, 0, 0,                      \
       "nodes say which target takes them")                                                              \
     X(REGIONS, "MergeCompilerRegions", graph_pass_merge_regions, FACT_TYPES, 0, 0, 0,                   \
-      "nodes of one target that hang together get one number, without cycles")                          \
+      "connected nodes of one target get one number, without cycles")                                   \
     X(PARTITION, "PartitionGraph", graph_pass_partition, FACT_TYPES, 0, 0, 0,                           \
-      "each region becomes a function that its target makes")                                           \
+      "each region becomes a function that its target compiles")                                        \
     X(TARGET_HOOK, "RelayToTIRTargetHook", graph_pass_target_hook, FACT_TYPES, 0, 0, 0,                 \
-      "a target's own hand on its regions; types again")                                                \
+      "a target may change its regions; types are inferred again")                                      \
     X(EXTRACT, "ExtractPrimFuncConstants", graph_pass_extract_constants, FACT_TYPES, 0, 0, 0,           \
       "constants of regions become parameters")                                                         \
     X(RECIPROCAL, "reciprocals", graph_pass_reciprocal, FACT_TYPES, 0, 0, 3,                            \
@@ -88,7 +88,7 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
     X(PHASES, "phase-convolutions", graph_pass_phases, FACT_TYPES, 0, 0, 3,                              \
       "transposed convolutions become convolutions that make each phase of the stride as channels")     \
     X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \
-      "convolutions and what is between them on blocks of channels (NCHW16c)")                          \
+      "convolutions and operators between them work on blocks of channels (NCHW16c)")                   \
     X(ROWS, "convert-rows", graph_pass_rows, FACT_TYPES, 0, 0, 1,                                       \
       "convolutions and products of bytes with channels last, for processors without vectors")          \
     X(ALGORITHM, "choose-conv-algorithm", graph_pass_conv_algorithm, FACT_TYPES, 0, 0, 3,               \
@@ -96,9 +96,9 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
     X(PACK, "pack-weights", graph_pass_pack, FACT_TYPES, 0, 0, 3,                                       \
       "constant weights of convolutions and matmuls in kernel order")                                   \
     X(NIBBLES, "pack-nibbles", graph_pass_pack_nibbles, FACT_TYPES, 0, 0, 1,                            \
-      "constant weights of integers that are of 4 bits lie two in a byte, on processors with vectors")  \
+      "constant weights that fit into 4 bits are stored two in a byte, on processors with vectors")     \
     X(CLOSE_LOOPS, "close-loops", graph_pass_close_loops, FACT_TYPES, 0, 0, 0,                          \
-      "what makes a loop go on becomes nodes, the round a value that it carries")                       \
+      "the condition of a loop becomes nodes, the number of the round a carried value")                 \
     X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES, FACT_FUSED, 0, 0, "groups of nodes become primitive functions")
 
 #define X(id, name, fn, needs, gives, breaks, level, help) bool fn(compiler *c, graph_module *m, const pass_options *o);

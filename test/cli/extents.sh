@@ -44,7 +44,7 @@ expect 0 'hidden: f32\[1, 32, 64\]' run p
 expect 0 'hidden: f32\[1, 0, 64\]' run p --dim seq=0
 expect_error 1 'seq is (9|7) already' run p --input ids=ids9.npy --input mask=mask7.npy
 expect_error 1 'extent 40 at axis 1; seq is at most 32' run p --input ids=ids40.npy
-expect_error 2 'seq is one number, at most 32' run p --dim seq=33
+expect_error 2 'seq=33: seq may be at most 32' run p --dim seq=33
 expect_error 2 "has no open extent 'n'" run p --dim n=3
 
 # --- a report that was changed
