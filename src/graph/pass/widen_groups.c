@@ -7,8 +7,8 @@
 #include "graph/pass/widen_groups.h"
 #include "graph/op/nn.h"
 
-/* In multiply-adds of whole vectors. Estimates, with which the groups of docs/notes/performance.md's table of single
- * layers take the form that is quicker there. */
+/* In multiply-adds of whole vectors. Estimates: with them the groups that docs/notes/performance.md names ("Layout")
+ * take the form that is faster. */
 #define MOVED   20 /* for each element that changes between planes and blocks */
 #define READ    2  /* for each weight: a second cache brings a vector while two are multiplied */
 #define STRIDED 8  /* times as long, where neighbours are not read from neighbours */
