@@ -66,14 +66,20 @@ rows_fmt() {
     echo 'command -v clang-format-19 | clang-format-19'
 }
 
-# What work goes on without: dagre lays out the graphs of pages (cmake/embed.cmake), chromium shows them in a test.
+# What work goes on without: dagre lays out the graphs of pages (cmake/embed.cmake), chromium shows them in a test, and
+# Arduino's builder takes a library.
 rows_wanted() {
     echo 'test -e /usr/lib/python3/dist-packages/xstatic/pkg/dagre/data/dagre.min.js | python3-xstatic-dagre'
 }
 
 rows_wanted_long() {
     rows_wanted
-    echo 'command -v chromium | chromium'
+    cat << 'ROWS'
+command -v chromium | chromium
+command -v arduino-builder && command -v arduino-ctags | arduino-builder arduino-ctags
+command -v avr-gcc && test -e /usr/lib/avr/include/stdio.h | gcc-avr avr-libc
+test -e /usr/share/arduino/hardware/arduino/avr | arduino-core-avr
+ROWS
 }
 
 # The packages of tier $1 whose probe fails.

@@ -383,7 +383,7 @@ static void *small_address(const tvmrt_context_t *context, uint32_t word)
                        : area < inputs ? context->inputs[area - 2]
                                        : context->outputs[area - inputs];
 
-    return base != NULL ? (void *)((uintptr_t)base + (word & 0xFFFFFFu)) : NULL;
+    return base != NULL ? (void *)((uintptr_t)base + (uintptr_t)(word & 0xFFFFFFu)) : NULL;
 }
 
 int32_t tvmrt_small_run(const tvmrt_context_t *context, const tvmrt_small_t *small, void **args)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# compile --as: the folder for each build system of firmware: its sources without a warning by gcc and by compilers for
-# Arm and RISC-V, its example's main, its manifests as data, and runs: by CMake's own build and in an emulator, and over
-# stand-ins where the ecosystem's headers are not here (Zephyr, FreeRTOS, Arduino, MLPerf Tiny). compile --example.
+# compile --as: the folder for each build system of firmware: its sources without a warning by gcc, clang, and compilers
+# for Arm and RISC-V, its example's main, its manifests as data, and runs: by CMake's own build, by Arduino's builder and
+# in an emulator where these are here, and over stand-ins for headers that are not (Zephyr, FreeRTOS, Arduino, MLPerf
+# Tiny). compile --example.
 # Not in `make check`: it builds packages.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
@@ -11,7 +12,7 @@ python=${LATHE_PYTHON:-$top/build/venv/bin/python}
 cd "$work" || exit 3
 six_operators > six.txt # 0 -> 3
 have() { command -v "$1" > /dev/null; }
-strict=(-Wall -Wextra -Werror -O0)
+strict=(-Wall -Wextra -Wconversion -Wshadow -Werror -O0)
 mkdir -p esp/freertos
 ln -s "$runtime"/freertos_stub/*.h esp/freertos
 
@@ -24,6 +25,7 @@ library() {
         check "$e: $f" "$cc" -std=gnu11 "${strict[@]}" "$@" "-I$e/include" "-I$e/src" -c "$f" -o "obj/$e/$(basename "$f" .c).o"
     done
     check "$e: no main in the library" sh -c "! nm obj/$e/*.o | grep -q ' T main$'"
+    ! have clang-19 || check "$e: clang" clang-19 -std=gnu11 "${strict[@]}" -fsyntax-only "$@" "-I$e/include" "-I$e/src" "$e"/src/*.c
     # shellcheck disable=SC2046
     ! have arm-none-eabi-gcc || check "$e: Cortex-M4" arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -std=gnu11 "${strict[@]}" \
         -fsyntax-only "$@" "-I$e/include" "-I$e/src" $(grep -L tvmrt_port_blocking.h "$e"/src/*.c)
@@ -57,6 +59,23 @@ library arduino
 printf 'void setup();\nvoid loop();\nint main() {\n  setup();\n  loop();\n}\n' > sketch.cpp
 ${CXX:-g++} -c sketch.cpp -o obj/arduino/start.o
 runs arduino arduino/$main/tvmgen_kws.ino -include "$here/arduino/Arduino.h"
+# Arduino's own builder and its core for AVR, with 16-bit addresses, in QEMU. Debian's core lacks DECIMAL_DIG of its
+# C library, and Debian's builder the pattern of ctags.
+hardware=/usr/share/arduino/hardware
+if have arduino-builder && have qemu-system-avr && [ -d $hardware/arduino/avr ]; then
+    mkdir -p ino/libraries && cp -r arduino ino/libraries/tvmgen_kws
+    builder=(arduino-builder -compile -hardware $hardware -tools /usr/share/arduino-builder -libraries ino/libraries
+        -fqbn arduino:avr:mega:cpu=atmega2560 -build-path "$work/ino" -warnings all
+        -prefs=compiler.cpp.extra_flags=-DDECIMAL_DIG=9 -prefs=runtime.tools.avr-gcc.path=/usr
+        -prefs=tools.ctags.cmd.path=/usr/bin/arduino-ctags -prefs=tools.ctags.pattern='"{cmd.path}" -u --language-force=c++
+        -f - --c++-kinds=svpf --fields=KSTtzns --line-directives "{source_file}"')
+    check "arduino: builder" sh -c '"$@" > built 2>&1 || { cat built; exit 1; }' sh "${builder[@]}" arduino/$main/tvmgen_kws.ino
+    check "arduino: no warning of the library" sh -c "! grep 'libraries/tvmgen_kws/.*warning' built"
+    qemu-system-avr -machine mega2560 -bios ino/tvmgen_kws.ino.elf -nographic -monitor none < /dev/null > said 2> log &
+    for _ in $(seq "$limit"); do grep -q '^[0-9]' said && break; sleep 1; done
+    kill $! # the sketch repeats its run for ever
+    check "arduino: runs on an ATmega2560" sh -c "grep -q 'status 0' said && grep -q '^3.00' said"
+fi
 library platformio
 runs platformio platformio/$main/src/main.c
 library cmsis-pack
@@ -69,10 +88,10 @@ check "a pack for an RTOS asks for it" grep -q 'Cgroup="RTOS2"' threadx/Lathe.tv
 library mlperf-tiny
 if have cmake; then
     check "mlperf-tiny: cmake" sh -c "cmake -S mlperf-tiny -B mlperf -DMLPERF_TINY=$here/mlperf -DTH_MODEL_VERSION=ad01 \
-        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DCMAKE_BUILD_TYPE=Debug && cmake --build mlperf"
+        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Wconversion -Wshadow -Werror' -DCMAKE_BUILD_TYPE=Debug && cmake --build mlperf"
     check "mlperf-tiny: 10 -> 23, by which AD's error is 169" sh -c "mlperf/tvmgen_kws_mlperf_tiny | grep -q '^m-results-\[169.000\]'"
     # a library of CMake: installed, and found by a project that knows nothing else
-    check "cmake: builds" sh -c "cmake -S cmake -B made -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS='-Wall -Wextra -Werror' && cmake --build made &&
+    check "cmake: builds" sh -c "cmake -S cmake -B made -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS='-Wall -Wextra -Wconversion -Wshadow -Werror' && cmake --build made &&
         cmake --install made --prefix $work/root && made/examples/tvmgen_kws/tvmgen_kws_example | grep -q '= 3$'"
     cp -r cmake/$main fresh
     check "cmake: a fresh project" sh -c "cmake -S fresh -B fresh/build -DCMAKE_PREFIX_PATH=$work/root && cmake --build fresh/build &&
