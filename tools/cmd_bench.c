@@ -139,7 +139,7 @@ static bool time_theirs(session *s, process *p, const turn *t, double *out)
     char line[64], *end;
     snprintf(line, sizeof line, "%ld %ld", t->inner, (long)(1e6 * t->gap));
     if (!process_say(p, line) || !process_hear(p, line, sizeof line))
-        return diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "onnxruntime ended in the middle");
+        return diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "onnxruntime ended before it gave a time");
     *out = strtod(line, &end);
     return (end != line && *end == '\0' && *out > 0) || diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(),
                                                                    "onnxruntime gave '%s' instead of a time", line);
@@ -270,8 +270,8 @@ static bool read_gap(const ask *x, double *out)
     long ms;
     for (size_t i = 0; ask_has(x, OPT_GAP) && i < sizeof others / sizeof *others; i++)
         if (ask_has(x, others[i]))
-            return ask_usage_error(x, "use only one of them", "--gap times whole calls on this machine, and --%s "
-                                   "is given", ask_option_name(others[i]));
+            return ask_usage_error(x, "use only one of them", "--gap and --%s cannot be combined: --gap times whole "
+                                                              "calls on this machine", ask_option_name(others[i]));
     if (!ask_number(x, OPT_GAP, 1, MOST_GAP, 0, &ms))
         return false;
     *out = 1e-3 * (double)ms;

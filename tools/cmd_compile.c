@@ -130,7 +130,7 @@ static bool compile_accelerated(ask *x, const char *file, const compile_options 
     const size_t n = strlen(place);
     writer_init(&w, &c->mem);
     if (strcmp(o->emit, "c") != 0 && strcmp(o->emit, "tir") != 0)
-        return ask_usage_error(x, "it takes c and tir here", "--target vta --emit %s: that cannot be made", o->emit);
+        return ask_usage_error(x, "give --emit c or tir", "--target vta cannot make --emit %s", o->emit);
     if (capture && strcmp(o->emit, "tir") == 0)
         return ask_usage_error(x, "use only one of them", "--capture is a form of C, and --emit tir makes loop text");
     if (o->n_schedules > 0)

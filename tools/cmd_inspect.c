@@ -326,7 +326,7 @@ static bool check_page_options(ask *x)
     static const ask_option options[] = {OPT_PAGE_PROFILE, OPT_PAGE_LOSS, OPT_PAGE_COMPARE};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (ask_has(x, options[i]) && !ask_has(x, OPT_HTML))
-            return ask_usage_error(x, "add --html page.html", "--%s goes with --html", ask_option_name(options[i]));
+            return ask_usage_error(x, "add --html page.html", "--%s needs --html", ask_option_name(options[i]));
     return true;
 }
 

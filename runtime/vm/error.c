@@ -20,7 +20,7 @@ int32_t vm_fail(lathe_error *error, int32_t code, const char *format, ...)
 
 int32_t vm_no_memory(lathe_error *error, size_t bytes)
 {
-    return vm_fail(error, LATHE_E_MEMORY, "no memory: %zu bytes are asked for", bytes);
+    return vm_fail(error, LATHE_E_MEMORY, "no memory for %zu bytes", bytes);
 }
 
 int32_t vm_at(lathe_error *error, int32_t code, const char *format, ...)

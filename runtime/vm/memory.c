@@ -308,7 +308,7 @@ int32_t vm_storage_new(vm_allocator *a, size_t bytes, lathe_value *out, lathe_er
     pthread_mutex_unlock(&a->lock);
     if (status != LATHE_OK) {
         vm_object_release(&s->head);
-        return vm_fail(error, status, "%s has no memory: %zu bytes are asked for", vm_device_name(a->device).text,
+        return vm_fail(error, status, "%s has no memory for %zu bytes", vm_device_name(a->device).text,
                        bytes);
     }
     s->data = b.data;

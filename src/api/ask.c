@@ -237,7 +237,7 @@ bool ask_is_file(const ask *x, ask_option o)
     if (file_is_dir(file))
         return ask_usage_error(
             x, arena_printf(&x->c->mem, "name a file, for example %s", path_join(&x->c->mem, file, "FILE")),
-            "--%s: '%.200s' is a folder, and what is written is one file", options[o].name, file);
+            "--%s: '%.200s' is a folder, but a file is written", options[o].name, file);
     return (o == OPT_OUT && x->verb != VERB_QUANTIZE) || file_is_dir(folder) ||
            ask_usage_error(x, arena_printf(&x->c->mem, "mkdir -p %s", folder), "--%s: there is no folder '%.200s'",
                            options[o].name, folder);

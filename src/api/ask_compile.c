@@ -34,7 +34,7 @@ static bool read_binding(const ask *x, const char *text, const char *option, dim
                        : strcmp(option, "bound") == 0 ? "for example --bound boxes=100"
                                                       : "for example --shape input=1x3x224x224";
     if (!equals || equals == text)
-        return ask_usage_error(x, hint, "--%s: '%.200s' has no name and value", option, text);
+        return ask_usage_error(x, hint, "--%s: '%.200s' is not NAME=VALUE", option, text);
     bool is_bound = equals[-1] == '<';
     *out = (dim_binding){.name = intern_n(x->c->names, text, (size_t)(equals - text) - is_bound), .is_bound = is_bound};
     if (is_bound && strcmp(option, "shape") == 0)
@@ -85,7 +85,7 @@ static bool read_binds(const ask *x, compile_options *out)
         const char *equals = strrchr(v->data[i], '=');
         if (!equals || equals == v->data[i] || !equals[1])
             return ask_usage_error(x, "for example --bind sr=16000",
-                                   "--bind: '%.200s' has no name and value", v->data[i]);
+                                   "--bind: '%.200s' is not NAME=VALUE", v->data[i]);
         list[i] = (input_binding){intern_n(x->c->names, v->data[i], (size_t)(equals - v->data[i])), equals + 1};
         for (uint32_t k = 0; k < i; k++)
             if (list[k].name == list[i].name && strcmp(list[k].numbers, list[i].numbers) != 0)
@@ -103,7 +103,7 @@ static bool read_states(const ask *x, compile_options *out)
     for (uint32_t i = 0; i < v->len; i++) {
         const char *equals = strchr(v->data[i], '=');
         if (!equals || equals == v->data[i] || !equals[1])
-            return ask_usage_error(x, "for example --state hn=h", "--state: '%.200s' has no output and input",
+            return ask_usage_error(x, "for example --state hn=h", "--state: '%.200s' is not OUT=IN",
                                    v->data[i]);
     }
     out->states = v->data;
@@ -140,8 +140,8 @@ static bool read_ram(const ask *x, compile_options *out)
     char *end = NULL;
     out->least_ram = goal == 1;
     if (goal >= 0 && (text || goal == 1) && is_before_chains(out->emit))
-        return ask_usage_error(x, "leave it out, or --emit c or tir",
-                               "--%s is for packages, and --emit %s comes before rows are streamed",
+        return ask_usage_error(x, "leave it out, or give --emit c or tir",
+                               "--%s needs --emit c or tir, and this is --emit %s",
                                text ? "ram" : "minimize ram", out->emit);
     if (goal < 0 || !text)
         return goal >= 0;
@@ -165,7 +165,7 @@ static bool read_offload(const ask *x, const struct offload **out)
     long least;
     for (size_t i = 0; i < sizeof others / sizeof *others && !s.targets; i++)
         if (ask_has(x, others[i]))
-            return ask_usage_error(x, "for example --offload xnnpack", "--%s: no target is named that takes a part",
+            return ask_usage_error(x, "for example --offload xnnpack", "--%s: name at least one target",
                                    ask_option_name(others[i]));
     if (!s.targets)
         return true;
@@ -191,7 +191,8 @@ static bool read_memories(const ask *x, compile_options *out)
     if (!file)
         return true;
     if (strcmp(out->emit, "c") != 0)
-        return ask_usage_error(x, "leave it out", "--memory is for packages, and --emit %s makes none", out->emit);
+        return ask_usage_error(x, "leave it out", "--memory is for packages, and --emit %s makes no "
+                                                  "package", out->emit);
     out->memories = p;
     return compiler_read_file(x->c, file, &bytes) &&
            placement_parse(x->c, file, (const char *)bytes.data, bytes.len, p);
@@ -306,13 +307,13 @@ static bool check_ecosystem(const ask *x, const compile_options *o)
         return true;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (ask_has(x, others[i]))
-            return ask_usage_error(x, "leave one of them out", "--%s: not together with --as %s",
+            return ask_usage_error(x, "leave one of them out", "--%s and --as %s cannot be combined",
                                    ask_option_name(others[i]), name);
     if (ask_has(x, OPT_MEMORY) && !o->as->takes_files)
-        return ask_usage_error(x, "leave --memory out, or --as cmake", "--memory: the build of %s includes no files of "
-                               "constants", name);
+        return ask_usage_error(x, "leave --memory out, or --as cmake", "--memory needs files of constants, and the "
+                                                                       "build of %s includes none", name);
     if (o->constants_form == CONSTANTS_BIN || (o->constants_form == CONSTANTS_INCBIN && !o->as->takes_files))
-        return ask_usage_error(x, "leave --constants out", "--constants %s: not together with --as %s",
+        return ask_usage_error(x, "leave --constants out", "--constants %s and --as %s cannot be combined",
                                constants_form_name(o->constants_form), name);
     return true;
 }
@@ -325,7 +326,7 @@ static bool read_example(const ask *x, compile_options *out)
         return true;
     if (!b || board_is_hosted(b))
         return ask_usage_error(x, arena_printf(&x->c->mem, "as in --target cortex-m4; 'lathe targets' lists emulators"),
-                               "--example: no emulator has the target %s", out->target->name);
+                               "--example: there is no emulator for the target %s", out->target->name);
     ecosystem_board *e = arena_new(&x->c->mem, ecosystem_board);
     *e = (ecosystem_board){b->name, b->tools, b->cflags, b->ldflags, b->script, b->startup, b->emulator};
     out->example_board = e;

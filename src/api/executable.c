@@ -190,7 +190,7 @@ static bool save(lathe_context *x, home *h, void *args)
     span bytes;
     (void)x;
     if (e->place && !e->is_module) {
-        diag_error(&h->c.diags, DIAG_USAGE, src_loc_none(), "the package was loaded from '%s', where it is saved",
+        diag_error(&h->c.diags, DIAG_USAGE, src_loc_none(), "a package that was loaded from '%s' cannot be saved again",
                    e->place);
         diag_hint(&h->c.diags, "copy the folder");
         return false;
@@ -244,7 +244,7 @@ static bool load(lathe_context *x, home *h, void *args)
         return look_into_module(e, c);
     diag_error(&c->diags, file_exists(a->path) ? DIAG_FORMAT : DIAG_IO, src_loc_none(), "'%s' is %s", a->path,
                file_exists(a->path) ? "neither a package nor a module" : "not there");
-    diag_hint(&c->diags, "a model is compiled first");
+    diag_hint(&c->diags, "compile the model first");
     return false;
 }
 

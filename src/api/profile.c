@@ -19,7 +19,7 @@ static bool check(compiler *c, const profile_args *a)
 {
     const lathe_executable *e = a->executable;
     if (e->is_module) {
-        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "a module cannot tell the time of its operators");
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "a module cannot measure its operators");
         diag_hint(&c->diags, "compile the model as a package");
         return false;
     }

@@ -265,7 +265,7 @@ static bool read_options(quantize_run *r, quantize_options *o)
         !ask_workers(x, &r->workers) || !ask_compile_options(x, true, &r->options))
         return false;
     if (!(o->percentile > 50 && o->percentile <= 100))
-        return ask_usage_error(x, "for example --percentile 99.9", "--percentile: a number above 50, at most 100");
+        return ask_usage_error(x, "for example --percentile 99.9", "--percentile must be above 50 and at most 100");
     if (ask_has(x, OPT_PERCENTILE) && o->method != HISTOGRAM_PERCENTILE)
         return ask_usage_error(x, "add --method percentile, or leave it out",
                                "--percentile is for --method percentile");
@@ -274,7 +274,7 @@ static bool read_options(quantize_run *r, quantize_options *o)
     if (!ask_has(x, OPT_DATA) && !ask_has(x, OPT_CALIBRATE))
         return ask_usage_error(x, "for example --data samples.npy", "quantize needs data: --calibrate or --data");
     if (ask_has(x, OPT_LABELS) && !ask_has(x, OPT_DATA))
-        return ask_usage_error(x, "give the samples that they are of", "--labels needs --data");
+        return ask_usage_error(x, "give the samples that the labels belong to", "--labels needs --data");
     return ask_is_file(x, OPT_OUT);
 }
 

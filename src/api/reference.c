@@ -626,7 +626,7 @@ bool reference_check(const ask *x, const char *known)
 {
     if (ask_has(x, OPT_MODEL) && !(ask_has(x, OPT_AGAINST) && runtime_of(x)))
         return ask_usage_error(x, "add --against onnxruntime, or leave it out",
-                               "--model names the file that another runtime runs, and none is compared with");
+                               "--model is the file for another runtime, but no --against names one");
     if (!ask_has(x, OPT_AGAINST))
         return true;
     if (ask_has(x, OPT_SIGNATURE) && reference_is(x, "tflm"))
@@ -647,8 +647,8 @@ bool reference_check(const ask *x, const char *known)
                                child->title);
     if ((!package && !module) || (child && ask_has(x, OPT_MODEL)))
         return true;
-    return ask_usage_error(x, child ? "name the model's file too, with --model, or instead"
-                                    : "name the model's file instead",
+    return ask_usage_error(x, child ? "name the model's file with --model, or give it instead"
+                                    : "give the model's file instead",
                            "%s cannot run a %s",
                            child                  ? child->title
                            : reference_is(x, "c") ? "C without schedules"
@@ -690,7 +690,7 @@ static bool start(session *s, const char *mode, uint32_t oracle, long threads, p
                    child->title);
     else
         diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
-                   "%s, which is to run %s, ended with status %d after saying '%s'", argv[0], child->title, status,
+                   "%s, which runs %s, ended with status %d and said '%s'", argv[0], child->title, status,
                    line);
     diag_hint(&c->diags, "pip install %s, and name that Python in the environment variable LATHE_PYTHON",
               child->packages);

@@ -32,7 +32,7 @@ bool remote_token(compiler *c, const char *path, const char **out)
     *out = arena_strndup(&c->mem, text, n);
     return (n > 0 && strcspn(*out, " \t") == n) ||
            diag_error(&c->diags, DIAG_DATA, src_loc_none(),
-                      "%s: its first line is not a token, which is one word", path);
+                      "%s: the first line must be a token, which is one word", path);
 }
 
 /* At once, since what is waited for may never come. */

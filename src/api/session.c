@@ -149,7 +149,7 @@ static bool check_module_options(const session *s)
                                "--emulator runs packages, and a module runs in this program");
     if (module && !s->remote && target_cross_cc(s->options.target))
         return ask_usage_error(s->x, "lathe compile makes a module for it, and --remote runs it there",
-                               "--target: a module for %s is for another machine than this one",
+                               "--target: a module for %s cannot run on this machine",
                                s->options.target->name);
     if (strcmp(s->options.emit, "c") != 0 && !module)
         return ask_usage_error(s->x, "use --emit c or --emit module", "--emit %s makes nothing that can be run",
@@ -465,8 +465,8 @@ static bool open_rows(session *s)
 {
     const char *path = s->data;
     if (ask_has(s->x, OPT_INPUT) || ask_has(s->x, OPT_SEEDS) || ask_has(s->x, OPT_SEED))
-        return ask_usage_error(s->x, "use only one of them", "--data names samples for the model's one input: --%s "
-                               "gives others", ask_has(s->x, OPT_INPUT)   ? "input"
+        return ask_usage_error(s->x, "use only one of them", "--data and --%s both give the "
+                                                             "inputs", ask_has(s->x, OPT_INPUT)   ? "input"
                                                : ask_has(s->x, OPT_SEEDS) ? "seeds"
                                                                           : "seed");
     if (!ask_has(s->x, OPT_AGAINST))

@@ -31,7 +31,7 @@ static bool stop(tuning *t, compiler *c, measure_answer *out)
     t->runs = false;
     *out = (measure_answer){.failed = "the measuring program took too long"};
     if (!late)
-        out->failed = status == PROCESS_SIGNAL ? "a signal ended the measuring program, as --limit does"
+        out->failed = status == PROCESS_SIGNAL ? "a signal ended the measuring program, perhaps because of --limit"
                                                : arena_printf(&c->mem,
                                                        "the measuring program ended with status %d, without an answer",
                                                        status);

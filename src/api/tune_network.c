@@ -105,7 +105,7 @@ static void show_trial(ask *x, const graph_choice_point *p, uint32_t taken, uint
                        bool faster)
 {
     if (seconds[1] < 0)
-        w_fmt(&x->out, "%s: %s stays, %s gives other numbers\n", p->node, p->forms[taken], p->forms[other]);
+        w_fmt(&x->out, "%s: %s stays, because %s gives other numbers\n", p->node, p->forms[taken], p->forms[other]);
     else
         w_fmt(&x->out, "%s: %s (%.4g ms), not %s (%.4g ms)\n", p->node, p->forms[faster ? other : taken],
               1e3 * seconds[faster], p->forms[faster ? taken : other], 1e3 * seconds[!faster]);
@@ -215,8 +215,8 @@ static bool none_measured(tuning *t)
     diags *d = &t->x->c->diags;
     diag_error(d, DIAG_ENVIRONMENT, src_loc_none(), "none of %u kernels could be measured", t->failed);
     if (!t->remote && !ask_has(t->x, OPT_MEASURE))
-        diag_hint(d, "CC names the C compiler that builds them here; --measure COMMAND and --remote HOST:PORT have "
-                     "another machine measure, for example --measure 'ssh board lathe measure'");
+        diag_hint(d, "CC names the C compiler for this machine; to measure on another one, give --remote HOST:PORT or "
+                     "--measure COMMAND, for example --measure 'ssh board lathe measure'");
     else if (!t->remote)
         diag_hint(d, "--measure: '%.200s' has to answer as 'lathe measure' does, for example --measure 'ssh board "
                      "lathe measure'", ask_get(t->x, OPT_MEASURE, ""));

@@ -42,15 +42,15 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
                "%s '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected",
                what, got->name, (long long)r->wrong, (long long)got->count, (long long)r->first, r->got, r->want);
     if (j->s->result.half_up && reference_is(j->s->x, "onnxruntime"))
-        diag_hint(d, "the model rounds halves up, and onnxruntime rounds them to even, so results may differ by one "
-                     "step; --against interpreter rounds as the model does");
+        diag_hint(d, "the model rounds halves up, and onnxruntime rounds them to even, so results may differ by one; "
+                     "--against interpreter rounds as the model does");
     else if (reference_is(j->s->x, "onnxruntime") && reference_has_ties(j->s))
-        diag_hint(d, "onnxruntime computes these integers in floats: half-way between two steps it may choose the "
-                     "other one, and then later layers differ too; --against interpreter compares with the definitions "
-                     "of the operators");
+        diag_hint(d, "onnxruntime computes these integers in floats, so it may round a number half-way between two "
+                     "integers to the other one, and then later layers differ too; --against interpreter compares with "
+                     "the definitions of the operators");
     if (j->s->result.integers && j->s->options.requant != REQUANT_EXACT && reference_is(j->s->x, "onnxruntime"))
-        diag_hint(d, "--requant %s does not round as onnxruntime does (%s), so results may differ by one step, and "
-                     "later layers too; --against interpreter rounds in the same way",
+        diag_hint(d, "--requant %s does not round as onnxruntime does (%s), so results may differ by one, and by more "
+                     "after later layers; --against interpreter rounds in the same way",
                   ask_get(j->s->x, OPT_REQUANT, ""),
                   j->s->options.requant == REQUANT_FAST ? "once, in integers" : "twice, as TensorFlow Lite Micro");
     if (j->s->result.dynamic && !j->has_oracle)
@@ -58,8 +58,8 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
                      "rounded, also in later layers; --per-node shows where the values begin to differ");
     const bool as_asked = j->s->result.half_up || j->s->options.requant != REQUANT_EXACT;
     if (j->other && !as_asked && j->own.max_abs >= r->max_abs)
-        diag_hint(d, "onnxruntime's own sessions differ from each other as much, so the model has no more exact "
-                     "result; --against interpreter compares with the definitions of the operators");
+        diag_hint(d, "two of onnxruntime's settings differ from each other as much, so neither result is the exact "
+                     "one; --against interpreter compares with the definitions of the operators");
     return false;
 }
 
@@ -522,8 +522,8 @@ static bool check_options(const ask *x)
 {
     bool against = ask_has(x, OPT_AGAINST);
     if (!against && !ask_has(x, OPT_DATA))
-        return ask_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c (a computation: not the "
-                                  "first)", "nothing to compare with");
+        return ask_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c (for a computation: "
+                                  "interpreter or c)", "nothing to compare with");
     if ((!against || reference_is(x, "c")) && ask_has(x, OPT_PER_NODE))
         return ask_usage_error(x, "give --against onnxruntime or interpreter",
                                "--per-node: %s has no results of single operators", against ? "C" : "--data");

@@ -254,7 +254,7 @@ static bool add_plugin(compiler *c, run_model *m, int64_t workers)
     if (!b->plugin)
         return true;
     if (workers > 1) {
-        m->uncounted = "several workers run at once; use --workers 1 to count";
+        m->uncounted = "instructions of several workers cannot be counted; use --workers 1";
         return true;
     }
     const char *emulator = arena_printf(&c->mem, "%s -plugin ./%s.so", b->emulator, b->plugin);
@@ -342,7 +342,7 @@ bool board_measured(compiler *c, const run_model *m, board_measure *out)
         return false;
     if (s.len != want)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
-                          "the program in the emulator left %zu bytes of measurements instead of %zu", s.len, want);
+                          "the program in the emulator wrote %zu bytes of measurements instead of %zu", s.len, want);
     int64_t *numbers = arena_array(&c->mem, int64_t, 2u + n);
     memcpy(numbers, s.data, want);
     out->instructions = numbers[0];

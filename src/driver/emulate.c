@@ -68,7 +68,7 @@ static bool take_answer(compiler *c, const run_model *m, span s, emulate_answer 
         want += m->outputs[i].most_bytes;
     if (s.len != want)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
-                          "the program in the emulator left %zu bytes of an answer instead of %zu", s.len, want);
+                          "the program in the emulator wrote %zu bytes of outputs instead of %zu", s.len, want);
     memcpy(state, s.data, sizeof state);
     *out = (emulate_answer){(int32_t)state[0], (int32_t)state[1]};
     if (numbers > 0)
@@ -104,8 +104,8 @@ bool emulate_call(compiler *c, const run_model *m, emulate_answer *out)
     const char *hint = packages ? arena_printf(&c->mem, "install it: apt-get install %s", packages)
                                 : "install it (package qemu-user), or name another one: --emulator";
     const char *why = packages ? "the memory may be too small, or the emulator may not have an instruction"
-                               : "does $CC compile for the machine that the emulator has, and statically, as in "
-                                 "CC='aarch64-linux-gnu-gcc -static'?";
+                               : "set CC to a compiler for the emulator's machine that links statically, as in "
+                                 "CC='aarch64-linux-gnu-gcc -static'";
     return compiler_progress(c, arena_printf(&c->mem, "running the package in %s", a.data[0]), 0, 0) &&
            write_call(c, m) &&
            process_run(c, &(process_task){.argv = a.data,

@@ -100,8 +100,9 @@ static void hint_at_nearest(compiler *c, const prog_module *m, const te_record *
     if (!d.kernel)
         diag_hint(&c->diags, "'lathe schedule MODEL' prints what its kernels compute");
     else
-        diag_hint(&c->diags, "the nearest is %s, which has '%s' where this has '%s'%s", d.kernel->name, d.here,
-                  d.there, d.lines > 1 ? ", and other lines that differ" : "");
+        diag_hint(&c->diags, "the most similar kernel is %s; it has '%s', and the schedule is for "
+                             "'%s'%s", d.kernel->name, d.here,
+                  d.there, d.lines > 1 ? ", and other lines differ, too" : "");
 }
 
 static void warn_of_misfits(compiler *c, const te_records *all, bool measured, uint32_t n, const target *targets,

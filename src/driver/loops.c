@@ -44,7 +44,7 @@ static int32_t fail(lathe_error *error, int32_t code, const char *format, ...)
 
 static int32_t no_memory(lathe_error *error, size_t bytes)
 {
-    return fail(error, LATHE_E_MEMORY, "no memory: %zu bytes are asked for", bytes);
+    return fail(error, LATHE_E_MEMORY, "no memory for %zu bytes", bytes);
 }
 
 /* The first error of a context. */

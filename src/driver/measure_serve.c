@@ -38,10 +38,10 @@ static bool take_file(compiler *c, const char *line, const char *dir)
     char path[400];
     size_t size = 0;
     if (sscanf(line, "file %zu %399s", &size, path) != 2 || size > MOST_FILE || !is_inside(path))
-        return refuse(c, "a file's line is broken");
+        return refuse(c, "the line in front of a file is broken");
     uint8_t *bytes = arena_alloc(&c->mem, size + 1, 1);
     const char *place = path_join(&c->mem, dir, path);
-    bool ok = fread(bytes, 1, size, stdin) == size || refuse(c, "it ends in a file");
+    bool ok = fread(bytes, 1, size, stdin) == size || refuse(c, "it ends in the middle of a file");
     return ok && file_make_dirs(&c->diags, path_dir(&c->mem, place)) && compiler_write_file(c, place, bytes, size);
 }
 

@@ -181,8 +181,8 @@ static bool check_no_input(compiler *c, const graph_module *m, const char *name)
         if (!type_mentions(&f->params.data[i]->type, name))
             continue;
         diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
-                   "--bound: '%s' is an extent of input '%s', which a run states", name, input);
-        diag_hint(&c->diags, "give its bound with --dim '%s<=N', or in graph text with: where %s <= N", name, name);
+                   "--bound: '%s' is an extent of input '%s', so each run states it", name, input);
+        diag_hint(&c->diags, "limit it with --dim '%s<=N', or in graph text with: where %s <= N", name, name);
         return false;
     }
     return true;
@@ -576,7 +576,7 @@ static uint32_t find_variants(compiler *c, const compile_options *o, const targe
     }
     if (n < (o->n_widths ? o->n_widths : 1)) {
         diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--widths: the target %s does not have all of them", t->name);
-        diag_hint(&c->diags, "it has 64, 32 and 16, each of them once");
+        diag_hint(&c->diags, "name each of 64, 32 and 16 at most once");
         return 0;
     }
     return n;

@@ -28,8 +28,8 @@ static bool cannot_load(compiler *c, src_loc at, const char *why)
 {
     diag_error(&c->diags, DIAG_ENVIRONMENT, at, "cannot be loaded: %s", why);
     if (strstr(why, "undefined symbol"))
-        diag_hint(&c->diags, "build it with the headers of this version of Lathe; a program that was linked with "
-                             "liblathe.a shows its functions when it is linked with -rdynamic");
+        diag_hint(&c->diags, "build it with the headers of this version of Lathe; if your program is linked with "
+                             "liblathe.a, link it with -rdynamic");
     return false;
 }
 

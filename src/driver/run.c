@@ -82,10 +82,11 @@ bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank,
             continue;
         if (dims[i] < 0 || (x->most >= 0 && dims[i] > x->most))
             return diag_error(d, DIAG_DATA, src_loc_none(),
-                              "input '%s' has extent %lld at axis %u; %s is at most %lld", input->name,
+                              "input '%s' has extent %lld at axis %u, but %s is at most %lld", input->name,
                               (long long)dims[i], i, x->name, (long long)x->most);
         if (x->value >= 0 && x->value != dims[i])
-            return diag_error(d, DIAG_DATA, src_loc_none(), "input '%s' has extent %lld at axis %u; %s is %lld already",
+            return diag_error(d, DIAG_DATA, src_loc_none(), "input '%s' has extent %lld at axis %u, but %s is %lld in "
+                                                            "another input",
                               input->name, (long long)dims[i], i, x->name, (long long)x->value);
         x->value = dims[i];
     }

@@ -31,7 +31,7 @@ static bool failed(compiler *c, const lathe_error *e)
     diag_code code = e->code == LATHE_E_FORMAT ? DIAG_FORMAT : e->code == LATHE_E_KERNEL ? DIAG_DATA : DIAG_ENVIRONMENT;
     (void)diag_error(&c->diags, code, src_loc_none(), "remote device: %s", e->message);
     if (e->code == LATHE_E_REFUSED)
-        diag_hint(&c->diags, "HOST:PORT, --key and --token-file have to be those of the server or the tracker");
+        diag_hint(&c->diags, "check that HOST:PORT, --key and --token-file are those of the server or the tracker");
     return false;
 }
 
@@ -63,7 +63,7 @@ static bool send_module(compiler *c, run_remote *r, const char *path, uint64_t *
     *out = module.u.v_handle;
     read_devices(r, file);
     return module.type == LATHE_MODULE || diag_error(&c->diags, DIAG_FORMAT, src_loc_none(),
-                                                     "remote device: the server gives no module");
+                                                     "remote device: the server returned no module");
 }
 
 static bool call_method(compiler *c, run_remote *r, uint64_t module, const char *name, const lathe_rpc_value *args,

@@ -40,7 +40,7 @@ expect_error 2 'cannot be a module name' compile "$model" --module-name 9lives -
 expect_error 2 'is not a number' compile "$model" --workers many -o out
 expect_error 2 'is not a number' compile "$model" -O9 -o out
 expect_error 2 'not understood' compile "$model" --shape image=1xtwo -o out
-expect_error 2 'no name and value' compile "$model" --shape 1x1 -o out
+expect_error 2 'is not NAME=VALUE' compile "$model" --shape 1x1 -o out
 expect_error 2 'nothing to compare' verify "$model"
 expect 2 'there is no verb' frobnicate
 [ ! -e out ] && good || bad "a usage error left 'out' behind"

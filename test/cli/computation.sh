@@ -112,7 +112,7 @@ expect_error 2 'compared with itself' run gemm.txt --interpret --against interpr
 expect_error 2 'run --against is for computations' run "$top/demo/digits.onnx" --against interpreter
 expect_error 2 'capture is for the accelerator' compile gemm.txt --capture -o x.c
 expect_error 2 'port has no effect' compile both.te --target vta --port posix -o x.c
-expect_error 2 'emit module: that cannot be made' compile both.te --target vta --emit module -o x.so
+expect_error 2 'target vta cannot make --emit module' compile both.te --target vta --emit module -o x.so
 expect_error 2 'has no graph of a model' compile gemm.txt --emit graph
 expect_error 2 'are only for models' run gemm.txt --dim n=3
 cat both.te > two.te && cat gemm.txt >> two.te

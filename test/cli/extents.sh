@@ -30,7 +30,7 @@ expect_error 2 "'mask' has 4 elements; 3 numbers" compile model.onnx --dim seq=4
 expect_error 1 'axis 0 must be known.* the input that states it with --bind' compile squeeze.onnx -o p
 expect 0 'y: f32\[2, 3\]' run squeeze.onnx --bind n=2
 expect_error 2 "'1.5' is not a list of i64" compile model.onnx --dim seq=4 --bind mask=1.5 -o p
-expect_error 2 "no name and value" compile model.onnx --bind mask -o p
+expect_error 2 "is not NAME=VALUE" compile model.onnx --bind mask -o p
 
 # --- one package, several runs
 expect 0 '' compile model.onnx --dim 'seq<=32' -o p
@@ -42,8 +42,8 @@ expect 0 'hidden: f32\[1, 7, 64\]' run model.onnx --dim 'seq<=32' --interpret --
 expect 0 'hidden: f32\[1, 5, 64\]' run p --dim seq=5
 expect 0 'hidden: f32\[1, 32, 64\]' run p
 expect 0 'hidden: f32\[1, 0, 64\]' run p --dim seq=0
-expect_error 1 'seq is (9|7) already' run p --input ids=ids9.npy --input mask=mask7.npy
-expect_error 1 'extent 40 at axis 1; seq is at most 32' run p --input ids=ids40.npy
+expect_error 1 'seq is (9|7) in another input' run p --input ids=ids9.npy --input mask=mask7.npy
+expect_error 1 'extent 40 at axis 1, but seq is at most 32' run p --input ids=ids40.npy
 expect_error 2 'seq=33: seq may be at most 32' run p --dim seq=33
 expect_error 2 "has no open extent 'n'" run p --dim n=3
 
@@ -134,8 +134,8 @@ expect 0 '' compile model.onnx --dim 'seq<=16' --bind mask=1 -o q3 --target gene
 expect 0 'hidden: f32\[1, 7, 64\]' run q3 --input ids=ids7.npy
 [ "$(cut -c1-40 stdout)" = "$(cut -c1-40 seven)" ] && good || bad "filled with ones, it differs: $(cat stdout seven)"
 LATHE_PYTHON=$python expect 0 'hidden: .*ok' verify model.onnx --dim 'seq<=16' --bind mask=1 --against onnxruntime --input ids=ids7.npy
-expect_error 2 "'mask' has open extents; one number fills them" compile model.onnx --dim 'seq<=16' --bind mask=1,1 -o q4
-expect_error 2 "no other input has the extent seq of 'ids'" compile model.onnx --dim 'seq<=16' --bind mask=1 --bind ids=1 -o q4
+expect_error 2 "'mask' has open extents, so it takes one number for all elements" compile model.onnx --dim 'seq<=16' --bind mask=1,1 -o q4
+expect_error 2 "the extent seq of 'ids' is unknown" compile model.onnx --dim 'seq<=16' --bind mask=1 --bind ids=1 -o q4
 grep -q -- '--dim seq=N' stderr && good || bad "no way out: $(cat stderr)"
 
 # --- bounds: contradictions, extents of inputs, names that the model declares

@@ -151,12 +151,12 @@ expect_error 2 '--as is for packages, and --emit module makes none' compile six.
 expect_error 2 '--as arduino takes the ports baremetal, and not freertos' compile six.txt --as arduino --port freertos -o none
 expect_error 2 "--as: 'ardvino' is unknown" compile six.txt --as ardvino -o none
 check "the nearest is offered" grep -q 'did you mean arduino' stderr
-expect_error 2 'constants bin: not together with --as zephyr' compile six.txt --as zephyr --constants bin -o none
-expect_error 2 'constants incbin: not together with --as zephyr' compile six.txt --as zephyr --constants incbin -o none
-expect_error 2 'names: not together' compile six.txt --as zephyr --names short -o none
-expect_error 2 'offload: not together' compile six.txt --as zephyr --offload vta -o none
+expect_error 2 'constants bin and --as zephyr cannot be combined' compile six.txt --as zephyr --constants bin -o none
+expect_error 2 'constants incbin and --as zephyr cannot be combined' compile six.txt --as zephyr --constants incbin -o none
+expect_error 2 'names and --as zephyr cannot be combined' compile six.txt --as zephyr --names short -o none
+expect_error 2 'offload and --as zephyr cannot be combined' compile six.txt --as zephyr --offload vta -o none
 expect_error 2 'has an example of its own' compile six.txt --as zephyr --example -o none
 expect_error 2 '--example is for --port baremetal' compile six.txt --port freertos --example -o none
-expect_error 2 'no emulator has the target x86-64-v3' compile six.txt --example --target x86-64-v3 -o none
+expect_error 2 'there is no emulator for the target x86-64-v3' compile six.txt --example --target x86-64-v3 -o none
 check "refused, nothing is written" test ! -e none
 finish

@@ -163,7 +163,7 @@ expect_error 2 'names no target' compile net.txt --offload '' -o none
 expect_error 2 "a name is missing in 'acme,,brand'" compile net.txt --load-ops ./targets.so --offload acme,,brand -o none
 expect_error 2 "a name is missing in 'acme,'" compile net.txt --load-ops ./targets.so --offload acme, -o none
 expect_error 2 "a name is missing in ',acme'" compile net.txt --load-ops ./targets.so --offload ,acme -o none
-expect_error 2 'no target is named' compile net.txt --patterns x.pat -o none
+expect_error 2 'name at least one target' compile net.txt --patterns x.pat -o none
 expect_error 1 'x.pat' compile net.txt $both --patterns x.pat -o none
 echo 'pattern acme.exp(%x) { %y = expp(%x) return %y }' > bad.pat
 expect_error 1 "bad.pat:1:29: unknown operator 'expp'" compile net.txt $both --patterns bad.pat -o none

@@ -89,7 +89,7 @@ expect_error 1 'is not a report page' inspect "$model" --html x.html --compare "
 expect_error 1 'is not a report page' inspect "$model" --html x.html --compare package/report.json
 expect_error 1 'is not a result of lathe quantize' inspect "$model" --html x.html --loss page.json
 expect_error 2 'is compiled already' inspect package --html x.html
-expect_error 2 'compare goes with --html' inspect "$model" --compare page.html
+expect_error 2 'compare needs --html' inspect "$model" --compare page.html
 [ ! -e x.html ] && good || bad "a page was written all the same"
 
 # --- lathe view: a model that compiles, one that does not, and who may ask

@@ -115,5 +115,5 @@ gives() { ./"$1" > said; cat said; grep -qx "0.924 -0.000 -0.924 -2.000" said; }
     check "operators and generators with liblathe.a" gives with_static
     check "built with liblathe.a that is not shown" "$cc" $flags main.c use.c -o hidden $static
 }
-check "without -rdynamic it says so" sh -c '! ./hidden > said && grep -q "linked with -rdynamic" said'
+check "without -rdynamic it says so" sh -c '! ./hidden > said && grep -q "link it with -rdynamic" said'
 finish

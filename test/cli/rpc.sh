@@ -95,7 +95,7 @@ expect 2 'is not a number from 0 to 65535' rpc-server --port 70000
 expect 2 'sessions of' rpc-server --port 0 --cores 1024
 expect 3 'in use' rpc-server --port "$server"
 : > "$work/empty"
-expect 1 'is not a token' rpc-server --port 0 --token-file "$work/empty"
+expect 1 'must be a token' rpc-server --port 0 --token-file "$work/empty"
 
 # A server that nobody offers is waited for aloud.
 "$lathe" run "$work/model.onnx" --tracker "127.0.0.1:$tracker" --key nosuch > "$work/out" 2> "$work/waits" &

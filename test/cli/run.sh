@@ -52,7 +52,7 @@ want = line["min_ms"] + 0.2 * (line["median_ms"] - line["min_ms"])
 assert abs(line["p10_ms"] - want) < 3e-6, line'
 expect 0 '"median_ms"' bench "$model" --repeat 2 --workers 1 --json
 expect 2 "is not a number from 1 to 10000" bench "$model" --gap 0
-expect 2 'times whole calls .* --profile is given' bench "$model" --gap 1 --profile
+expect 2 'gap and --profile cannot be combined: --gap times whole calls' bench "$model" --gap 1 --profile
 
 expect 0 'workspace [0-9]+ bytes \(lower bound [0-9]+' inspect "$model"
 expect 0 '"workspace_lower_bound_bytes"' inspect "$model" --json

@@ -97,7 +97,7 @@ for verb in 'compile -q -o same' run 'verify --against interpreter' 'bench --rep
     grep -q '^warning: changed.txt:2:1: no kernel of the model computes this, so its schedule is not used' stderr &&
         good || bad "$verb: $(cat stderr)"
 done
-grep -q "the nearest is fused_nn_conv2d_add_nn_relu, which has '.*kh: 3.*' where this has '.*kh: 1.*'" stderr && good ||
+grep -q "the most similar kernel is fused_nn_conv2d_add_nn_relu; it has '.*kh: 3.*', and the schedule is for '.*kh: 1.*'" stderr && good ||
     bad "it names no kernel: $(cat stderr)"
 cat all.txt changed.txt > more.txt
 digits '^schedules  9 of 10' same --schedules more.txt
@@ -156,7 +156,7 @@ assert [k["schedule"]["from"] for k in page["kernels"] if k.get("schedule", {"fr
 PY
 expect_error 2 'on other operators' inspect model.txt --html page.html --profile profile.json
 expect_error 1 'is not a profile' inspect "${same_options[@]}" --html page.html --profile one.txt
-expect_error 2 'goes with --html' inspect "${same_options[@]}" --profile profile.json
+expect_error 2 'needs --html' inspect "${same_options[@]}" --profile profile.json
 expect_error 2 'for packages' bench "$top/demo/digits.onnx" --emit module --profile
 expect_error 2 'against' bench "$top/demo/digits.onnx" --against onnxruntime --profile
 # one text for all layers of a shape, whatever their weights are called, and for all variants of a module

@@ -18,7 +18,7 @@ python() {
     LATHE_PYTHON=./python expect_error 3 "$1" bench six.txt --against onnxruntime --repeat 2
     no_leftovers "$1"
 }
-python 'onnxruntime ended in the middle' << 'SH'
+python 'onnxruntime ended before it gave a time' << 'SH'
 #!/bin/sh
 exec <&-
 echo ready
@@ -29,7 +29,7 @@ echo ready
 read n && echo soon
 SH
 for word in failed missing fail '' 'failed\c' 'missing\c'; do
-    python "ended with status 0 after saying '${word%\\c}'" << SH
+    python "ended with status 0 and said '${word%\\c}'" << SH
 #!/bin/sh
 echo '$word'
 SH

@@ -66,7 +66,7 @@ expect_error 1 "smallest size that was reached is $least bytes" \
 # what is written before rows are streamed takes neither
 for stage in graph prog schedule; do
     for option in '--ram 64K' '--minimize ram'; do
-        expect_error 2 "${option% 64K} is for packages, and --emit $stage comes before" \
+        expect_error 2 "${option% 64K} needs --emit c or tir, and this is --emit $stage" \
             compile m.graph --target cortex-m $option --emit $stage
     done
 done

@@ -405,14 +405,14 @@ CHAIN = dict(STUMP, nodes_modes=["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"], nodes_true
 TREES_REFUSED = [
     ({**STUMP, "nodes_truenodeids": [0, 0, 0]}, "has no child"),
     ({**STUMP, "nodes_truenodeids": [9, 0, 0]}, "has no child"),
-    ({**STUMP, "nodes_featureids": [2, 0, 0]}, "reads feature 2 of 2"),
-    ({**STUMP, "nodes_featureids": [-1, 0, 0]}, "reads feature -1 of 2"),
-    ({**STUMP, "target_ids": [0, 1]}, "weight 1 is for target 1 of 1"),
-    ({**STUMP, "target_nodeids": [1, 7]}, "at node 7"),
+    ({**STUMP, "nodes_featureids": [2, 0, 0]}, "reads feature 2; there are 2"),
+    ({**STUMP, "nodes_featureids": [-1, 0, 0]}, "reads feature -1; there are 2"),
+    ({**STUMP, "target_ids": [0, 1]}, "weight 1 is for target 1; there are 1"),
+    ({**STUMP, "target_nodeids": [1, 7]}, "for node 7 of tree 0, which is missing"),
     ({**STUMP, "nodes_values": [.5, 0.]}, "nodes_values has 2 entries"),
-    ({**STUMP, "nodes_modes": ["BRANCH_X", "LEAF", "LEAF"]}, "no mode of nodes"),
+    ({**STUMP, "nodes_modes": ["BRANCH_X", "LEAF", "LEAF"]}, "nodes have no mode"),
     ({**STUMP, "base_values": [1., 2.]}, "base_values has 2 entries"),
-    ({**STUMP, "n_targets": 0}, "0 targets"),
+    ({**STUMP, "n_targets": 0}, "targets cannot be 0"),
     (CHAIN, "deeper than"),
 ]
 REFUSED = [

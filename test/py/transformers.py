@@ -282,7 +282,7 @@ REFUSED = (
     ("Attention", [(1, 2, 8), (8, 24), (24,), np.ones((1, 1, 2, 2), np.int32)], {"num_heads": 2}, "4 dimensions"),
     ("Attention", [(1, 2, 8), (8, 24), (24,), i32(1, 0, 1, 0, 1)], {"num_heads": 2}, "a mask of 5 numbers"),
     ("Attention", [(1, 2, 8), (8, 24)], {"num_heads": 3}, "do not divide into queries, keys and values of 3 heads"),
-    ("MultiHeadAttention", [(1, 2, 2, 3, 4)], {"num_heads": 2}, "export the model for processors"),
+    ("MultiHeadAttention", [(1, 2, 2, 3, 4)], {"num_heads": 2}, "export the model for CPUs"),
     ("MultiHeadAttention", [(1, 1, 8), (1, 1, 8), (1, 1, 8), "", "", "", (1, 2, 4, 4), (1, 2, 4, 4), i32(2)],
      {"num_heads": 2}, "past_sequence_length"),
     ("GroupQueryAttention", [(1, 1, 8), (1, 1, 8), (1, 1, 8), (1, 2, 4, 4), (1, 2, 4, 4), i32(2), i32(3)],

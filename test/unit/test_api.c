@@ -389,7 +389,7 @@ static void test_profile(void **state)
     expect_error(x, lathe_profile(x, NULL, NULL, 0, 1, &json), LATHE_BAD_USAGE, "usage", "no executable is given");
     lathe_executable_free(e);
     e = compile_text(x, opens, "emit", "module");
-    expect_error(x, lathe_profile(x, e, NULL, 0, 1, &json), LATHE_BAD_USAGE, "usage", "a module cannot tell");
+    expect_error(x, lathe_profile(x, e, NULL, 0, 1, &json), LATHE_BAD_USAGE, "usage", "a module cannot measure");
     lathe_executable_free(e);
     assert_int_equal(count_left(), 0);
 }

@@ -154,7 +154,7 @@ bool onnx_attr_convert(onnx_node *n, const char *from, const char *to, attr_kind
         t = onnx_attr_tensor(n, from);
         *out = attr_tensor(n->c, to, t);
         break;
-    case ATTR_FUNC: return wrong_kind(n, from, "anything but a graph here");
+    case ATTR_FUNC: return wrong_kind(n, from, "a value other than a graph");
     }
     return !n->failed;
 }

@@ -333,7 +333,7 @@ static bool too_many(const onnx_env *env, uint32_t n_nodes)
     diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "functions expand to more than %u nodes (in function %s)",
                ONNX_MAX_NODES, onnx_name(im, env->frame->fn->name));
     diag_hint(&im->c->diags,
-              "every call is expanded: a function that calls another one twice, again and again, doubles");
+              "every call of a function is expanded, so functions that call others several times grow fast");
     return false;
 }
 

@@ -100,13 +100,15 @@ static graph_value *fill_open(onnx_env *env, const char *name, const type *t, co
         extents[i] = extent_value(env, t, i);
         if (extents[i])
             continue;
-        diag_error(&c->diags, DIAG_USAGE, onnx_loc(env->im), "--bind: no other input has the extent %s of '%s'",
+        diag_error(&c->diags, DIAG_USAGE, onnx_loc(env->im), "--bind: the extent %s of '%s' is unknown, because no "
+                                                             "other input has it",
                    symbol ? symbol : "?", name);
         diag_hint(&c->diags, "fix it: --dim %s=N", symbol ? symbol : "NAME");
         return NULL;
     }
     if (strchr(numbers, ',')) {
-        diag_error(&c->diags, DIAG_USAGE, onnx_loc(env->im), "--bind: '%s' has open extents; one number fills them",
+        diag_error(&c->diags, DIAG_USAGE, onnx_loc(env->im), "--bind: '%s' has open extents, so it takes one number "
+                                                             "for all elements",
                    name);
         diag_hint(&c->diags, "give one number, or fix the extents: --dim NAME=N");
         return NULL;

@@ -92,7 +92,7 @@ static graph_value *regroup_bias(onnx_node *n, graph_value *b, const onnx_attent
             int64_t by_rows[4] = {1, 1, 1, 1};
             if (!dim_is_const(s, &by_rows[2]))
                 return onnx_refuse(n, DIAG_UNSUPPORTED,
-                                   "one row of a mask for each head needs a known number of queries");
+                                   "a mask with one row for each head needs a known number of queries");
             b = onnx_binary(n, "tile", b, onnx_const_ints(n, 4, by_rows));
         }
         return regroup(n, b, a->kv_heads, dim_mul(n->c, dim_const(n->c, times), s));
@@ -154,7 +154,7 @@ graph_value *onnx_attend(onnx_node *n, onnx_attention *a)
     a->kv_heads = onnx_static_dim(n, a->k, 1);
     const dim s = onnx_dim(n, a->q, 2);
     if (!n->failed && (a->kv_heads < 1 || a->q_heads % a->kv_heads != 0))
-        return onnx_refuse(n, DIAG_TYPE, "%lld query heads over %lld key heads", (long long)a->q_heads,
+        return onnx_refuse(n, DIAG_TYPE, "%lld query heads cannot share %lld key heads evenly", (long long)a->q_heads,
                          (long long)a->kv_heads);
     if (n->failed)
         return onnx_nothing(n);
@@ -199,7 +199,7 @@ static bool read_attention(onnx_node *n, onnx_attention *a)
     graph_value *in[3] = {onnx_in(n, 0), onnx_in(n, 1), onnx_in(n, 2)};
     for (uint32_t i = 0; i < 3; i++)
         if (onnx_rank(in[i]) != onnx_rank(in[0]) || (onnx_rank(in[i]) != 3 && onnx_rank(in[i]) != 4))
-            return onnx_fail(n, DIAG_TYPE, "Q, K and V must have three or four dimensions alike");
+            return onnx_fail(n, DIAG_TYPE, "Q, K and V must all have three dimensions, or all four");
     const bool flat = onnx_rank(in[0]) == 3;
     int64_t qh = onnx_attr_int(n, "q_num_heads", 0), kvh = onnx_attr_int(n, "kv_num_heads", 0);
     a->dt = onnx_dtype(in[0]);

@@ -474,9 +474,9 @@ static bool check_carried(carrying *k, onnx_region *r, bool *again)
         writer w;
         writer_init(&w, &n->c->mem);
         type_print(&w, before);
-        w_str(&w, " before a round and ");
+        w_str(&w, " before the body and ");
         type_print(&w, after);
-        return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' is %s behind it; only extents may change",
+        return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' is %s after it; only extents may change",
                          name_carried(k, i), w.data);
     }
     *again = *again || part(k, r) || bound_changing(k, r);
@@ -490,7 +490,8 @@ static bool check_loop(onnx_node *n, const pb_graph *g, uint32_t carried)
         (cond && (onnx_dtype(cond) != DT_BOOL || shape_count(cond->type.shape) != 1)))
         return onnx_fail(n, DIAG_TYPE, "the number of rounds must be one int64, the condition one bool");
     if (g->input.len != 2 + carried || g->output.len < 1 + carried || n->n_out > g->output.len - 1)
-        return onnx_fail(n, DIAG_FORMAT, "a body with %u inputs and %u results does not fit %u values and %u results",
+        return onnx_fail(n, DIAG_FORMAT, "a body with %u inputs and %u results does not fit a node with %u values and "
+                                         "%u results",
                          g->input.len, g->output.len, carried, n->n_out);
     for (uint32_t i = 0; i < carried; i++)
         if (n->in[2 + i]->type.kind != TYPE_TENSOR || n->in[2 + i]->type.shape.rank < 0)

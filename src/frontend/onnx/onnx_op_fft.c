@@ -151,7 +151,7 @@ static bool dft(onnx_node *n, int64_t axis)
         return false;
     uint32_t at = onnx_axis(n, axis, f.rank);
     if (!n->failed && !set_axis(n, &f, at))
-        return onnx_fail(n, DIAG_TYPE, "no transform of %lld points along axis %u", (long long)f.in, at);
+        return onnx_fail(n, DIAG_TYPE, "a transform of %lld points along axis %u is not possible", (long long)f.in, at);
     return !n->failed && onnx_alias(n, 0, transform(n, &f));
 }
 

@@ -100,7 +100,8 @@ static bool same_code(const graph_value *a, const graph_value *b)
 bool onnx_op_qlinear_concat(onnx_node *n)
 {
     if (n->n_in < 4 || n->n_in % 3 == 0) /* the last zero point may be left out, as the others */
-        return onnx_fail(n, DIAG_FORMAT, "%u inputs; a scale, a zero point and three for each part are needed",
+        return onnx_fail(n, DIAG_FORMAT, "there are %u inputs; needed are a scale and a zero point, and three inputs "
+                                         "for each part",
                          n->n_in);
     uint32_t count = (n->n_in - 1) / 3;
     graph_value **parts = arena_array(&n->c->mem, graph_value *, count), *to[2] = {f32(n, 0), onnx_optional(n, 1)};

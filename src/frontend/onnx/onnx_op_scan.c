@@ -81,7 +81,7 @@ static graph_node *loop_over_slices(scan *s, graph_func *f, graph_value *const *
         return NULL;
     for (uint32_t i = 0; i < s->n_states; i++)
         if (!type_equal(&r.f->params.data[1 + i]->type, &r.f->results.data[1 + i]->type))
-            return onnx_fail(n, DIAG_TYPE, "state %u comes out of the body with another type", i), NULL;
+            return onnx_fail(n, DIAG_TYPE, "the body changes the type of state %u", i), NULL;
     onnx_loop l = {.trips = e.trips, .carried = in, .n_carried = s->n_states, .names = names,
                    .n_names = names ? n->n_out : 0, .declared = names != NULL};
     return onnx_emit_loop(n, f, &l, &r);
@@ -128,10 +128,11 @@ static bool check_scan(scan *s)
     onnx_node *n = s->n;
     if (s->g->input.len != s->n_states + s->n_slices || s->g->output.len < s->n_states ||
         n->n_out > s->g->output.len)
-        return onnx_fail(n, DIAG_FORMAT, "a body with %u inputs and %u results does not fit", s->g->input.len,
+        return onnx_fail(n, DIAG_FORMAT, "the body has %u inputs and %u results, which do not fit the "
+                                         "node", s->g->input.len,
                          s->g->output.len);
     if (s->n_slices == 0 || s->n_slices > MOST_SLICED)
-        return onnx_fail(n, DIAG_FORMAT, "%u inputs to slice", s->n_slices);
+        return onnx_fail(n, DIAG_FORMAT, "there are %u inputs to slice, which is not possible", s->n_slices);
     for (uint32_t i = 0; i < s->n_states + s->n_slices; i++)
         if (!s->in[i] || s->in[i]->type.kind != TYPE_TENSOR || s->in[i]->type.shape.rank < 0)
             return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is not a tensor of known rank", i);

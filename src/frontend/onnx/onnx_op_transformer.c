@@ -23,7 +23,8 @@ static graph_value *keep_within(onnx_node *n, graph_value *mask, const onnx_atte
         return onnx_binary(n, "less", at, as_column(n, mask, a->q));
     int64_t batch = onnx_static_dim(n, a->q, 0), count = onnx_static_dim(n, mask, 0);
     if (n->failed || count != twice * batch)
-        return onnx_refuse(n, DIAG_UNSUPPORTED, "a mask of %lld numbers for %lld sequences; make it one for each key",
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "a mask of %lld numbers for %lld sequences is not supported; give it "
+                                                "one number for each key",
                          (long long)count, (long long)batch);
     graph_value *end = as_column(n, onnx_slice(n, mask, 0, 0, batch), a->q);
     graph_value *start = as_column(n, onnx_slice(n, mask, 0, batch, count), a->q);
@@ -43,7 +44,7 @@ static graph_value *mask_bias(onnx_node *n, graph_value *mask, const onnx_attent
         return onnx_hide(n, keep_within(n, mask, a), a->dt, hidden);
     if (rank != 2 && rank != 3)
         return onnx_refuse(n, DIAG_UNSUPPORTED,
-                           "a mask with %u dimensions; onnxruntime reads one to three on processors", rank);
+                           "a mask with %u dimensions is not supported; it may have one to three", rank);
     graph_value *keep = onnx_binary(n, "greater", mask, onnx_const_like(n, mask, 0));
     return onnx_hide(n, onnx_expand_dims(n, keep, 4 - rank, middle), a->dt, hidden);
 }
@@ -69,15 +70,15 @@ static bool refuse_input(onnx_node *n, uint32_t i, const char *name)
 {
     return !onnx_optional(n, i) ||
            onnx_fail(n, DIAG_UNSUPPORTED,
-                     "the operand %s is not supported, as onnxruntime has it for GPUs alone; export the model for "
-                     "processors", name);
+                     "the operand %s is not supported, because onnxruntime has it only for GPUs; export the model for "
+                     "CPUs", name);
 }
 
 static bool refuse_attr(onnx_node *n, const char *name)
 {
     return onnx_attr_int(n, name, 0) == 0 ||
            onnx_fail(n, DIAG_UNSUPPORTED,
-                     "%s is not supported, as onnxruntime has it for GPUs alone; export the model for processors",
+                     "%s is not supported, because onnxruntime has it only for GPUs; export the model for CPUs",
                      name);
 }
 
@@ -149,8 +150,9 @@ static graph_value *heads_of(onnx_node *n, uint32_t i, int64_t heads, int64_t fr
     if (onnx_rank(x) == 4)
         return x;
     if (onnx_rank(x) != 3)
-        return onnx_refuse(n, DIAG_UNSUPPORTED, "queries, keys and values packed in one operand are not supported, as "
-                         "onnxruntime has them for GPUs alone; export the model for processors");
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "queries, keys and values packed in one operand are not supported, "
+                                                "because onnxruntime has them only for GPUs; export the model for "
+                                                "CPUs");
     if (bias)
         x = onnx_binary(n, "add", x, onnx_slice(n, bias, 0, from, from + onnx_static_dim(n, x, 2)));
     return onnx_split_heads(n, x, heads);
@@ -167,8 +169,9 @@ bool onnx_op_multi_head_attention(onnx_node *n)
     if (!refuse_input(n, 8, "past_sequence_length") || !refuse_input(n, 9, "cache_indirection"))
         return false;
     if (!onnx_optional(n, 1) || !onnx_optional(n, 2) || onnx_rank(onnx_in(n, 0)) != 3)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "queries, keys and values must be three operands, queries of three "
-                         "dimensions; packed ones onnxruntime has for GPUs alone: export the model for processors");
+        return onnx_fail(n, DIAG_UNSUPPORTED, "queries, keys and values must be three operands, and queries must have "
+                                              "three dimensions; onnxruntime has packed ones only for GPUs, so export "
+                                              "the model for CPUs");
     const int64_t size = onnx_static_dim(n, onnx_in(n, 0), 2);
     onnx_attention a = {.q = heads_of(n, 0, heads, 0), .all = n->n_out > 3};
     a.k = after(n, 6, heads_of(n, 1, heads, size));
@@ -208,8 +211,8 @@ static int64_t key_count(onnx_node *n, group_query *g)
         return total[0];
     if (count == 1 && total[0] > MOST_KEYS)
         return onnx_fail(n, DIAG_UNSUPPORTED, "%lld keys are too many", (long long)total[0]), -1;
-    return onnx_fail(n, DIAG_UNSUPPORTED, "how many keys there are is known at run time only: make "
-                     "total_sequence_length a constant, or declare the extent of present_key (--dim NAME=N)"),
+    return onnx_fail(n, DIAG_UNSUPPORTED, "the number of keys is known only at run time: make total_sequence_length a "
+                                          "constant, or declare the extent of present_key (--dim NAME=N)"),
            -1;
 }
 
@@ -296,13 +299,14 @@ static bool read_group(onnx_node *n, group_query *g)
         return onnx_fail(n, DIAG_UNSUPPORTED, "sliding_window_cache = 1 is not supported: keep the whole cache");
     if (!onnx_optional(n, 1) != !onnx_optional(n, 2) || !onnx_optional(n, 3) != !onnx_optional(n, 4) ||
         onnx_rank(onnx_in(n, 0)) != 3)
-        return onnx_fail(n, DIAG_FORMAT, "query must be [batch, sequence, hidden]; keys are needed with values, both "
-                         "pasts or none");
+        return onnx_fail(n, DIAG_FORMAT, "query must be [batch, sequence, hidden]; keys and values must come together, "
+                                         "and so must both pasts");
     const int64_t hidden = onnx_static_dim(n, onnx_in(n, 0), 2);
     const bool few = g->heads <= INT32_MAX && g->kv_heads <= INT32_MAX && g->heads > 0 && g->kv_heads > 0;
     const int64_t all = few ? g->heads + (onnx_optional(n, 1) ? 0 : 2 * g->kv_heads) : 0;
     if (!n->failed && (!few || g->heads % g->kv_heads != 0 || hidden % all != 0))
-        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld heads over %lld", (long long)hidden,
+        return onnx_fail(n, DIAG_TYPE, "%lld values do not divide into %lld query heads that share %lld key "
+                                       "heads", (long long)hidden,
                          (long long)g->heads, (long long)g->kv_heads);
     g->size = n->failed ? 1 : hidden / all;
     g->rows = onnx_static_dim(n, onnx_in(n, 0), 1);

@@ -65,7 +65,7 @@ static bool read_mode(onnx_node *n, const char *name, tree_node *out)
             out->mode = m;
             return true;
         }
-    return out->leaf || onnx_fail(n, DIAG_FORMAT, "there is no mode of nodes '%s'", name);
+    return out->leaf || onnx_fail(n, DIAG_FORMAT, "nodes have no mode '%s'", name);
 }
 
 static bool read_branch(onnx_node *n, const listed *l, uint32_t i, int64_t width, tree_node *out)
@@ -73,10 +73,11 @@ static bool read_branch(onnx_node *n, const listed *l, uint32_t i, int64_t width
     const int64_t tree = l->trees.v[i];
     const uint32_t yes = find_node(n, l, tree, l->yes.v[i]), no = find_node(n, l, tree, l->no.v[i]);
     if (l->features.v[i] < 0 || l->features.v[i] >= width)
-        return onnx_fail(n, DIAG_TYPE, "node %lld of tree %lld reads feature %lld of %lld", (long long)l->ids.v[i],
+        return onnx_fail(n, DIAG_TYPE, "node %lld of tree %lld reads feature %lld; there are %lld "
+                                       "features", (long long)l->ids.v[i],
                          (long long)tree, (long long)l->features.v[i], (long long)width);
     if (!yes || !no || yes == i + 1 || no == i + 1)
-        return onnx_fail(n, DIAG_FORMAT, "node %lld of tree %lld has no child %lld, or is its own",
+        return onnx_fail(n, DIAG_FORMAT, "node %lld of tree %lld has no child %lld, or is its own child",
                          (long long)l->ids.v[i], (long long)tree, (long long)(yes ? l->no.v[i] : l->yes.v[i]));
     out->feature = l->features.v[i];
     out->threshold = l->values.v[i];
@@ -153,10 +154,12 @@ static bool read_weights(onnx_node *n, const listed *l, const char *what, forest
         return false;
     for (uint32_t i = 0; i < targets.n; i++) {
         leaf[i] = find_node(n, l, trees.v[i], ids.v[i]);
-        if (targets.v[i] < 0 || targets.v[i] >= f->targets || !leaf[i])
-            return onnx_fail(n, DIAG_FORMAT, "weight %u is for %s %lld of %lld, at node %lld of tree %lld", i, what,
-                             (long long)targets.v[i], (long long)f->targets, (long long)ids.v[i],
-                             (long long)trees.v[i]);
+        if (!leaf[i])
+            return onnx_fail(n, DIAG_FORMAT, "weight %u is for node %lld of tree %lld, which is missing", i,
+                             (long long)ids.v[i], (long long)trees.v[i]);
+        if (targets.v[i] < 0 || targets.v[i] >= f->targets)
+            return onnx_fail(n, DIAG_FORMAT, "weight %u is for %s %lld; there are %lld", i, what,
+                             (long long)targets.v[i], (long long)f->targets);
         nodes[leaf[i] - 1].count += nodes[leaf[i] - 1].leaf;
     }
     for (uint32_t k = 0; k < f->n_nodes; k++) {
@@ -183,7 +186,7 @@ static bool read_forest(onnx_node *n, const char *what, int64_t targets, forest 
     *out = (forest){.dt = forest_dtype(n), .targets = targets, .first_only = targets == 1};
     *rows = ml_rows(n, onnx_in(n, 0), out->dt, &width);
     if (!n->failed && (targets < 1 || targets > INT32_MAX))
-        onnx_fail(n, DIAG_FORMAT, "there cannot be %lld targets", (long long)targets);
+        onnx_fail(n, DIAG_FORMAT, "the number of targets cannot be %lld", (long long)targets);
     return !n->failed && read_listed(n, &l) && read_nodes(n, &l, width, out) && read_weights(n, &l, what, out);
 }
 
@@ -307,7 +310,8 @@ static bool read_child(onnx_node *n, const placed *p, int64_t at, bool leaf, uin
 {
     const uint32_t count = leaf ? p->targets.n : p->features.n;
     if (at < 0 || at >= (int64_t)count)
-        return onnx_fail(n, DIAG_FORMAT, "a node has the %s %lld of %u", leaf ? "leaf" : "node", (long long)at, count);
+        return onnx_fail(n, DIAG_FORMAT, "a node has %s %lld as a child; there are "
+                                         "%u", leaf ? "leaf" : "node", (long long)at, count);
     *out = (uint32_t)at + (leaf ? p->features.n : 0);
     return true;
 }
@@ -315,10 +319,11 @@ static bool read_child(onnx_node *n, const placed *p, int64_t at, bool leaf, uin
 static bool read_place(onnx_node *n, const placed *p, uint32_t i, int64_t width, tree_node *out)
 {
     if (p->features.v[i] < 0 || p->features.v[i] >= width)
-        return onnx_fail(n, DIAG_TYPE, "node %u reads feature %lld of %lld", i, (long long)p->features.v[i],
+        return onnx_fail(n, DIAG_TYPE, "node %u reads feature %lld; there are %lld "
+                                       "features", i, (long long)p->features.v[i],
                          (long long)width);
     if (!(p->modes.v[i] >= 0 && p->modes.v[i] <= (double)(int)TREES_MEMBER))
-        return onnx_fail(n, DIAG_FORMAT, "there is no mode of nodes %g", p->modes.v[i]);
+        return onnx_fail(n, DIAG_FORMAT, "no mode of nodes has the code %g", p->modes.v[i]);
     *out = (tree_node){.feature = p->features.v[i],
                        .mode = (int64_t)p->modes.v[i],
                        .threshold = p->splits.v[i],
@@ -338,7 +343,8 @@ static bool read_places(onnx_node *n, const placed *p, int64_t width, forest *f)
             return false;
     for (uint32_t i = 0; i < leaves; i++) {
         if (p->targets.v[i] < 0 || p->targets.v[i] >= f->targets)
-            return onnx_fail(n, DIAG_FORMAT, "leaf %u is for target %lld of %lld", i, (long long)p->targets.v[i],
+            return onnx_fail(n, DIAG_FORMAT, "leaf %u is for target %lld; there are "
+                                             "%lld", i, (long long)p->targets.v[i],
                              (long long)f->targets);
         nodes[count + i] = (tree_node){.leaf = true, .first = i, .count = 1};
         w[i] = (tree_weight){p->targets.v[i], p->weights.v[i]};

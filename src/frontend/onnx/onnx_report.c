@@ -126,7 +126,7 @@ static const char *way_of(onnx_importer *im, const onnx_missing *m)
     nearest near = nearest_to(m->op, strlen(m->op));
     onnx_ops_offer(m->domain, &near);
     if (near.best && 4 * near.distance <= strlen(m->op)) /* names of operators are short: STFT is no Sqrt */
-        return arena_printf(&im->c->mem, "perhaps %s is meant", near.best);
+        return arena_printf(&im->c->mem, "did you mean %s?", near.best);
     if (strcmp(m->domain, "com.microsoft") == 0)
         return "optimize the model without onnxruntime's own operators, or add them with --load-ops "
                "(docs/tutorials/add-an-op.md)";
@@ -205,7 +205,7 @@ static void report_lost(onnx_importer *im)
         return;
     diag_error(&im->c->diags, DIAG_IO, onnx_loc(im), "%u file%s with the model's weights %s not in '%s': %s", files.len,
                files.len > 1 ? "s" : "", files.len > 1 ? "are" : "is", dir, files.w.data);
-    diag_hint(&im->c->diags, "copy %s beside the model, under the name that it has there",
+    diag_hint(&im->c->diags, "copy %s into this folder, under the same name",
               files.len > 1 ? "them" : "it");
 }
 

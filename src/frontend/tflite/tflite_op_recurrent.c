@@ -81,8 +81,8 @@ static bool read_svdf(tflite_node *n, svdf *s)
     const dtype kept = tflite_operand(n, 4)->type.dt;
     if (tflite_operand(n, 1)->type.dt != DT_I8 || tflite_operand(n, 2)->type.dt != kept ||
         (kept != DT_I16 && kept != DT_I8))
-        return tflite_fail(n, DIAG_UNSUPPORTED, "weights of other types than i8, and i16 or i8 like the state, are not "
-                           "supported yet");
+        return tflite_fail(n, DIAG_UNSUPPORTED, "these types of weights are not supported yet: those of features must "
+                                                "be i8, and those of time i16 or i8, as the state is");
     return tflite_read_scale(n, 0, &s->x) && tflite_read_scale(n, 1, &s->feature) &&
            tflite_read_scale(n, 2, &s->time) && tflite_read_scale(n, 4, &s->state);
 }
@@ -312,7 +312,8 @@ static bool check_parts(tflite_node *n)
             if (tflite_operand(n, i))
                 return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM with %s is not supported yet", parts[k].what);
     return (tflite_operand(n, LSTM_W) && tflite_operand(n, LSTM_R)) ||
-           tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM whose input gate is that of forgetting is not supported yet");
+           tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM that couples its input gate and its forget gate is not supported "
+                                            "yet");
 }
 
 static bool read_lstm(tflite_node *n, lstm *l)
@@ -334,7 +335,7 @@ static bool read_lstm(tflite_node *n, lstm *l)
             return tflite_fail(n, DIAG_TYPE, "the shapes of its weights do not fit each other");
     }
     if (o->fused_activation_function != 4) /* tanh, of the cell's gate and of what is given out */
-        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM with another activation than tanh is not supported yet");
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM is supported only with the activation tanh");
     if (l->steps < 1 || l->steps > MOST_STEPS)
         return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM over %lld steps; from 1 to %d are supported",
                            (long long)l->steps, MOST_STEPS);
@@ -342,8 +343,7 @@ static bool read_lstm(tflite_node *n, lstm *l)
         return true;
     if (tflite_operand(n, LSTM_C)->type.dt != DT_I16 || tflite_operand(n, LSTM_X)->type.dt != DT_I8 ||
         tflite_operand(n, LSTM_H)->type.dt != DT_I8)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM of other types than i8, with a cell of i16, is not supported "
-                           "yet");
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM is supported only with i8 data and an i16 cell");
     if (!tflite_read_scale(n, LSTM_X, &l->x) || !tflite_read_scale(n, LSTM_H, &l->h) ||
         !tflite_read_scale(n, LSTM_C, &l->c))
         return false;

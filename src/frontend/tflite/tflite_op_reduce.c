@@ -94,7 +94,8 @@ bool tflite_op_reduce(tflite_node *n)
             return false;
         const int64_t most = dtype_bits(x->type.dt) == 16 ? INT16_MAX : 1 << 23; /* whose sums have 32 bits */
         if (extent < 1 || !i64_mul(count, extent, &count) || (tflite_is_int(n, 0) && count > most))
-            return tflite_fail(n, DIAG_UNSUPPORTED, "%s elements are reduced to one", extent < 1 ? "no" : "too many");
+            return tflite_fail(n, DIAG_UNSUPPORTED, "%s elements would be reduced to "
+                                                    "one", extent < 1 ? "no" : "too many");
     }
     const attr attrs[2] = {attr_ints(n->c, "axes", n_axes, axes), attr_int(n->c, "keepdims", o->keep_dims)};
     const char *op = n->row->target;

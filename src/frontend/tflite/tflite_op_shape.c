@@ -149,7 +149,7 @@ bool tflite_op_slice(tflite_node *n)
         return tflite_fail(n, DIAG_TYPE, "begin and size do not have %u entries", rank);
     for (uint32_t i = 0; i < rank; i++) {
         if (from[i] < 0 || from[i] > dims[i] || size[i] < -1 || size[i] > dims[i] - from[i])
-            return tflite_fail(n, DIAG_TYPE, "the slice leaves axis %u", i);
+            return tflite_fail(n, DIAG_TYPE, "the slice goes beyond axis %u", i);
         size[i] = size[i] == -1 ? dims[i] : from[i] + size[i];
         axes[i] = i;
         ones[i] = 1;
@@ -457,7 +457,7 @@ bool tflite_op_mirror_pad(tflite_node *n)
     for (uint32_t i = 0; i < rank; i++) {
         const int64_t before = given[2 * i], behind = given[2 * i + 1], most = again ? dims[i] : dims[i] - 1;
         if (before < 0 || behind < 0 || before > most || behind > most)
-            return tflite_fail(n, DIAG_FORMAT, "a padding of axis %u is negative, or more than there is to mirror", i);
+            return tflite_fail(n, DIAG_FORMAT, "a padding of axis %u is negative, or larger than what it mirrors", i);
         if (before == 0 && behind == 0)
             continue;
         const int64_t all = before + dims[i] + behind;
@@ -515,7 +515,7 @@ bool tflite_op_space_depth(tflite_node *n)
     const int64_t block = is_depth ? from->block_size : to->block_size;
     graph_value *x = tflite_image(n, 0);
     if (block < 1)
-        return tflite_fail(n, DIAG_FORMAT, "its blocks have no extent");
+        return tflite_fail(n, DIAG_FORMAT, "its block size is below 1");
     const attr size = attr_int(n->c, "block_size", block);
     return tflite_result_image(n, 0, tflite_emit(n, is_depth ? "nn.depth_to_space" : "nn.space_to_depth", 1, &x, 1,
                                                  &size));
@@ -602,7 +602,7 @@ bool tflite_op_batch_to_space(tflite_node *n)
         perm[2 + 2 * i] = i;
         from[i] = b.edges[2 * i];
         if (!i64_mul(b.dims[1 + i], b.size[i], &out[1 + i]) || b.edges[2 * i] + b.edges[2 * i + 1] > out[1 + i])
-            return tflite_fail(n, DIAG_TYPE, "more of axis %u is cropped than there is", 1 + i);
+            return tflite_fail(n, DIAG_TYPE, "the crop is larger than axis %u", 1 + i);
         to[i] = out[1 + i] - b.edges[2 * i + 1];
         axes[i] = 1 + i;
         ones[i] = 1;

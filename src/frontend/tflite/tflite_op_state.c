@@ -122,7 +122,7 @@ bool tflite_op_read_variable(tflite_node *n)
     if (!v)
         return false;
     if (n->im->once)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "a variable that is read while variables begin is not supported yet");
+        return tflite_fail(n, DIAG_UNSUPPORTED, "reading a variable in CALL_ONCE is not supported yet");
     if (t->type.kind != TYPE_TENSOR || !dtype_usable(t->type.dt))
         return tflite_fail(n, DIAG_UNSUPPORTED, "the element type of the variable is not supported yet");
     return tflite_result(n, 0, value_of(n->im, v, t));
@@ -135,9 +135,9 @@ bool tflite_op_assign_variable(tflite_node *n)
     if (!v)
         return false;
     if (n->im->once && !t->data)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "variables that begin with a computed value are not supported yet");
+        return tflite_fail(n, DIAG_UNSUPPORTED, "variables whose first value is computed are not supported yet");
     if (n->im->once && v->now)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "the variable is used before CALL_ONCE says what it begins with");
+        return tflite_fail(n, DIAG_UNSUPPORTED, "the variable is used before CALL_ONCE gives it a value");
     if (n->im->once)
         v->initial = t->data;
     else
