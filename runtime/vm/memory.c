@@ -115,7 +115,7 @@ int32_t vm_devices_get(const vm_devices *devices, int32_t type, lathe_device_api
         return LATHE_OK;
     if (type == LATHE_EXT_DEV)
         return vm_fail(error, LATHE_E_UNSUPPORTED, "no device of type %d is registered: ext_dev is the VTA of libvta, "
-                       "which is not in this process: load it with its symbols for all (RTLD_GLOBAL)", type);
+                       "which is not in this process: link libvta, or open it with RTLD_GLOBAL", type);
     return vm_fail(error, LATHE_E_UNSUPPORTED, "no device of type %d is registered", type);
 }
 

@@ -4,7 +4,7 @@
 #define LATHE_VM_MODULE_KINDS_H
 #include "modules.h"
 
-#define VM_FORBIDDEN "the module has kernels in C source, and the options forbid to compile"
+#define VM_FORBIDDEN "the module has kernels in C source, and no_jit forbids compiling"
 
 /* Each makes a module without imports from `content`, which lies in `file`. */
 int32_t vm_executable_module(lathe_runtime *rt, vm_file *file, vm_bytes content, vm_module **out, lathe_error *error);

@@ -64,7 +64,7 @@ static int32_t find_in_library(vm_module *m, const char *name, lathe_value *out,
     if (!l->has_code || is_reserved(name) || strlen(name) + 16 > sizeof symbol)
         return LATHE_OK;
     if (m->rt->options.no_jit)
-        return vm_fail(error, LATHE_E_REFUSED, "the module holds machine code, and the options forbid to run it");
+        return vm_fail(error, LATHE_E_REFUSED, "the module holds machine code, and no_jit forbids running it");
     (void)snprintf(symbol, sizeof symbol, MODULE_FUNCTION_PREFIX "%s", name);
     void *address = dlsym(l->handle, symbol);
     if (!address)

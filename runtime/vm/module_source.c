@@ -81,7 +81,7 @@ static int32_t compile_or_interpret(struct source_module *s, lathe_error *error)
         return LATHE_OK;
     log_source(s);
     if (can && o->no_jit) {
-        interpret(s, "the options forbid to compile");
+        interpret(s, "no_jit forbids compiling");
         return LATHE_OK;
     }
     int32_t status = jit_compile(o, file_name(&s->module), (const char *)s->source.data, s->source.size, &s->library,

@@ -44,7 +44,7 @@ for bytes in 32 16; do
 done
 CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 0 '^call: v' run digits.so --trace
 check "the trace says it once" [ "$(grep -c 'no C compiler: the kernels are interpreted' stderr)" = 1 ]
-expect 0 'options forbid to compile: the kernels are interpreted' run digits.so --no-jit
+expect 0 'no_jit forbids compiling: the kernels are interpreted' run digits.so --no-jit
 CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 0 '^lathe        median' bench digits.so --repeat 1
 CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 0 'nn.softmax' inspect digits.so
 LATHE_PYTHON=$python CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 0 '' \
@@ -117,7 +117,7 @@ done
 
 # --- what is refused: no loops; a compiler that fails is no missing compiler; loops that say nonsense
 CC=/nonexistent XDG_CACHE_HOME=$work/empty expect_error 3 "no compiler '/nonexistent'" run plain.so
-expect_error 2 'the options forbid to compile' run plain.so --no-jit
+expect_error 2 'no_jit forbids compiling' run plain.so --no-jit
 printf '#!/bin/sh\nexit 1\n' > broken && chmod +x broken
 CC=$work/broken XDG_CACHE_HOME=$work/empty expect_error 3 "compiler '.*/broken' failed" run digits.so
 expect_error 2 'with-interpreter is for modules' compile "$digits" --with-interpreter -o package

@@ -285,7 +285,7 @@ def container_tests(runner):
     }
     for name, (data, wanted) in table.items():
         yield f"container/{name}", lambda d=data, w=wanted: refused(runner, d, w)
-    yield "container/no jit", lambda: refused(runner, tree([main, source], [[1], []]), "the options forbid to compile",
+    yield "container/no jit", lambda: refused(runner, tree([main, source], [[1], []]), "no_jit forbids compiling",
                                               ["--no-jit"])
     shared = [main] + [source] * 1
     doubled = [("relax.VMExecutable", main[1])] * 30
@@ -487,7 +487,7 @@ __asm__(".section .rodata\\n.globl __tvm_ffi__library_bin\\n.type __tvm_ffi__lib
 int __tvm_ffi_PLACE(void *self, const void *args, int n, void *result) { return 0; }
 """
 NO_FUNCTION = "LATHE_E_NAME: 1 function that the module calls is neither in it nor in the machine: one\n"
-FORBIDDEN = "the module holds machine code, and the options forbid to run it"
+FORBIDDEN = "the module holds machine code, and no_jit forbids running it"
 
 
 def with_constructor(runner, function):

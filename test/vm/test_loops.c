@@ -129,7 +129,7 @@ static void test_no_jit(void **state)
     must(start(&h, "loops", &e));
     must(run(&h, &e));
     assert_int_equal(h.calls, 1);
-    assert_non_null(strstr(h.line, "the options forbid to compile: the kernels are interpreted"));
+    assert_non_null(strstr(h.line, "no_jit forbids compiling: the kernels are interpreted"));
     stop(&h);
     assert_int_equal(start(&h, "straight", &e), LATHE_E_REFUSED); /* it has none */
     stop(&h);

@@ -323,7 +323,7 @@ def run_python(code, **environment):
 def test_no_jit(tmp_path):
     path = write(tmp_path)
     done = run_python(f"import lathe_ffi; lathe_ffi.configure(1, 1)\nlathe_ffi.Machine({str(path)!r})")
-    assert "RuntimeError" in done.stderr and "the options forbid to compile" in done.stderr
+    assert "RuntimeError" in done.stderr and "no_jit forbids compiling" in done.stderr
 
 
 def test_options(tmp_path):
