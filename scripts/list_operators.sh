@@ -11,8 +11,8 @@ by_hand=$(sed -n '/^<!-- end of the table -->$/,$p' docs/reference/operators.md)
 # Operators
 
 This page is for people who read or write graph texts and passes, and for those who want to know how Lathe computes: it lists the
-operators of Lathe's graph, and says how they treat sums of floats, windows, masks and NaN. If you want to
-know whether Lathe supports your model, see [the ONNX front end](onnx-front-end.md) or [TensorFlow Lite](tflite.md). One operator of a model may
+operators of Lathe's graph, and says how they treat sums of floats, windows, masks and NaN. If you want to know whether Lathe
+supports your model, see [the ONNX front end](onnx-front-end.md) or [TensorFlow Lite](tflite.md). One operator of a model may
 become several of these.
 
 `scripts/list_operators.sh` makes the table from `src/graph/graph_ops.def`. Its columns:
