@@ -93,7 +93,7 @@ esac
 case $what in
 cases | long)
     check "environment" environment python3 "$(grep '^onnx=' test/py/requirements.txt)"
-    check "official cases" "$work/venv/bin/python" test/py/onnx_backend.py --result "$work/cases"
+    check "official cases" "$work/venv/bin/python" test/py/onnx_backend.py --result "$work/cases" -j "${JOBS:-1}"
     ;;
 esac
 check "program" program
