@@ -6,8 +6,8 @@
 
 Runs `lathe verify` on MLPerf Tiny's four quantized networks, and on the float network of the demo, for each board of
 BOARDS. On a Cortex-M4 it also runs the four with `--minimize ram`, and one with `--ram 34K`. It writes the rows of the
-tables anew. --check writes nothing, and fails if a figure is more than 1 % off. Figures of other tools stay as they
-are: benchmarks.md says how those were measured. Without the models or an emulator the exit status is 77."""
+tables anew. --check writes nothing, and fails if a figure is more than 1 % off. Figures of other tools come from
+peers.py, which measures one of them again. Without the models or an emulator the exit status is 77."""
 import argparse
 import json
 import os
@@ -16,11 +16,11 @@ import shutil
 import subprocess
 import sys
 
+from peers import HELIUM, NETWORKS, PEERS
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 README, BENCHMARKS, BOARD_PAGE, PLAN = (os.path.join(TOP, name) for name in (
     "README.md", "docs/explanation/benchmarks.md", "docs/explanation/cortex-m.md", "docs/explanation/plan.md"))
-NETWORKS = {"vww": "visual wake words", "ic": "image classification", "kws": "keyword spotting",
-            "ad": "anomaly detection"}  # in the order of the columns in benchmarks.md
 BOARDS = ("m0plus", "m3", "m4", "m7", "m33", "m55", "rv32")  # in the order of the columns in cortex-m.md
 EMULATORS = ("arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc", "qemu-system-riscv32")
 ROOM = 0.01
@@ -63,20 +63,35 @@ def put(text, pattern, new):
     return text
 
 
+def put_peers(page):
+    """The rows of other tools: the tables of instructions, RAM and flash, in this order."""
+    for name, (instructions, *memory) in PEERS.items():
+        digits = [3 if n < 1e6 else 2 if n < 5e6 or "CMSIS-NN" in name else 1 for n in instructions]
+        counts = [f"{n / 1e6:.{d}f}" for n, d in zip(instructions, digits)]
+        rows = iter([counts] + [[f"{n:,}" for n in row] for row in memory])
+        page = re.sub(rf"^(\| {re.escape(name)} \| )([\d*][\d.,* |]*) \|$", lambda m: m[1] + " | ".join(
+            f"**{f}**" if "*" in old else f for f, old in zip(next(rows), m[2].split(" | "))) + " |", page, flags=re.M)
+    return put(page, r"(CMSIS-NN\s+takes) [\d.]+, [\d.]+, [\d.]+ and \d+\.\d+",
+               r"\g<1> {}, {}, {} and {}".format(*(millions(n) for n in HELIUM)))
+
+
 def write_benchmarks(page, usual, least, helium):
     page = put_row(page, "Lathe", r"\d+\.\d+", [millions(usual[n]["instructions"]) for n in NETWORKS])
     page = put_row(page, "Lathe", r"\d{1,2},\d{3}", [f"{usual[n]['ram']:,}" for n in NETWORKS])
     page = put_row(page, "Lathe, `--minimize ram`", r"[\d,]+", [f"{least[n]['ram']:,}" for n in NETWORKS])
     page = put_row(page, "Lathe", r"\d{3},\d{3}", [f"{usual[n]['flash']:,}" for n in NETWORKS])
+    page = put_peers(page)
     return put(page, r"Lathe takes [\d.]+, [\d.]+, [\d.]+ and [\d.]+ million instructions",
                "Lathe takes {}, {}, {} and {} million instructions".format(
                    *(millions(helium[n]["instructions"]) for n in NETWORKS)))
 
 
 def write_readme(readme, usual, least):
+    instructions, ram, _ = (dict(zip(NETWORKS, row)) for row in PEERS["TensorFlow Lite Micro, CMSIS-NN"])
     for name, n in (("Keyword spotting", "kws"), ("Image classification", "ic"), ("Visual wake words", "vww")):
-        readme = put(readme, rf"(\| {name} \| [^|]+ \| )\*\*[^|]+?\*\*",
-                     rf"\g<1>**{usual[n]['instructions'] / 1e6:.1f} M, {kilobytes(usual[n]['ram'])}**")
+        readme = put(readme, rf"(\| {name} \| )[\d.]+( M[ a-z]*, )[\d.]+ KB([^|]*\| )\*\*[^|]+?\*\*",
+                     rf"\g<1>{instructions[n] / 1e6:.1f}\g<2>{kilobytes(ram[n])}\g<3>"
+                     rf"**{usual[n]['instructions'] / 1e6:.1f} M, {kilobytes(usual[n]['ram'])}**")
     return put(readme, r"\([\d.]+ KB with `--minimize ram`\)",
                f"({kilobytes(least['vww']['ram'])} with `--minimize ram`)")
 
