@@ -7,7 +7,7 @@
 #include "kernel/mve/tiles.h"
 #include <stdint.h>
 
-#if LATHE_MVE
+#if LATHE_MVE > 0
 #define LATHE_NAME(size) lathe_tile##size
 #define LATHE_LOAD_2     "vldrb.8 q0, [%[w0]], #16\n vldrb.8 q1, [%[w1]], #16\n"
 #define LATHE_LOAD_4     LATHE_LOAD_2 "vldrb.8 q2, [%[w2]], #16\n vldrb.8 q3, [%[w3]], #16\n"
@@ -46,7 +46,7 @@ static LATHE_HERE void lathe_mve_dot(int32_t *out, const int8_t *a, const int8_t
                                      int a_step, int a_row, int w_step, int w_row, int out_step, int first)
 {
     int i, j = 0, y;
-#if LATHE_MVE
+#if LATHE_MVE > 0
     if (m <= 3)
         j = lathe_tiles(out, a, w, m, m == 1 ? 4 : 2, r, h, n, a_step, a_row, w_step, w_row, out_step, first);
 #endif

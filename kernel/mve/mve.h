@@ -17,7 +17,7 @@
 #define LATHE_MVE 0
 #endif
 #endif
-#if LATHE_MVE
+#if LATHE_MVE > 0
 #include <arm_mve.h>
 #endif
 /* A form that only assembly has, and what stands for it elsewhere. */
@@ -33,9 +33,9 @@
 #endif
 
 /* Loops of a few vectors, unrolled, would ask for more registers than there are. */
-#if LATHE_MVE && defined(__clang__)
+#if LATHE_MVE > 0 && defined(__clang__)
 #define LATHE_MVE_ROLLED _Pragma("clang loop unroll(disable)")
-#elif LATHE_MVE && defined(__GNUC__)
+#elif LATHE_MVE > 0 && defined(__GNUC__)
 #define LATHE_MVE_ROLLED _Pragma("GCC unroll 1")
 #else
 #define LATHE_MVE_ROLLED

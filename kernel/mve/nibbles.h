@@ -9,7 +9,7 @@
 #include "kernel/mve/tiles.h"
 #include <stdint.h>
 
-#if LATHE_MVE
+#if LATHE_MVE > 0
 #define LATHE_NAME(size) lathe_nibble_tile##size
 #define LATHE_LOAD_2     "vldrb.8 q0, [%[w0]], #16\n vshl.i8 q1, q0, #4\n vshr.s8 q0, q0, #4\n"
 #define LATHE_LOAD_4     LATHE_LOAD_2 "vldrb.8 q2, [%[w1]], #16\n vshl.i8 q3, q2, #4\n vshr.s8 q2, q2, #4\n"
@@ -63,7 +63,7 @@ static LATHE_HERE void lathe_mve_nibbles(int32_t *out, const int8_t *a, const in
                                          int a_step, int a_row, int w_step, int w_row, int out_step, int first)
 {
     int i, j = 0, y;
-#if LATHE_MVE
+#if LATHE_MVE > 0
     if (m <= 3)
         j = lathe_nibble_tiles(out, a, w, m, m == 1 ? 4 : 2, r, h, n, a_step, a_row, w_step, w_row, out_step, first);
 #endif

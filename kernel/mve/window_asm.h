@@ -7,7 +7,7 @@
 #include "kernel/mve/mve.h"
 #include <stdint.h>
 
-#if LATHE_MVE
+#if LATHE_MVE > 0
 /* Lane 4 * x + y: the weight of row y and column x; 0 where the window has none. */
 static LATHE_HERE int8x16_t lathe_window(const int8_t *w, int p, int q, int w_row)
 {

@@ -7,7 +7,7 @@
 #include "kernel/mve/window_asm.h"
 #include <stdint.h>
 
-#if LATHE_MVE
+#if LATHE_MVE > 0
 /* LATHE_HALF of vectors. */
 static LATHE_HERE int8x16_t lathe_half(int8x16_t pair, int low)
 {

@@ -34,7 +34,7 @@ static LATHE_HERE void lathe_mve_words(int8_t *out, const int8_t *a, int n, int 
                                        int step, int out_step)
 {
     int i, j, x;
-#if LATHE_MVE
+#if LATHE_MVE > 0
     const int8_t *b = m > 1 ? a + row : a, *c = m > 2 ? b + row : a, *d = m > 3 ? c + row : a;
     if (step == n && out_step == 4 * n) { /* one run */
         n *= columns;

@@ -210,7 +210,7 @@ expect_error 1 'broken.log:1:1: .*a field is missing' compile conv.txt -o q --sc
 
 # files that are not the tuner's stay
 echo 'my notes' > notes.txt
-expect_error 2 'has no records of lathe tune' tune model.txt -o notes.txt
+expect_error 2 'is not a file of lathe tune' tune model.txt -o notes.txt
 [ "$(cat notes.txt)" = 'my notes' ] && good || bad 'notes.txt was replaced'
 sed 's/"seconds": [^,]*,//' t.log > broken.log
 expect_error 1 'broken.log:1:1: .*a field is missing' compile model.txt -o q --schedules broken.log
