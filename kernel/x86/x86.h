@@ -36,7 +36,7 @@
 #define LATHE_X86_BYTES 0
 #endif
 
-#if LATHE_X86
+#if LATHE_X86 > 0
 #define LATHE_MADD256    __builtin_ia32_pmaddwd256
 #define LATHE_MADD128    __builtin_ia32_pmaddwd128
 #define LATHE_MADDUBS256 __builtin_ia32_pmaddubsw256
