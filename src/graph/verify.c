@@ -241,7 +241,7 @@ static bool check_states(checker *k, const graph_func *f)
             return fault(k, src_loc_none(), "%%%s cannot be the state of %%%s: both have one type, of a fixed shape",
                          from->name, to->name);
         if (!fits_state(&to->type, s->initial))
-            return fault(k, src_loc_none(), "the state of %%%s begins as a tensor of another type", to->name);
+            return fault(k, src_loc_none(), "the state of %%%s: its first value has another type", to->name);
     }
     return true;
 }

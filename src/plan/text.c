@@ -381,7 +381,7 @@ static bool statement_else(reader *r)
 static bool statement_end(reader *r)
 {
     if (r->depth == 0)
-        return lexer_error(&r->l, "end of nothing");
+        return lexer_error(&r->l, "end without if or loop");
     r->depth--;
     (r->loops[r->depth] ? flow_end_loop : flow_end_if)(&r->flow, r->jumps[r->depth]);
     return true;

@@ -40,7 +40,7 @@ static bool add_plain_step(lowering *l, const graph_node *n, prog_kernel *k, uin
     for (uint32_t i = 0; i < k->plain->n_symbols; i++) {
         s.args[s.n_in] = prog_find_extent(l->to, k->plain->symbols[i]);
         if (s.args[s.n_in++] == PROG_NONE)
-            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "%s needs the extent %s, which nothing tells",
+            return diag_error(&l->c->diags, DIAG_UNSUPPORTED, n->loc, "%s needs the extent %s, which nothing gives",
                               n->op->name, k->plain->symbols[i]);
     }
     memcpy(s.args + s.n_in, in, n_in * sizeof *in);

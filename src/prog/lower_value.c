@@ -84,9 +84,9 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
     diags *d = &l->c->diags;
     if (v->type.kind != TYPE_TENSOR)
         return diag_error(d, DIAG_UNSUPPORTED, loc,
-                          "value '%s' is not a tensor; sequences and optionals are not built yet", v->name);
+                          "value '%s' is not a tensor; sequences and optionals are not supported yet", v->name);
     if (!dtype_usable(v->type.dt))
-        return diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not built yet", v->name,
+        return diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s': kernels on %s are not supported yet", v->name,
                           dtype_name(v->type.dt));
     bool bounded = v->type.shape.rank >= 0;
     for (int32_t i = 0; i < v->type.shape.rank; i++)

@@ -67,7 +67,7 @@ static bool check_unbounded(const checker *k, const prog_value *v)
     for (int32_t i = 0; i < v->type.shape.rank; i++) {
         const char *symbol = untold(k->f, v->type.shape.dims[i]);
         if (symbol)
-            return fault(k, src_loc_none(), "%%%s has no size: %s has no bound, and no value tells it", v->name,
+            return fault(k, src_loc_none(), "%%%s has no size: %s has no bound, and no value gives it", v->name,
                          symbol);
     }
     return true;
@@ -81,7 +81,7 @@ static bool check_state(const checker *k, const prog_value *v)
         return fault(k, src_loc_none(), "%%%s: a state is a tensor of a fixed shape", v->name);
     return !t || (t->dt == v->type.dt && t->rank == (uint32_t)v->type.shape.rank &&
                   (t->rank == 0 || memcmp(t->dims, dims, t->rank * sizeof *dims) == 0)) ||
-           fault(k, src_loc_none(), "%%%s begins as a tensor of another type", v->name);
+           fault(k, src_loc_none(), "%%%s: its first value has another type", v->name);
 }
 
 static bool check_value(checker *k, uint32_t i)
@@ -94,25 +94,26 @@ static bool check_value(checker *k, uint32_t i)
         return false;
     if (v->extent && (v->type.dt != DT_I64 || v->type.shape.rank != 0 ||
                       prog_find_extent(k->f, dim_symbol_name(v->extent)) != i))
-        return fault(k, none, "%%%s: an extent is one i64, and the only one of its symbol", v->name);
+        return fault(k, none, "%%%s: an extent is one i64, and each symbol has only one", v->name);
     if ((i < k->f->n_inputs) != (v->space == SPACE_INPUT && v->base == PROG_NONE))
-        return fault(k, none, "%%%s: inputs come first, and nothing else is one", v->name);
+        return fault(k, none, "%%%s: the inputs are the first values, and no others", v->name);
     const bool is_state = i >= k->f->n_inputs && i < k->f->n_inputs + k->f->n_states;
     if (is_state != (v->space == SPACE_STATE && v->base == PROG_NONE))
-        return fault(k, none, "%%%s: states follow the inputs, and nothing else is one", v->name);
+        return fault(k, none, "%%%s: the states are the values right after the inputs, and no others", v->name);
     if (v->space == SPACE_STATE && v->base == PROG_NONE && !check_state(k, v))
         return false;
     if ((v->data != NULL) != (v->space == SPACE_CONSTANT && v->base == PROG_NONE))
-        return fault(k, none, "%%%s: a constant has numbers, and nothing else has", v->name);
+        return fault(k, none, "%%%s: constants have numbers, and other values have none", v->name);
     if ((v->memory != NULL) != (v->space == SPACE_DEVICE) ||
         (v->memory && (v->extent || !shape_is_static(v->type.shape))))
-        return fault(k, none, "%%%s: what lies in a device's memory has a size, and no host's place", v->name);
+        return fault(k, none, "%%%s: a value in a device's memory has a fixed size, and no place in the host's "
+                              "memory", v->name);
     if (v->base == PROG_NONE)
         return true;
     if (v->memory)
-        return fault(k, none, "%%%s: a value in %s has a piece of that memory for itself", v->name, v->memory);
+        return fault(k, none, "%%%s: a value in %s needs a place of its own in that memory", v->name, v->memory);
     if (v->base >= k->f->values.len)
-        return fault(k, none, "%%%s lies in a value that is not there", v->name);
+        return fault(k, none, "%%%s lies in a value that does not exist", v->name);
     const prog_value *base = value(k, v->base);
     if (prog_is_unbounded(base) && v->offset == 0)
         return true;

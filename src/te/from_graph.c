@@ -148,7 +148,8 @@ static bool check_type(builder *b, const graph_value *v, src_loc loc)
         return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels need tensors of known rank",
                           v->name);
     if (!dtype_usable(v->type.dt))
-        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels on %s are not built yet", v->name,
+        return diag_error(&b->c->diags, DIAG_UNSUPPORTED, loc, "value %%%s: kernels on %s are not supported "
+                                                               "yet", v->name,
                           dtype_name(v->type.dt));
     return true;
 }

@@ -275,7 +275,7 @@ static bool parse_element(lexer *l, dtype dt, uint8_t *p)
 {
     double v;
     if (!dtype_usable(dt))
-        return lexer_error(l, "%s has no numbers in text; write hex", dtype_name(dt));
+        return lexer_error(l, "numbers of type %s cannot be written as text; write hex", dtype_name(dt));
     if (!dtype_is_float(dt))
         return parse_integer(l, dt, p);
     if (!lexer_float(l, &v))

@@ -168,7 +168,7 @@ END
 expect 0 '@odd runs on the CPU, not on xnnpack: XNNPACK has no tan' compile other.txt -o other
 check "nor a clip to one number" grep -q "@empty runs on the CPU.*lower bound" stderr
 check "nor of many dimensions" grep -q "@deep runs on the CPU.*more dimensions" stderr
-expect 0 '@ints runs on the CPU.*works on f32' verify other.txt --against interpreter
+expect 0 '@ints runs on the CPU.*takes f32 tensors' verify other.txt --against interpreter
 check "no source is left of it" [ ! -e other/src/xnnpack.c ]
 expect_error 2 '--offload xnnpack' compile all.txt --target xnnpack -o never
 

@@ -455,7 +455,7 @@ static void tensor_syntax_errors(void **state)
         {"f32[n]", "dense [1.0]", "static tensor"},
         {"seq<f32[1]>", "dense [1.0]", "static tensor"},
         {"string[1]", "dense [1]", "static tensor"},
-        {"f8e5m2[1]", "dense [1.0]", "f8e5m2 has no numbers in text"},
+        {"f8e5m2[1]", "dense [1.0]", "numbers of type f8e5m2 cannot be written"},
         {"f32[1]", "hex \"000080\"", "expected 8 hexadecimal digits"},
         {"f32[1]", "hex \"000080zf\"", "byte 3 of the constant"},
         {"f32[1]", "sparse", "expected splat, dense, hex or file"},

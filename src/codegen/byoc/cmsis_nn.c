@@ -212,7 +212,8 @@ static bool conv(arm *a, flat_op *op)
     ending e;
     if (!flat_is_image(x) || known(a, x) || !check_weights(a, op) || !zero_point(a, op, 2, &zero) ||
         strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0)
-        return lathe_gen_decline(a->g, "convolutions are of i8, weights alone known and without a zero point");
+        return lathe_gen_decline(a->g, "CMSIS-NN takes i8 convolutions whose weights, and nothing else, are constant "
+                                       "and have the zero point 0");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1), groups = lathe_node_int(n, "groups");
     const long long h = lathe_value_extent(w, 2), k = lathe_value_extent(w, 3);
     const bool alone = i == 1 && groups == extent(x, 'C') && groups > 1;
@@ -249,7 +250,7 @@ static bool pool(arm *a, flat_op *op)
     if (!flat_is_image(op->in[0]) || known(a, op->in[0]) || op->in[0]->type.dt != DT_I8 ||
         flat_number(n, "dilations", 0, 1) != 1 ||
         flat_number(n, "dilations", 1, 1) != 1 || strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0)
-        return lathe_gen_decline(a->g, "pools are of i8 images that are not constant");
+        return lathe_gen_decline(a->g, "CMSIS-NN takes pools of i8 images that are not constant");
     const char *from = place(a, op->in[0]), *to = place(a, op->out), *in = dims_of(a, "in", op->in[0]);
     const char *out = dims_of(a, "out", op->out);
     const char *filter = dims(a, "filter", 1, flat_number(n, "pool_size", 0, 1), flat_number(n, "pool_size", 1, 1), 1);

@@ -177,7 +177,7 @@ static bool dense(cuda *k, step *s)
     if (lathe_value_rank(a) != 2 || lathe_value_rank(b) != 2 || is_constant(k, a) || !is_constant(k, b) ||
         lathe_node_int(s->op->node, "transpose_a") ||
         strcmp(lathe_node_text(s->op->node, "weight_layout"), "KN") != 0)
-        return lathe_gen_decline(k->g, "products are of matrices, the second one alone constant");
+        return lathe_gen_decline(k->g, "CUTLASS takes products of matrices of which only the second one is constant");
     const int64_t mnk[3] = {lathe_value_extent(a, 0), lathe_value_extent(b, turned ? 0 : 1), lathe_value_extent(a, 1)};
     if (!is_in_reach(k, mnk))
         return false;
@@ -206,7 +206,8 @@ static bool conv(cuda *k, step *s)
     const graph_node *n = s->op->node;
     if (!flat_is_image(x) || is_constant(k, x) || !is_constant(k, w) || lathe_node_int(n, "groups") != 1 ||
         strcmp(lathe_node_text(n, "data_layout"), "NCHW") != 0 || strcmp(lathe_node_text(n, "out_layout"), "NCHW") != 0)
-        return lathe_gen_decline(k->g, "convolutions are of images, in one group, the weights alone constant");
+        return lathe_gen_decline(k->g, "CUTLASS takes convolutions of images with one group, of which only the weights "
+                                       "are constant");
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1);
     const int64_t taps = lathe_value_extent(w, 2) * lathe_value_extent(w, 3);
     const int64_t mnk[3] = {lathe_value_count(sums) / (o > 0 ? o : 1), o, i * taps};
@@ -232,7 +233,7 @@ static bool write_op(cuda *k, flat_op *op)
     const char *name = lathe_node_op(op->node);
     step s = {.op = op, .act = "LATHE_NONE", .out = op->out};
     if (op->out->type.dt != DT_F32 || lathe_value_count(op->out) == 0)
-        return lathe_gen_decline(k->g, "kernels are for f32, with elements");
+        return lathe_gen_decline(k->g, "CUTLASS takes f32 tensors that are not empty");
     if (strcmp(name, "nn.matmul") == 0)
         return dense(k, &s);
     if (strcmp(name, "nn.conv2d") == 0)

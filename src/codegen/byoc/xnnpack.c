@@ -397,7 +397,7 @@ static bool write_op(xnn *x, flat_op *op)
         if (strcmp(rows[i].op, name) == 0)
             return is_usable(op)
                        ? rows[i].write(x, op)
-                       : lathe_gen_decline(x->g, "XNNPACK works on f32, with elements");
+                       : lathe_gen_decline(x->g, "XNNPACK takes f32 tensors that are not empty");
     return lathe_gen_decline(x->g, "XNNPACK has no %s", name);
 }
 
