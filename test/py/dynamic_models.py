@@ -251,7 +251,8 @@ def sound(width=16):
 
 
 def segments(channels=8):
-    """image [n, 3, h, w]: down by a pool, up by a transposed convolution, and joined."""
+    """image [n, 3, h, w]: down by a pool, up by a transposed convolution, and joined; what one cuts out, whose padding
+    follows from the image."""
     g = Graph(13)
     wide = conv(g, "image", 3, channels, 1)
     deep = conv(g, g.op("MaxPool", wide, kernel_shape=[2, 2], strides=[2, 2]), channels, channels, 1)
@@ -260,8 +261,11 @@ def segments(channels=8):
                 output_padding=[1, 1])
     x = conv(g, g.op("Concat", wide, up, more, axis=1), 2 * channels + 3, channels, 1)
     g.op("Conv", x, g.weight(2, channels, 1, 1), outputs=["mask"])
+    g.op("ConvTranspose", deep, g.weight(channels, 3, 3, 3, scale=0.3), strides=[2, 2], output_shape=[3, 2],
+         outputs=["middle"])
     return g.model([value("image", TensorProto.FLOAT, "n", 3, "h", "w")],
-                   [value("mask", TensorProto.FLOAT, "n", 2, "h", "w")])
+                   [value("mask", TensorProto.FLOAT, "n", 2, "h", "w"),
+                    value("middle", TensorProto.FLOAT, "n", 3, 3, 2)])
 
 
 def queries(count=12, width=24, n_heads=3):

@@ -362,35 +362,27 @@ bool infer_qnn_conv(compiler *c, const graph_node *n, type *out)
            zeros_fit(c, n, 3, nw.out_channels) && nn_pairs_kept(c, n) && widens_bytes(c, n);
 }
 
-/* What is cut off of the sweep, `full` elements, so that `want` are left: a number, also where both are open. */
-static bool transpose_total(compiler *c, const graph_node *n, dim full, dim want, int64_t *out)
-{
-    if (!dim_is_const(dim_sub(c, full, want), out))
-        return infer_error(c, n, "output_shape over an extent that is known at run time only; fix it with --shape or "
-                                 "--dim");
-    if (*out < 0)
-        *out = 0; /* rows beyond the sweep stay zero */
-    return true;
-}
-
 static bool transpose_axis(compiler *c, const graph_node *n, nn_transpose_window *t, uint32_t i, dim in,
                            int64_t out_pad, int64_t want)
 {
     nn_window *w = &t->w;
     const char *ap = graph_attr_string(n, "auto_pad");
     bool same = strncmp(ap, "SAME", 4) == 0;
-    int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, out = 0, total;
+    int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, out = 0;
     dim steps = dim_mul(c, in, dim_const(c, w->stride[i]));
     dim full = dim_add(c, steps, dim_const(c, out_pad + reach - w->stride[i]));
     t->out[i] = want >= 0 ? dim_const(c, want) : same ? steps : NULL;
     if (!t->out[i]) {
         t->out[i] = dim_sub(c, full, dim_const(c, w->pad_begin[i] + w->pad_end[i]));
-    } else {
-        if (!transpose_total(c, n, full, t->out[i], &total))
-            return false;
-        int64_t half = total / 2; /* the odd one stands at the head, but for SAME_UPPER: output_shape alone as well */
-        w->pad_begin[i] = strcmp(ap, "SAME_UPPER") == 0 ? half : total - half;
-        w->pad_end[i] = total - w->pad_begin[i];
+        t->begin[i] = dim_const(c, w->pad_begin[i]);
+    } else { /* what is cut off of the sweep; rows beyond it stay zero */
+        dim total = dim_max(c, dim_sub(c, full, t->out[i]), dim_const(c, 0));
+        /* the odd one stands at the head, but for SAME_UPPER: output_shape alone as well */
+        dim odd = dim_const(c, strcmp(ap, "SAME_UPPER") == 0 ? 0 : 1);
+        t->begin[i] = dim_floordiv(c, dim_add(c, total, odd), dim_const(c, 2));
+        if (!dim_is_const(t->begin[i], &w->pad_begin[i]) ||
+            !dim_is_const(dim_sub(c, total, t->begin[i]), &w->pad_end[i]))
+            w->pad_begin[i] = w->pad_end[i] = -1;
     }
     return !dim_is_const(t->out[i], &out) || out > 0 || infer_error(c, n, "output extent %lld", (long long)out);
 }

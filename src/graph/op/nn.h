@@ -87,10 +87,10 @@ bool nn_layout_in_rows(const char *layout);
 void nn_weight_blocks(const graph_node *n, int64_t *out_lanes, int64_t *out_granule);
 
 /* Padding of a transposed convolution with auto_pad and output_shape resolved (ONNX ConvTranspose): begin, end and
- * output extent per spatial axis. */
+ * output extent per spatial axis. An output_shape over an open extent makes the padding open, too: in w it is -1. */
 typedef struct nn_transpose_window {
     nn_window w;
-    dim out[NN_MAX_SPATIAL];
+    dim out[NN_MAX_SPATIAL], begin[NN_MAX_SPATIAL];
 } nn_transpose_window;
 bool nn_transpose_window_read(compiler *c, const graph_node *n, nn_transpose_window *out);
 #endif

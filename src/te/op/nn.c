@@ -94,6 +94,7 @@ typedef struct conv_ctx {
     int64_t groups;
     bool skips_border; /* x has no border: the sum leaves out what would be read there */
     tir_expr_ref out_per_group, in_per_group;
+    tir_expr_ref begin[NN_MAX_SPATIAL]; /* of a transposed convolution: its padding, known at run time only at times */
     dtype acc;
 } conv_ctx;
 
@@ -357,7 +358,7 @@ static tir_expr_ref conv_transpose_body(te_graph *g, void *ctx, tir_expr_ref con
     wi[1] = tir_floormod(c, idx[1], v->out_per_group);
     for (uint32_t i = 0; i < v->win->n; i++) {
         tir_expr_ref k = te_var(g, v->reduce[1 + i]), s = te_i64(g, v->win->stride[i]);
-        tir_expr_ref at = tir_sub(c, tir_add(c, idx[2 + i], te_i64(g, v->win->pad_begin[i])),
+        tir_expr_ref at = tir_sub(c, tir_add(c, idx[2 + i], v->begin[i]),
                                   tir_mul(c, k, te_i64(g, v->win->dilation[i])));
         if (v->win->stride[i] != 1)
             inside = tir_and(c, inside, tir_binary(c, TIR_EQ, tir_floormod(c, at, s), te_i64(g, 0)));
@@ -386,8 +387,10 @@ bool compute_conv_transpose(te_graph *g, const graph_node *n, te_tensor *const *
     ctx.in_per_group = tir_floordiv(g->c, in[0]->shape[1], te_i64(g, groups));
     ctx.out_per_group = in[1]->shape[1];
     reduce[0] = te_reduce_axis(g, "ic", ctx.in_per_group);
-    for (uint32_t i = 0; i < t.w.n; i++)
+    for (uint32_t i = 0; i < t.w.n; i++) {
         reduce[1 + i] = kernel_axis(g, &t.w, i);
+        ctx.begin[i] = te_dim(g, t.begin[i]);
+    }
     te_tensor *y =
         te_reduce(g, "conv_transpose", ctx.acc, t.w.n + 2, dims, t.w.n + 1, reduce, TE_SUM, conv_transpose_body, &ctx);
     y->node->tag = n->op->name;
