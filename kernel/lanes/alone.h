@@ -24,25 +24,23 @@
 #define LATHE_LANES LATHE_ALONE
 #define LATHE_BYTES (4 * LATHE_LANES)
 #define LATHE_RISCV 1
+/* Where lanes become bytes: i8. */
+#define LATHE_INT      int8_t
+#define LATHE_SIGNED   1
+#define LATHE_TO(name) name##_i8
+#define LATHE_X4(name) lathe_i8x4_##name
 
-#if defined(__GNUC__) && !defined(LATHE_VECTORS)
-#define LATHE_VECTORS 1
-#elif !defined(LATHE_VECTORS)
-#define LATHE_VECTORS 0
-#endif
-#if defined(__GNUC__)
-#define LATHE_INLINE static inline __attribute__((always_inline))
-#else
-#define LATHE_INLINE static inline
-#endif
+#include "kernel/lanes/vectors.inc"
 #if LATHE_VECTORS
-#define LATHE_LANE(x, i) (x)[i]
 typedef int32_t LATHE_V __attribute__((vector_size(LATHE_BYTES)));
+typedef float f32x4 __attribute__((vector_size(16)));
 #else
-#define LATHE_LANE(x, i) (x).lane[i]
 typedef struct LATHE_V {
     int32_t lane[LATHE_LANES];
 } LATHE_V;
+typedef struct f32x4 {
+    float lane[4];
+} f32x4;
 #endif
 
 #endif

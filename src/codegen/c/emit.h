@@ -9,12 +9,8 @@
 #include "tir/simplify.h"
 
 typedef enum c_need_kind {
-    NEED_KERNEL, /* a file of the folder kernel/; with lanes: its form for vectors of dt */
-    NEED_MVE_LANES, /* these five: mve_text.c */
-    NEED_MVE_LOAD,    /* four bytes (dt) as i32 */
-    NEED_MVE_ROUNDED, /* four floats to bytes (to), stored, or as i32 (dt); lanes 1: none is a NaN */
-    NEED_MVE_SCALED,  /* the same of four i32 times scales */
-    NEED_MVE_STILL, /* data that stays in registers (lanes: mve.h) */
+    NEED_KERNEL, /* a file of the folder kernel/; with lanes: its form for vectors of dt, and numbers of to */
+    NEED_MVE_STILL, /* mve_text.c: data that stays in registers (lanes: mve.h) */
     NEED_ANY_BYTE, /* whether one of `lanes` bytes, 4 or 8, is not 0 */
     NEED_OP,       /* scalar binary operator that needs a function: op, dt */
     NEED_SATURATE, /* float dt to integer to */

@@ -494,9 +494,7 @@ static bool lanes_rounded(c_emit *e, tir_expr_ref x, dtype as, c_text *out)
     if (x->kind != TIR_CAST || !expr_rounded(e, x, &r))
         return false;
     const char *name = dtype_name(x->type.dt), *text;
-    mve_need_lanes(e);
-    needs_add(e->needs, (c_need){.kind = r.acc ? NEED_MVE_SCALED : NEED_MVE_ROUNDED, .dt = DT_I32, .to = x->type.dt,
-                                 .lanes = !r.acc && r.sure});
+    mve_need_bytes(e, MVE_ROUNDED, x->type.dt);
     if (r.acc)
         text = arena_printf(e->tmp, "lathe_i32x4_scaled_%s(%s, %s, %s)", name, expr_text(e, r.acc).s,
                             expr_text(e, r.k).s, r.zero);
@@ -527,8 +525,7 @@ static bool lanes_cast(c_emit *e, tir_expr_ref x, c_text *out)
     tir_expr_ref at = expr_flat(e, from->u.buffer, from->n_args, from->args);
     if (expr_register(e, from->u.buffer, at) || at->kind != TIR_RAMP || !tir_is_const(at->args[1], 1))
         return false;
-    mve_need_lanes(e);
-    needs_add(e->needs, (c_need){.kind = NEED_MVE_LOAD, .dt = dt});
+    mve_need_bytes(e, MVE_LOAD, dt);
     const char *text = arena_printf(e->tmp, "lathe_i32x4_of_%s(%s + %s)", dtype_name(dt),
                                     expr_name(e, from->u.buffer), expr_text(e, at->args[0]).s);
     *out = (c_text){to == DT_I32 ? text : arena_printf(e->tmp, "lathe_f32x4_of(%s)", text), PREC_PRIMARY};

@@ -23,9 +23,7 @@ bool mve_store(c_emit *e, const tir_stmt *s, tir_expr_ref at)
     c_rounded r;
     if (!expr_rounded(e, x, &r))
         return false;
-    mve_need_lanes(e);
-    needs_add(e->needs, (c_need){.kind = r.acc ? NEED_MVE_SCALED : NEED_MVE_ROUNDED, .to = to,
-                                 .lanes = !r.acc && r.sure});
+    mve_need_bytes(e, MVE_ROUNDED, to);
     const char *p = arena_printf(e->tmp, "%s + %s", expr_name(e, s->buffer), expr_text(e, at->args[0]).s);
     if (r.acc)
         w_line(e->w, "lathe_%sx4_scaled(%s, %s, %s, %s);", dtype_name(to), p, expr_text(e, r.acc).s,

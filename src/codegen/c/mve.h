@@ -20,6 +20,9 @@ void mve_open_loop(c_emit *e, const tir_stmt *s);
 const char *mve_choice(arena *a, const c_need *n);
 bool mve_vectors(const c_emit *e);    /* the function's target has them */
 void mve_need_lanes(c_emit *e);       /* i32x4, f32x4 and conversions between them */
+void mve_need_bytes(c_emit *e, const char *file, dtype dt); /* the same, and a template between them and bytes */
+#define MVE_LOAD    "kernel/mve/load.inc"
+#define MVE_ROUNDED "kernel/mve/rounded.inc"
 /* Data that stays in registers: where a few pixels' bytes fit into MVE_STILL of them, they stay there while the weights
  * of all channels pass by. What differs in the text: pixels, vectors of each, whether the last one is not whole,
  * whether weights are too far apart for the instruction's own step, whether the sums are added to, whether pixels are a
@@ -32,9 +35,4 @@ enum {
 };
 const char *mve_still_name(arena *a, uint32_t key);
 void mve_write_still(arena *a, writer *w, uint32_t key); /* c_need.lanes of NEED_MVE_STILL */
-void mve_write_lanes(writer *w);
-void mve_write_load(writer *w, dtype dt);
-/* in_lanes: bytes in i32x4, else stored; sure: of what is no NaN. */
-void mve_write_rounded(writer *w, dtype to, bool in_lanes, bool sure);
-void mve_write_scaled(writer *w, dtype to, bool in_lanes);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* C for Cortex-M with vectors (Helium) beside the kernels of kernel/mve: data that stays in registers, which has too
- * many forms for a file each, and quantized arithmetic in lanes of four numbers. Without such vectors it is plain C. */
+ * many forms for a file each, and choices by comparison in lanes of four numbers. */
 #include "codegen/c/mve.h"
 #include "type/target.h"
 
@@ -144,101 +144,6 @@ void mve_write_still(arena *a, writer *w, uint32_t key)
 
 /* --- lanes of four --- */
 
-void mve_write_lanes(writer *w)
-{
-    w_str(w, "static LATHE_HERE f32x4 lathe_f32x4_of(i32x4 x)\n{\n"
-             "#if LATHE_MVE == 2 && LATHE_VECTORS\n    return (f32x4)vcvtq_f32_s32((int32x4_t)x);\n#else\n"
-             "    f32x4 r;\n    int i;\n    for (i = 0; i < 4; i++)\n"
-             "        LATHE_LANE(r, i) = (float)LATHE_LANE(x, i);\n    return r;\n#endif\n}\n\n"
-             "/* a * b + s and a * b, rounded once. */\n"
-             "static LATHE_HERE f32x4 lathe_f32x4_fma_once(f32x4 a, f32x4 b, f32x4 s)\n{\n"
-             "#if LATHE_MVE == 2 && LATHE_VECTORS\n"
-             "    return (f32x4)vfmaq_f32((float32x4_t)s, (float32x4_t)a, (float32x4_t)b);\n#else\n"
-             "    int i;\n    for (i = 0; i < 4; i++)\n"
-             "        LATHE_LANE(s, i) = (float)((double)LATHE_LANE(a, i) * (double)LATHE_LANE(b, i) +\n"
-             "                                   (double)LATHE_LANE(s, i));\n    return s;\n#endif\n}\n\n"
-             "static LATHE_HERE f32x4 lathe_f32x4_fma_by(f32x4 a, float k, f32x4 s)\n{\n"
-             "#if LATHE_MVE == 2 && LATHE_VECTORS\n"
-             "    return (f32x4)vfmaq_n_f32((float32x4_t)s, (float32x4_t)a, k);\n#else\n"
-             "    int i;\n    for (i = 0; i < 4; i++)\n"
-             "        LATHE_LANE(s, i) = (float)((double)LATHE_LANE(a, i) * (double)k + (double)LATHE_LANE(s, i));\n"
-             "    return s;\n#endif\n}\n\n"
-             "static LATHE_HERE f32x4 lathe_f32x4_product_once(f32x4 a, f32x4 b)\n{\n"
-             "#if LATHE_MVE == 2 && LATHE_VECTORS\n"
-             "    float32x4_t p = vmulq_f32((float32x4_t)a, (float32x4_t)b);\n"
-             "    __asm__(\"\" : \"+w\"(p)); /* no part of a sum */\n    return (f32x4)p;\n#else\n"
-             "    int i;\n    for (i = 0; i < 4; i++)\n"
-             "        LATHE_LANE(a, i) = (float)((double)LATHE_LANE(a, i) * (double)LATHE_LANE(b, i));\n"
-             "    return a;\n#endif\n}\n\n");
-}
-
-void mve_write_load(writer *w, dtype dt)
-{
-    w_fmt(w,
-          "static LATHE_HERE i32x4 lathe_i32x4_of_%s(const %s *p)\n{\n"
-          "#if LATHE_MVE == 2 && LATHE_VECTORS\n    return (i32x4)vldrbq_%s32(p);\n#else\n"
-          "    i32x4 r;\n    int i;\n    for (i = 0; i < 4; i++)\n        LATHE_LANE(r, i) = p[i];\n    return r;\n"
-          "#endif\n}\n\n",
-          dtype_name(dt), dtype_c_name(dt), dt == DT_I8 ? "s" : "u");
-}
-
-/* Rounded, with the zero point, and within the type's range: bytes are stored, or stay in lanes of i32. Narrowing goes
- * through 16 bits, in assembly because the compilers would keep a copy of what they narrow. */
-static void write_end(writer *w, dtype to, bool in_lanes)
-{
-    const char *u = to == DT_I8 ? "" : "u", *sign = to == DT_I8 ? "s" : "u";
-    if (in_lanes)
-        w_fmt(w,
-              "    __asm__(\"vqmovnb.s32 %%q0, %%q0\\n vqmov%snb.s16 %%q0, %%q0\\n vmovlb.%s8 %%q0, %%q0\\n\"\n"
-              "            \"vmovlb.%s16 %%q0, %%q0\" : \"+w\"(q));\n"
-              "    return (i32x4)q;\n",
-              u, sign, sign);
-    else
-        w_fmt(w,
-              "    __asm__(\"vqmovnb.s32 %%q0, %%q0\\n vqmov%snb.s16 %%q0, %%q0\" : \"+w\"(q));\n"
-              "    vstrbq_%s32(p, %s);\n",
-              u, sign, to == DT_I8 ? "q" : "vreinterpretq_u32_s32(q)");
-}
-
-/* A helper's head, and its form without vectors: `lane` is a byte of the result. */
-static void write_rounding(writer *w, dtype to, bool in_lanes, const char *name, const char *args, const char *fast,
-                           const char *lane)
-{
-    const char *byte = dtype_name(to), *one = strncmp(name, "rounded", 7) == 0 ? "rounded" : name;
-    if (in_lanes)
-        w_fmt(w, "static LATHE_HERE i32x4 lathe_i32x4_%s_%s(%s, int32_t zero)\n{\n", name, byte, args);
-    else
-        w_fmt(w, "static LATHE_HERE void lathe_%sx4_%s(%s *p, %s, int32_t zero)\n{\n", byte, name, dtype_c_name(to),
-              args);
-    w_fmt(w, "#if LATHE_MVE == 2 && LATHE_VECTORS\n%s", fast);
-    write_end(w, to, in_lanes);
-    w_fmt(w, "#else\n    int i;\n%s    for (i = 0; i < 4; i++)\n        %s = lathe_%s_%s(%s, zero);\n%s#endif\n}\n\n",
-          in_lanes ? "    i32x4 r;\n" : "", in_lanes ? "LATHE_LANE(r, i)" : "p[i]", one, byte, lane,
-          in_lanes ? "    return r;\n" : "");
-}
-
-void mve_write_rounded(writer *w, dtype to, bool in_lanes, bool sure)
-{
-    static const char round[] = "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32((float32x4_t)v), zero);\n";
-    static const char checked[] = "    const float32x4_t x = (float32x4_t)v;\n"
-                                  "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(x), zero);\n"
-                                  "    __asm__(\"vcmp.f32 ne, %q1, %q1\\n vpsel %q0, %q2, %q0\"\n"
-                                  "            : \"+w\"(q) : \"w\"(x), \"w\"(vdupq_n_s32(0)) : LATHE_PREDICATE);\n";
-    w_str(w, "/* To the nearest integers, ties to even, plus zero, to the nearest that there are");
-    w_str(w, sure ? ". */\n" : "; 0 of a NaN. */\n");
-    write_rounding(w, to, in_lanes, sure ? "rounded_number" : "rounded", "f32x4 v", sure ? round : checked,
-                   "LATHE_LANE(v, i)");
-}
-
-void mve_write_scaled(writer *w, dtype to, bool in_lanes)
-{
-    w_str(w, "/* acc * k, both as binary32, rounded as above. */\n");
-    write_rounding(w, to, in_lanes, "scaled", "i32x4 acc, f32x4 k",
-                   "    const float32x4_t x = vmulq_f32(vcvtq_f32_s32((int32x4_t)acc), (float32x4_t)k);\n"
-                   "    int32x4_t q = vqaddq_n_s32(vcvtnq_s32_f32(x), zero);\n",
-                   "LATHE_LANE(acc, i), LATHE_LANE(k, i)");
-}
-
 /* p where x compares with y, else q: names of the helper's parameters. The conditions lt and le are the opposites of
  * ge and gt, and true of a NaN: these are asked the other way round. */
 static const char *choice_text(arena *a, tir_op test, const char *x, const char *y, const char *p, const char *q)
@@ -277,8 +182,14 @@ void mve_need_lanes(c_emit *e)
     needs_add_kernel(e->needs, MVE_SETUP);
     for (uint32_t i = 0; i < 2; i++)
         needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = types[i], .lanes = MVE_LANES});
-    needs_add(e->needs, (c_need){.kind = NEED_MVE_LANES});
+    needs_add_lanes_kernel(e->needs, "kernel/mve/lanes.inc", DT_F32, MVE_LANES);
     e->vector_bytes = e->vector_bytes > 16 ? e->vector_bytes : 16;
+}
+
+void mve_need_bytes(c_emit *e, const char *file, dtype dt)
+{
+    mve_need_lanes(e);
+    needs_add(e->needs, (c_need){.kind = NEED_KERNEL, .file = file, .dt = DT_I32, .to = dt, .lanes = MVE_LANES});
 }
 
 bool mve_vectors(const c_emit *e)

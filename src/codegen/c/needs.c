@@ -117,38 +117,23 @@ static uint32_t widest(const c_needs *n)
     uint32_t most = 0;
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
-        bool vector = need->lanes && need->kind != NEED_KERNEL && need->kind != NEED_MVE_STILL &&
-                      need->kind != NEED_MVE_ROUNDED;
+        bool vector = need->lanes && need->kind != NEED_KERNEL && need->kind != NEED_MVE_STILL;
         uint32_t bytes = vector ? needs_vector_bytes(n->list.data[i].dt, n->list.data[i].lanes) : 0;
         most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-static void write_vector_setup(writer *w, uint32_t bytes, const c_needs *n)
+/* What a compiler has to say of a processor with vectors of so many bytes. Compilers for RISC-V without V take the
+ * types apart, in less than half of the time that they need for lanes. */
+static const char *have_vectors(arena *a, uint32_t bytes, const c_needs *n)
 {
     const char *have = bytes > 32   ? "defined(__AVX512F__)"
                        : bytes > 16 ? "defined(__AVX__)"
                                     : "defined(__SSE2__) || defined(__ARM_NEON) || defined(__riscv_vector)";
-    /* Compilers for RISC-V without V take the types apart, in less than half of the time that they need for lanes. */
-    w_str(
-        w,
-        "/* 1: GNU vector types; 0: the same operations lane by lane, in the same order. */\n#ifndef LATHE_VECTORS\n");
-    w_fmt(w, "#if defined(__GNUC__) && (%s%s)\n#define LATHE_VECTORS 1\n#else\n", have,
-          n->riscv ? " || defined(__riscv)" : n->mve && bytes <= 16 ? " || defined(__ARM_FEATURE_MVE)" : "");
-    w_str(w, "#define LATHE_VECTORS 0\n#endif\n#endif\n");
-    w_str(
-        w,
-        "#if defined(__GNUC__)\n#define LATHE_INLINE static inline __attribute__((always_inline))\n"
-        "#else\n#define LATHE_INLINE static inline\n#endif\n"
-        "#if defined(__clang__) && LATHE_VECTORS && defined(__x86_64__)\n"
-        "#define LATHE_WIDE __attribute__((min_vector_width(512))) /* else 64-byte vectors are cut in two */\n"
-        "#else\n#define LATHE_WIDE\n#endif\n"
-        "#if defined(__GNUC__) && !defined(__clang__) && LATHE_VECTORS\n"
-        "/* What gcc moves out of a loop, or keeps for its next iteration, takes registers from the tile in it. */\n"
-        "#define LATHE_TILE __attribute__((optimize(\"no-move-loop-invariants\", \"no-predictive-commoning\")))\n"
-        "#else\n#define LATHE_TILE\n#endif\n"
-        "#if LATHE_VECTORS\n#define LATHE_LANE(x, i) (x)[i]\n#else\n#define LATHE_LANE(x, i) (x).lane[i]\n#endif\n\n");
+    return arena_printf(a, "%s%s", have, n->riscv                 ? " || defined(__riscv)"
+                                         : n->mve && bytes <= 16 ? " || defined(__ARM_FEATURE_MVE)"
+                                                                 : "");
 }
 
 static void write_vector_type(writer *w, const c_need *n, const char *v)
@@ -557,10 +542,6 @@ static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *al
     case NEED_VBOUND: write_vbound(a, w, n, v, all->mve); return;
     case NEED_VEXTREME: write_vextreme(a, w, n, v, all->mve); return;
     case NEED_KERNEL:
-    case NEED_MVE_LANES:
-    case NEED_MVE_LOAD:
-    case NEED_MVE_ROUNDED:
-    case NEED_MVE_SCALED:
     case NEED_MVE_STILL:
     case NEED_ANY_BYTE:
     case NEED_OP:
@@ -599,7 +580,7 @@ static void write_any_byte(writer *w, uint32_t bytes)
              "    for (i = 0; i < %u; i++)\n        any |= x[i];\n    return any != 0;\n#endif\n}\n\n", bytes);
 }
 
-/* What the words of kernel/lanes stand for. */
+/* What the words of templates in lanes stand for. */
 static void write_lanes_kernel(kernel_paste *k, writer *w, const c_need *n, const c_needs *all)
 {
     const uint32_t bytes = needs_vector_bytes(n->dt, n->lanes);
@@ -611,6 +592,10 @@ static void write_lanes_kernel(kernel_paste *k, writer *w, const c_need *n, cons
         {"LATHE_BYTES", arena_printf(k->a, "%u", bytes)},
         {"LATHE_WIDTH", arena_printf(k->a, "@%u", 8 * bytes)},
         {"LATHE_RISCV", all->riscv ? "1" : "0"},
+        {"LATHE_INT", dtype_c_name(n->to)},
+        {"LATHE_SIGNED", dtype_get_class(n->to) == DTC_INT ? "1" : "0"},
+        {"LATHE_TO", arena_printf(k->a, "@_%s", dtype_name(n->to))},
+        {"LATHE_X4", arena_printf(k->a, "lathe_%sx4_@", dtype_name(n->to))},
     };
     kernel_write(k, w, n->file, &(kernel_words){words, sizeof words / sizeof *words}, NULL);
 }
@@ -621,8 +606,9 @@ void needs_write(arena *a, writer *w, const c_needs *n)
     kernel_paste kernels = {.a = a};
     if (n->vector_bytes && bytes > n->vector_bytes)
         bytes = n->vector_bytes;
+    const kernel_word have = {"LATHE_HAVE", have_vectors(a, bytes, n)};
     if (bytes > 0)
-        write_vector_setup(w, bytes, n);
+        kernel_write(&kernels, w, "kernel/lanes/vectors.inc", &(kernel_words){&have, 1}, NULL);
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
         switch (need->kind) {
@@ -632,10 +618,6 @@ void needs_write(arena *a, writer *w, const c_needs *n)
             else
                 kernel_write(&kernels, w, need->file, NULL, need->fallback ? "LATHE_MVE != 2 || !LATHE_VECTORS" : NULL);
             break;
-        case NEED_MVE_LANES: mve_write_lanes(w); break;
-        case NEED_MVE_LOAD: mve_write_load(w, need->dt); break;
-        case NEED_MVE_ROUNDED: mve_write_rounded(w, need->to, need->dt == DT_I32, need->lanes != 0); break;
-        case NEED_MVE_SCALED: mve_write_scaled(w, need->to, need->dt == DT_I32); break;
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
         case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
         case NEED_OP:
