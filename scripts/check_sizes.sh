@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Lengths that STYLE.md sets: check_sizes.sh [--list]. Functions: none over 120 lines (except those named, with a
 # reason, in scripts/sizes_allowed.txt), nine in ten under 50, median under 15. Files: under 800 lines, none over 1500
-# (.def tables excepted). Lines: 120 columns. Every source starts with its purpose and the licence line.
+# (.def tables excepted). Lines: 120 columns. Every source starts with its purpose and the licence line. C and assembly
+# that the compiler writes are files (kernel, src/codegen/c/as), no strings of more than three lines;
+# scripts/literals_allowed.txt has those that are left.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -77,8 +79,42 @@ check_text() {
     passed=$((passed + 2 * $# - faults))
 }
 
+# "FILE LITERALS" of those that have string literals of more than three lines with C or assembly in them; nests of loop
+# IR are none.
+literals() {
+    awk '
+        function finish() {
+            if (n > 3 && text ~ /;\\n|\{\\n|\\n#|"#(if|define|el|endif)|__asm__/ && text !~ /primfn|Buffer\(/) count[file]++
+            n = 0
+            text = ""
+        }
+        FNR == 1 { finish(); file = FILENAME }
+        {
+            line = $0
+            sub(/[ \t]*\\$/, "", line) # a macro that goes on
+            sub(/[ \t]*\/\*.*\*\/[ \t]*$/, "", line)
+            starts = line ~ /^[ \t]*([A-Z_]+ )?"/
+            ends = line ~ /"([ ]*[A-Z_]+)?[ \t]*$/
+            if (n > 0 && !starts) finish()
+            if (n > 0) { n++; text = text line; if (!ends) finish() }
+            else if (ends) { n = 1; text = line }
+        }
+        END { finish(); for (file in count) print file, count[file] }' "$@" | LC_ALL=C sort
+}
+
+check_literals() {
+    local file found allowed
+    while read -r file found allowed; do
+        if [ "$found" = "$allowed" ]; then pass
+        elif [ "$found" -gt "$allowed" ]; then fail "$file: C in $found long string literals, where $allowed are allowed; make it a file of kernel"
+        else fail "$file: C in $found long string literals; say so in scripts/literals_allowed.txt instead of $allowed"; fi
+    done < <(LC_ALL=C join -a 1 -a 2 -e 0 -o 0,1.2,2.2 <(mapfile -t c < <(found src -name "*.[ch]"); literals "${c[@]}") \
+        <(grep -v '^#' scripts/literals_allowed.txt))
+}
+
 check_functions ${sources[@]+"${sources[@]}"}
 check_files ${sources[@]+"${sources[@]}"} ${tests[@]+"${tests[@]}"}
 check_text ${sources[@]+"${sources[@]}"} ${tests[@]+"${tests[@]}"} ${others[@]+"${others[@]}"}
+check_literals
 echo "sizes: $passed passed, $failed failed"
 [ $failed = 0 ]
