@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lathe bench: median, tenth percentile and minimum of the time of a run; in turns with onnxruntime when asked to, or,
- * where targets of --offload take parts of the model, with the same model without them. */
+/* lathe bench: median, tenth percentile and minimum of the time of a run; in turns with another runtime when asked to,
+ * or, where targets of --offload take parts of the model, with the same model without them. */
 #include "profile.h"
 #include "cli.h"
 #include "api/session.h"
@@ -86,7 +86,7 @@ static void show(ask *x, json_out *j, const run_model *m, const char *who, const
 
 /* Who runs in turns with us: one of these. */
 typedef struct rival {
-    process *process; /* onnxruntime */
+    process *process; /* another runtime */
     run_model *model; /* the same without --offload and --schedules */
 } rival;
 
@@ -139,10 +139,12 @@ static bool time_theirs(session *s, process *p, const turn *t, double *out)
     char line[64], *end;
     snprintf(line, sizeof line, "%ld %ld", t->inner, (long)(1e6 * t->gap));
     if (!process_say(p, line) || !process_hear(p, line, sizeof line))
-        return diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "onnxruntime ended before it gave a time");
+        return diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s ended before it gave a time",
+                          reference_title(s->x));
     *out = strtod(line, &end);
-    return (end != line && *end == '\0' && *out > 0) || diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(),
-                                                                   "onnxruntime gave '%s' instead of a time", line);
+    return (end != line && *end == '\0' && *out > 0) ||
+           diag_error(&s->x->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s gave '%s' instead of a time",
+                      reference_title(s->x), line);
 }
 
 /* Turns by rounds. A round is one call that is not timed, which brings caches, clock and threads back from the other
@@ -200,8 +202,8 @@ static bool open_rival(session *s, long workers, rival *out, process *p)
     *out = (rival){0};
     if (!ask_has(s->x, OPT_AGAINST))
         return true;
-    if (reference_is(s->x, "onnxruntime")) {
-        tell(s->x, "starting onnxruntime");
+    if (reference_title(s->x)) {
+        tell(s->x, arena_printf(&s->x->c->mem, "starting %s", reference_title(s->x)));
         out->process = p;
         return reference_start(s, reference_is(s->x, REFERENCE_EXACT) ? "exact" : "bench", workers, p);
     }
@@ -254,9 +256,14 @@ static bool bench(session *s, long rounds, double gap, long workers)
 /* What runs in turns can be had. */
 static bool check_rival(const ask *x)
 {
-    if (!reference_check(x, "onnxruntime|lathe|" REFERENCE_EXACT))
+    if (reference_is(x, "tflm"))
+        return ask_usage_error(x, "give --against litert, or count instructions: lathe verify MODEL --target qemu-m4 "
+                               "--against tflm",
+                               "--against tflm: TensorFlow Lite Micro's Python package has only its reference kernels, "
+                               "and their time says nothing of a device");
+    if (!reference_check(x, "onnxruntime|litert|lathe|" REFERENCE_EXACT))
         return false;
-    if (!ask_has(x, OPT_AGAINST) || reference_is(x, "onnxruntime"))
+    if (!ask_has(x, OPT_AGAINST) || reference_title(x))
         return true;
     return ask_has(x, OPT_OFFLOAD) || ask_has(x, OPT_SCHEDULES) ||
            ask_usage_error(x, "for example --offload xnnpack --against lathe, or --schedules FILE --against lathe",

@@ -412,7 +412,8 @@ static bool read_effort(const ask *x, compile_options *out)
 /* How numbers are computed, and how they are handed over. */
 static bool read_numbers(const ask *x, compile_options *out)
 {
-    const bool against_litert = strcmp(ask_get(x, OPT_AGAINST, ""), "litert") == 0;
+    /* A time is taken of what is compiled anyway. */
+    const bool against_litert = x->verb == VERB_VERIFY && strcmp(ask_get(x, OPT_AGAINST, ""), "litert") == 0;
     const int requant = ask_choice(x, OPT_REQUANT, NULL, against_litert ? "litert" : "exact");
     if (ask_has(x, OPT_ALLOW_FLOAT_IO) && !ask_has(x, OPT_QUANTIZED_IO))
         return ask_usage_error(x, "add --quantized-io, or leave it out",

@@ -328,15 +328,18 @@ static const char answer_script[] =
     "            np.save('%s/ref_%s_%d.npy' % (folder, options, i), r)\n"
     "    print('ready', flush=True); sys.exit(0)\n"
     "if mode == 'once': print('ready', flush=True); sys.exit(0)\n"
+    "def again(): s.run(None, feed)\n";
+/* For what says mode, threads and again(): answers each line, "CALLS PAUSE", with the seconds of a call. */
+static const char timing_script[] =
     "print('ready', flush=True)\n"
     "now = time.perf_counter\n"
     "for line in sys.stdin:\n"
     "    n, gap = map(int, line.split()); rest = 0.1 if int(threads) > 1 else 0\n"
-    "    time.sleep(rest); s.run(None, feed); t = now()\n"
+    "    time.sleep(rest); again(); t = now()\n"
     "    for _ in range(n):\n"
     "        b = now()\n"
     "        if gap: time.sleep(1e-6 * gap); t += now() - b\n"
-    "        s.run(None, feed)\n"
+    "        again()\n"
     "    t = (now() - t) / n\n"
     "    time.sleep(rest)\n"
     "    print('%.9f' % t, flush=True)\n";
@@ -366,39 +369,51 @@ static const char micro_script[] =
     "        s.invoke()\n"
     "        for i in range(len(lines('wanted'))):\n"
     "            np.save('%s/ref_tflm_%d.npy' % (at, i), np.asarray(s.get_output(i), order='C'))\n"
-    "    print('ready', flush=True)\n"
+    "    print('ready', flush=True); sys.exit(0)\n"
     "except Exception as e:\n"
     "    said.seek(0); told = said.read().decode(errors='replace').split('\\n')\n"
     "    told = [t.strip() for t in told if t.strip()][:2]\n"
     "    print('failed', ('; '.join([str(e)] + told)).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n";
 
-/* LiteRT's reference kernels, which do not depend on the machine. Some models end the process: the status tells. */
+/* LiteRT: its reference kernels, which do not depend on the machine, and its fast ones where time is asked for. Some
+ * models end the process: the status tells. */
 static const char litert_script[] =
-    "import os, sys, tempfile\n"
+    "import os, sys, tempfile, time\n"
     "try:\n"
     "    import numpy as np\n"
     "    from ai_edge_litert.interpreter import Interpreter, OpResolverType\n"
     "except ImportError as e:\n"
     "    print('missing', e, flush=True); sys.exit(1)\n"
-    "model, folder = sys.argv[1:3]\n"
+    "model, folder, mode, threads = sys.argv[1:5]\n"
     "def lines(name): return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
     "said = tempfile.TemporaryFile(); os.dup2(said.fileno(), 2)\n"
-    "try:\n"
-    "    s = Interpreter(model_path=model, num_threads=1, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)\n"
-    "    ins, outs = s.get_input_details(), s.get_output_details(); shapes = None\n"
-    "    for at in lines('samples'):\n"
-    "        x = [np.load('%s/in_%d.npy' % (at, i)) for i in range(len(lines('names')))]\n"
+    "kernels = OpResolverType.AUTO if mode == 'bench' else OpResolverType.BUILTIN_REF\n"
+    "goes_on, key = lines('states')[0] == 'steps', ''.join(lines('signature'))\n"
+    "names, wanted = lines('names'), lines('wanted')\n"
+    "def load():\n" /* what runs a sample, and what runs the last one again */
+    "    s = Interpreter(model_path=model, num_threads=max(1, int(threads)), experimental_op_resolver_type=kernels)\n"
+    "    if key:\n"
+    "        one = s.get_signature_runner(key)\n"
+    "        def by_name(x): made = one(**dict(zip(names, x))); return [made[n] for n in wanted]\n"
+    "        return by_name, lambda: by_name(x)\n"
+    "    ins, outs, shapes = s.get_input_details(), s.get_output_details(), []\n"
+    "    def by_number(x):\n"
     "        if shapes != [v.shape for v in x]:\n"
-    "            shapes = [v.shape for v in x]\n"
+    "            shapes[:] = [v.shape for v in x]\n"
     "            for d, v in zip(ins, x): s.resize_tensor_input(d['index'], v.shape)\n"
     "            s.allocate_tensors()\n"
     "        for d, v in zip(ins, x): s.set_tensor(d['index'], v)\n"
-    "        s.invoke()\n"
-    "        for i in range(len(lines('wanted'))):\n"
-    "            np.save('%s/ref_litert_%d.npy' % (at, i), np.asarray(s.get_tensor(outs[i]['index']), order='C'))\n"
-    "    print('ready', flush=True)\n"
+    "        s.invoke(); return [s.get_tensor(d['index']) for d in outs]\n"
+    "    return by_number, s.invoke\n"
+    "try:\n"
+    "    for k, at in enumerate(lines('samples')):\n"
+    "        if k == 0 or not goes_on: step, again = load()\n" /* a new one: variables have no reset that is enough */
+    "        x = [np.load('%s/in_%d.npy' % (at, i)) for i in range(len(names))]\n"
+    "        for i, v in enumerate(step(x)[:len(wanted)]):\n"
+    "            np.save('%s/ref_litert_%d.npy' % (at, i), np.asarray(v, order='C'))\n"
     "except Exception as e:\n"
-    "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n";
+    "    print('failed', str(e).replace('\\n', ' ')[:300], flush=True); sys.exit(1)\n"
+    "if mode != 'bench': print('ready', flush=True); sys.exit(0)\n";
 
 #define EXACT "session.x64quantprecision=1"
 #define AS_BYTES "weights of 4 bits as bytes, because its integer kernels are for bytes"
@@ -485,7 +500,8 @@ static uint32_t oracle_now(const session *s)
 
 const char *reference_bench_options(const session *s)
 {
-    return reference_is(s->x, REFERENCE_EXACT) ? oracles[0].text : s->result.quantised ? "its defaults" : NULL;
+    return reference_is(s->x, REFERENCE_EXACT) ? oracles[0].text
+           : has_one_oracle(s->x) || s->result.quantised ? "its defaults" : NULL;
 }
 
 const char *reference_options(const session *s)
@@ -574,6 +590,7 @@ static bool write_inputs(session *s)
         w_str(&program, of_onnx[i]);
     if (has_one_oracle(s->x))
         w_str(&program, runtime_of(s->x)->script);
+    w_str(&program, timing_script);
     writer_init(&names, &c->mem);
     writer_init(&binds, &c->mem);
     for (uint32_t i = 0; i < s->options.n_binds; i++)
@@ -586,7 +603,9 @@ static bool write_inputs(session *s)
     if (!s->sample_list && !reference_keep_inputs(s))
         return false;
     const char *samples = s->sample_list ? s->sample_list : s->sample_dir ? s->sample_dir : s->scratch;
+    const char *signature = ask_get(s->x, OPT_SIGNATURE, "");
     return write_ends(s) && write_states(s) &&
+           compiler_write_file(c, path_join(&c->mem, s->scratch, "signature"), signature, strlen(signature)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "samples"), samples, strlen(samples)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
                                wanted.len) &&

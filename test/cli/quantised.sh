@@ -327,8 +327,13 @@ else
     echo "(no TensorFlow Lite Micro: left out)"
 fi
 expect 2 'LiteRT cannot run an ONNX model' verify int4.onnx --against litert
+expect 2 'LiteRT cannot run an ONNX model' bench int4.onnx --against litert
+expect 2 'TensorFlow Lite Micro.s Python package has only its reference kernels' bench "$micro" --against tflm
 if "$python" -c 'import ai_edge_litert' 2> log; then
     expect 0 '4 samples, max abs 0, .* ok$' verify "$micro" --against litert --seeds 4 --interpret
+    expect 0 '^level: 2 samples, max abs 0, .* ok$' verify "$top/test/golden/tflite/signatures.tflite" \
+        --signature loudness --against litert --seeds 2 --interpret
+    expect 0 '^litert +median .* \(1 rounds\), with its defaults$' bench "$micro" --against litert --repeat 1 --workers 1
 else
     echo "(no LiteRT: left out)"
 fi
