@@ -112,6 +112,7 @@ def shapes():
     move("SLICE", 2, [[1, 4, 2]], [ints(1, 2, 0), ints(1, -1, 2)])
     wide, = move("EXPAND_DIMS", 1, [[2, 1, 6, 3]], [ints(1, shape=[])])
     net.operator("SQUEEZE", 1, [wide], [net.tensor("int8", [2, 6, 3], 0.5, -3)], options("Squeeze", squeezeDims=[-3]))
+    move("REVERSE_SEQUENCE", 1, [[2, 6, 3]], [ints(1, 6, 3)], "ReverseSequence", seqDim=1, batchDim=2)
     value = net.tensor("int8", [1], 0.5, -3, data=[9])
     flat, = move("RESHAPE", 1, [[1, 2, 6, 3]], [ints(1, 2, 6, 3)], "Reshape", newShape=[1, 2, 6, 3])
     net.operator("PADV2", 2, [flat, ints(0, 0, 1, 2, 0, 0, 3, 0, shape=[4, 2]), value],

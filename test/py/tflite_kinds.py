@@ -551,6 +551,98 @@ def shape_of(net, r, q):
                  options("Shape", outType=2))
 
 
+def add_n(net, r, q):
+    shape, many = r.shape(), r.int(2, 5)
+    parts = [net.input("float32", shape) for _ in range(many)]
+    net.operator("ADD_N", 1, parts, [net.tensor("float32", shape)])
+
+
+def broadcast_args(net, r, q):
+    """Of constant shapes; a shape that a model computes is the business of FILL."""
+    to = r.shape(r.int(1, 4), 5)
+    a = [r.pick(1, s) for s in to][r.int(0, len(to) - 1):]
+    y = net.tensor("int32", [len(to)])
+    net.operator("BROADCAST_ARGS", 1, [ints(net, a), ints(net, to)], [y])
+
+
+def embedding_lookup(net, r, q, kind=None):
+    """ids and the table stand in this order."""
+    rows, shape = r.int(1, 3), [r.int(1, 9), *r.shape(r.int(1, 2), 5)]
+    ids = net.tensor("int32", [rows], data=r.rng.integers(0, shape[0], rows))
+    if kind:
+        table = net.tensor("int8", shape, r.scale(), 0, r.codes(shape, -127))
+    else:
+        table = net.tensor("float32", shape, data=r.floats(shape))
+    net.operator("EMBEDDING_LOOKUP", 3 if kind else 1, [ids, table], [net.tensor("float32", [rows, *shape[1:]])])
+
+
+def range_(net, r, q):
+    delta = r.pick(-3, -1, 1, 2, 5)
+    start, count = r.int(-9, 9), r.int(1, 9)
+    limit = start + delta * count - r.pick(0, (abs(delta) - 1) * (1 if delta > 0 else -1))
+    kind = r.pick("int32", "float32")
+    net.operator("RANGE", 1, [net.tensor(kind, [], data=v) for v in (start, limit, delta)], [net.tensor(kind, [count])])
+
+
+def rank(net, r, q):
+    net.operator("RANK", 1, [net.input("float32", r.shape())], [net.tensor("int32", [])])
+
+
+def truth(name):
+    """Whether any, or all, along axes are true."""
+    def one(net, r, q):
+        shape, keep = r.shape(4, 4), r.pick(True, False)
+        axes = r.pick([1, 2], [-1], [0, 3], [1], [2, 1, -2])
+        gone = {a % 4 for a in axes}
+        x = net.input("bool", shape)
+        y = net.tensor("bool", [1 if i in gone else s for i, s in enumerate(shape) if keep or i not in gone])
+        net.operator(name, 1, [x, ints(net, axes)], [y], options("Reducer", keepDims=keep))
+    return one
+
+
+def reverse_sequence(net, r, q):
+    shape = r.shape(r.int(2, 4), 6)
+    axes = list(r.rng.permutation(len(shape)))
+    along, batch = int(axes[0]), int(axes[1])
+    lengths = r.rng.integers(1, shape[along] + 1, shape[batch])
+    moved(net, r, q, shape, "REVERSE_SEQUENCE", 1, [net.tensor("int32", [shape[batch]], data=lengths)], shape,
+          "ReverseSequence", seqDim=along, batchDim=batch)
+
+
+def scatter_nd(net, r, q):
+    """Several indices may be the same: their updates add up."""
+    to = r.shape(r.int(1, 4), 5)
+    depth, rows = r.int(1, len(to)), r.int(1, 6)
+    at = np.stack([r.rng.integers(0, s, rows) for s in to[:depth]], -1)
+    updates = net.input("float32", [rows, *to[depth:]])
+    net.operator("SCATTER_ND", 1, [net.tensor("int32", [rows, depth], data=at), updates, ints(net, to)],
+                 [net.tensor("float32", to)])
+
+
+def select_rows(net, r, q):
+    """The condition has the shape of the data, or is a vector along the first axis, or a single one."""
+    shape = r.shape()
+    condition = r.pick(shape, shape[:1], [])
+    scale, zero = r.scale(), r.zero(q)
+    c, a, b = net.input("bool", condition), data(net, r, q, shape, scale, zero), data(net, r, q, shape, scale, zero)
+    y = result(net, r, q, scale, zero)
+    net.graph.tensors[y].shape = shape
+    net.operator("SELECT", 1, [c, a, b], [y])
+
+
+def where(net, r, q):
+    """How many rows there are depends on the condition, which is constant here."""
+    shape = r.shape()
+    condition = r.rng.integers(0, 2, shape).astype(bool)
+    net.operator("WHERE", 1, [net.tensor("bool", shape, data=condition)],
+                 [net.tensor("int64", [int(condition.sum()), len(shape)])])
+
+
+def zeros_like(net, r, q):
+    kind, shape = r.pick("float32", "int32"), r.shape()
+    net.operator("ZEROS_LIKE", 1, [net.input(kind, shape)], [net.tensor(kind, shape)])
+
+
 def by(layer, kind):
     """A layer with weights of that type."""
     return lambda net, r, q: layer(net, r, q, kind)
@@ -591,6 +683,11 @@ KINDS = {
     "round": floats("ROUND"), "relu_n1_to_1": unary("RELU_N1_TO_1"), "gelu": unary("GELU", 1, kind="Gelu"),
     "elu": unary("ELU"), "l2_norm": floats("L2_NORMALIZATION", kind="L2Norm"), "log_softmax": floats("LOG_SOFTMAX"),
     "div": two("DIV", 1, True, "Div"),
+    "sum_of_many": add_n, "broadcast_args": broadcast_args, "embedding_lookup": embedding_lookup,
+    "embedding_lookup_hybrid": by(embedding_lookup, "int8"), "range": range_, "rank": rank,
+    "any_true": truth("REDUCE_ANY"), "all_true": truth("REDUCE_ALL"), "reverse_sequence": reverse_sequence,
+    "scatter_nd": scatter_nd, "select_rows": select_rows, "sign": floats("SIGN"), "where": where,
+    "zeros_like": zeros_like,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -619,5 +716,9 @@ HAVE = {
     "exp": ("float32", "int8 float32"), "log_table": ("", "int8"), "abs": ("int8 int16 float32", "int8 float32"),
     "relu_n1_to_1": ("", "int8 uint8 float32"), "gelu": ("", "int8 float32"), "elu": ("float32", ""),
     "cast": ("int8 float32", "int8 float32"), "padv2": ("int8 float32", "int8 uint8 float32"),
+    **{k: ("float32", "float32") for k in ("sum_of_many", "broadcast_args", "zeros_like", "all_true")},
+    **{k: ("", "float32") for k in ("embedding_lookup", "range", "rank", "any_true", "scatter_nd", "sign", "where")},
+    "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
+    "select_rows": ("", "int8 uint8 int16 float32"),
     "hard_swish": ("int8 float32", "int8 uint8 float32"), "dequantize": ("int8 int16", "int8 uint8 int16"),
 }

@@ -497,12 +497,31 @@ bool tflite_op_reverse(tflite_node *n)
     return tflite_result(n, 0, slice(n, x, count, from, to, given, steps));
 }
 
+/* The graph's operator has its two axes in front, in any order. */
 bool tflite_op_reverse_sequence(tflite_node *n)
 {
     const tfl_reverse_sequence_options *o = n->options;
     graph_value *in[2] = {tflite_in(n, 0), tflite_cast(n, tflite_in(n, 1), DT_I64)};
-    const attr attrs[2] = {attr_int(n->c, "batch_axis", o->batch_dim), attr_int(n->c, "time_axis", o->seq_dim)};
-    return tflite_result(n, 0, tflite_emit(n, "reverse_sequence", 2, in, 2, attrs));
+    int64_t axes[2], perm[TYPE_MAX_RANK], back[TYPE_MAX_RANK] = {0};
+    const int32_t rank = in[0]->type.shape.rank;
+    if (n->failed || !tflite_axis(n, o->batch_dim, rank, &axes[0]) || !tflite_axis(n, o->seq_dim, rank, &axes[1]))
+        return false;
+    const bool in_front = axes[0] + axes[1] == 1;
+    uint32_t count = 0;
+    for (int32_t i = 0; i < 2; i++)
+        perm[count++] = axes[i];
+    for (int32_t i = 0; i < rank && axes[0] != axes[1]; i++)
+        if (i != axes[0] && i != axes[1])
+            perm[count++] = i;
+    if (count != (uint32_t)rank)
+        return tflite_fail(n, DIAG_FORMAT, "it reverses along the axis of its sequences, %" PRId64, axes[0]);
+    for (uint32_t i = 0; i < count; i++)
+        back[perm[i]] = i;
+    in[0] = in_front ? in[0] : tflite_transpose(n, in[0], count, perm);
+    const attr attrs[2] = {attr_int(n->c, "batch_axis", in_front ? axes[0] : 0),
+                           attr_int(n->c, "time_axis", in_front ? axes[1] : 1)};
+    graph_value *y = tflite_emit(n, "reverse_sequence", 2, in, 2, attrs);
+    return tflite_result(n, 0, in_front ? y : tflite_transpose(n, y, count, back));
 }
 
 /* --- blocks of images --- */
