@@ -58,7 +58,9 @@ here() {
 packages() { here "apt-get install -y --no-install-recommends $*"; }
 developer="pkg-config cmake g++ python3"
 # page FOLDER PAGE...: the code blocks of these pages; the `lathe` of that folder comes first on PATH
-page() { here "PATH=$1:\$PATH; cd /lathe && python3 test/docs.py --lathe \"\$(command -v lathe)\" ${*:2}"; }
+page() {
+    here "PATH=$1:\$PATH; cd /lathe; python3 test/docs.py --lathe \"\$(command -v lathe)\" ${*:2} | tee /work/said; grep -q ^[1-9] /work/said"
+}
 first_run='cp /lathe/demo/digits.onnx . && lathe compile digits.onnx -o out && make -C out &&
     head -c 256 /dev/zero > picture.bin && out/runner -o results image=picture.bin && [ -s results/probabilities.bin ]'
 # What the system has of Lathe, but for what was given to the root, and caches.
@@ -107,7 +109,7 @@ first_block() { awk '/^```sh/ { on = 1; next } /^```/ && on { exit } on' "$1"; }
 kind_wheel() {
     mkdir -p "$root/work/build/wheel"
     cp build/wheel/*.whl "$root/work/build/wheel"
-    check "wheel: what the tutorial asks for" packages gcc libc6-dev python3-venv
+    check "wheel: what the tutorial asks for" here 'apt-get install -y gcc python3-venv'
     check "wheel: is installed as the tutorial says" here "$(first_block docs/tutorials/python.md)"
     check "wheel: docs/tutorials/python.md" page /work/lathe-env/bin docs/tutorials/python.md
     check "wheel: docs/tutorials/first-model.md" page /work/lathe-env/bin docs/tutorials/first-model.md
