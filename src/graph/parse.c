@@ -382,8 +382,8 @@ static bool parse_state(parser *p)
     if (!parse_use(p, &v))
         return false;
     if (v->def)
-        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s is no parameter: a state is a result that is a "
-                          "parameter of the next call", v->name);
+        return diag_error(&p->c->diags, DIAG_SYNTAX, at, "%%%s is not a parameter: a state pairs a result with a "
+                                                         "parameter of the next call", v->name);
     s.param = v->index;
     if (lexer_accept(l, "from") && !tensor_parse(p->c, l, &v->type, &s.initial))
         return false;

@@ -155,7 +155,7 @@ static bool parse_op(parser *p, const graph_op **out)
     if (!*out)
         return lexer_error(l, "expected an operator or 'return'");
     if (((*out)->flags & OPF_CALL) || (*out)->infer == infer_constant)
-        return lexer_error(l, (*out)->flags & OPF_CALL ? "'%s' calls functions, and no pattern holds those"
+        return lexer_error(l, (*out)->flags & OPF_CALL ? "'%s' calls functions, which a pattern cannot contain"
                                                        : "'%s' is not a node of a pattern: an input is 'constant'",
                            (*out)->name);
     lexer_next(l);

@@ -295,7 +295,8 @@ static bool check_promise(checker *k, const graph_node *call, const graph_func *
             continue;
         copy.inputs[i] = v->index < call->n_inputs ? call->inputs[v->index] : NULL;
         if (!graph_constant(copy.inputs[i]))
-            return fault(k, call->loc, "%s: @%s wants a constant for its parameter %%%s, for %s says something of it",
+            return fault(k, call->loc, "%s: @%s wants a constant for its parameter %%%s, because %s makes a claim "
+                                       "about it",
                          call->op->name, g->name, v->name, n->op->name);
     }
     return !operands_have_types(&copy) || graph_promise_kept(k->c, &copy);
@@ -317,10 +318,10 @@ static bool check_own_promises(checker *k, const graph_node *n)
     bool ok = true;
     const bool limits = graph_promises_limit(n, &most) && n->inputs[0];
     if (limits && (n->inputs[0]->def || !graph_is_primitive(k->f)) && !graph_is_limited(n->inputs[0], most))
-        ok = fault(k, n->loc, "%s: proved = 1 is said of %%%s, which is not a minimum with one constant of at most "
-                   "%lld; leave it out", n->op->name, n->inputs[0]->name, (long long)most);
+        ok = fault(k, n->loc, "%s: proved = 1 is set for %%%s, which is not a minimum with one constant of at most "
+                              "%lld; leave it out", n->op->name, n->inputs[0]->name, (long long)most);
     else if (limits && !n->inputs[0]->def && k->f->mark != IS_CALLED)
-        ok = fault(k, n->loc, "%s: proved = 1 is said of parameter %%%s, for which no call answers; leave it out",
+        ok = fault(k, n->loc, "%s: proved = 1 is set for parameter %%%s, which no call guarantees; leave it out",
                    n->op->name, n->inputs[0]->name);
     for (uint32_t i = 1; graph_promises(n, &first, &last) && i >= first && i <= last; i++) {
         const graph_value *v = n->inputs[i];
@@ -328,11 +329,11 @@ static bool check_own_promises(checker *k, const graph_node *n)
         if (!v || is_known(v))
             continue;
         if (v->def || !graph_is_primitive(k->f))
-            ok = fault(k, n->loc, "%s: %s = 1 is said of %%%s, which is not a constant; leave it "
+            ok = fault(k, n->loc, "%s: %s = 1 is set for %%%s, which is not a constant; leave it "
                                   "out", n->op->name, what,
                        v->name);
         else if (k->f->mark != IS_CALLED)
-            ok = fault(k, n->loc, "%s: %s = 1 is said of parameter %%%s, for which no call answers; leave it out",
+            ok = fault(k, n->loc, "%s: %s = 1 is set for parameter %%%s, which no call guarantees; leave it out",
                        n->op->name, what, v->name);
     }
     return ok;

@@ -147,7 +147,7 @@ static bool choose_drivers(compiler *c, tir_chain *x)
                 done[i * n + y] = done[r * n + y] < 0 ? -1 : wants(x, &x->links.data[r], i, done[r * n + y]);
         }
         if (x->links.data[i].driver == UINT32_MAX)
-            return no(x, "nobody in the chain reads what one of them makes");
+            return no(x, "no kernel of the chain reads the result of one of them");
     }
     return true;
 }

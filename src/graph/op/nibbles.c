@@ -102,13 +102,13 @@ bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "the packed operand does not hold %lld columns in blocks of %lld", (long long)units,
                            (long long)block);
     if (infer_in(n, 3) && (!known_dims(c, n, 3, z) || memcmp(z, s, 3 * sizeof *z) != 0))
-        return infer_error(c, n, "there is not one zero point for each scale");
+        return infer_error(c, n, "there must be one zero point for each scale");
     if (graph_attr_int(n, "zero") < 0 || graph_attr_int(n, "zero") > UINT8_MAX)
         return infer_error(c, n, "zero is not a number of 8 bits");
     if (sums && !sums_fit(x, sums, blocks))
-        return infer_error(c, n, "the sums are not those of %lld blocks", (long long)blocks);
+        return infer_error(c, n, "there must be the sums of %lld blocks", (long long)blocks);
     if (x->dt != (x_scale ? DT_I8 : DT_F32) || (x_scale && (!sums || !sums_fit(x, x_scale, blocks))))
-        return infer_error(c, n, "data of i8 needs sums and scales of its blocks, other data is f32");
+        return infer_error(c, n, "data must be f32, or i8 with the sums and scales of its blocks");
     with_last(c, x, units, out);
     return true;
 }

@@ -126,7 +126,7 @@ bool infer_requantize(compiler *c, const graph_node *n, type *out)
             return infer_error(c, n, "x_scale is neither one number nor one for each index of axis %d", axis);
     }
     if (infer_in(n, 4) && (by != DT_F64 || !shape_equal(infer_in(n, 4)->shape, s)))
-        return infer_error(c, n, "there is not one quotient in f64 for each x_scale in f64");
+        return infer_error(c, n, "there must be one quotient in f64 for each x_scale in f64");
     out[0] = type_tensor(dt, x);
     return true;
 }

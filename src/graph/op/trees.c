@@ -90,7 +90,7 @@ static bool check_leaves(compiler *c, const graph_node *n)
     const int64_t ids = count_of(n, by_leaf) - (has(n, TREES_LISTS) ? 1 : 0);
     const int64_t targets = graph_attr_int(n, "n_targets") - 1;
     if (leaves > (has(n, TREES_LEAVES) ? count_of(n, TREES_LEAVES) : ids))
-        return infer_error(c, n, "there are %lld leaves, and fewer of their weights", (long long)leaves);
+        return infer_error(c, n, "there are %lld leaves, but fewer weights", (long long)leaves);
     const bool entries = has(n, TREES_LISTS);
     const int64_t to = count_of(n, TREES_TARGETS), of = count_of(n, by_entry), listed = to < of ? to : of;
     if (roots && has(n, TREES_TARGETS) && !entries && count_of(n, TREES_TARGETS) + 1 < roots->count)

@@ -89,7 +89,7 @@ static void judge(partitioner *p)
             r->why = arena_printf(&p->scratch, "%s: the region is below the cost threshold: work %llu of %llu",
                                   r->target, (unsigned long long)r->work, (unsigned long long)t->least_work);
         else if (r->results.len == 0)
-            r->why = arena_printf(&p->scratch, "%s: nobody reads what the region makes", r->target);
+            r->why = arena_printf(&p->scratch, "%s: no node reads the results of the region", r->target);
         for (uint32_t k = 0; k < r->nodes.len && r->why; k++) {
             r->nodes.data[k]->compiler = NULL;
             r->nodes.data[k]->region = 0;

@@ -658,7 +658,7 @@ static const char *why_plain(converter *v, const graph_node *n)
     if (dtype_bits(n->inputs[1]->type.dt) != 8)
         return "its weights have 16 bits";
     if (is_conv ? !is_image(n->inputs[0]) : !is_matrix(n->inputs[0]))
-        return "only a run knows its extents, or they are not those of an image or a matrix";
+        return "its extents are open, or not those of an image or a matrix";
     const bool turned = is_product && graph_attr_int(n, "transpose_b") != 0;
     if (!byte_weights(v, n, is_conv ? 4 : 2, is_product && !turned ? 1 : 0))
         return "weights minus their zero points do not fit into 8 bits; quantize weights symmetrically";

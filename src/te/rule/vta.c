@@ -59,7 +59,7 @@ static bool unknown_key(compiler *c, te_vta_kind kind, const char *text, size_t 
     }
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "a layer has no key '%.*s'", (int)(len < 60 ? len : 60),
                text);
-    diag_hint(&c->diags, "%sKEY=NUMBER,...; what is not given: %s",
+    diag_hint(&c->diags, "%swrite KEY=NUMBER,...; the defaults are %s",
               near.distance ? nearest_question(&near, "", &c->mem) : "", w.data);
     return false;
 }

@@ -434,7 +434,7 @@ static const char *reason(compiler *c, const vta_shape *s, const te_vta_layer *l
     if (t.oc_threads * t.h_threads > MOST_THREADS)
         return arena_printf(&c->mem, "%d virtual threads are the most that run side by side", MOST_THREADS);
     why = overflow_reason(c, s, &t, given ? "the blocking" : "the smallest blocking");
-    return why ? why : "no blocking that agrees with what is given fits the device";
+    return why ? why : "with these keys no blocking fits the device";
 }
 
 int64_t vta_blocks_bytes(compiler *c, const te_vta_layer *l)

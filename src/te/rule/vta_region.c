@@ -309,7 +309,7 @@ static bool add_layer(lowering *l, graph_node *n, const graph_func *f)
         return false;
     bool negative = l->places.data[s.operands[0]].negative;
     if (s.layer.wants_positive && negative)
-        return refuse(l, n, vta_layer_text(s.layer.kind), "it pads with zeros what may be less");
+        return refuse(l, n, vta_layer_text(s.layer.kind), "it pads with zeros, and its data may be negative");
     s.positive = l->places.data[s.operands[0]].positive;
     s.result = add_place(l, n->outputs[0], NULL);
     l->places.data[s.result].positive = s.layer.low >= 0 || (s.positive && keeps_sign(s.layer.kind));
@@ -480,7 +480,7 @@ static bool place_results(lowering *l)
         uint32_t at = place_of(l, v);
         if (at == NOWHERE)
             return diag_error(&l->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-                              "@%s: result %u is nothing that the device makes", l->f->name, i);
+                              "@%s: the device does not compute result %u", l->f->name, i);
         if (l->places.data[at].buffer || l->places.data[at].whole) /* an operand, another result, a part */
             at = copy_place(l, at);
         l->places.data[at].buffer = l->params[l->f->params.len + i] =

@@ -214,7 +214,7 @@ static const char *check_window(const te_vta_layer *l)
     if (l->kind == TE_VTA_MAX_POOL && l->positive &&
         (l->pad >= l->kernel || l->pad_bottom >= l->kernel || l->pad_left >= l->kernel_w ||
          l->pad_right >= l->kernel_w))
-        return "zeros pad a maximum by less than its kernel: a window of padding alone has another result";
+        return "the padding of a max pool must be smaller than its kernel, so that no window has only padding";
     if (l->height + l->pad + l->pad_bottom < l->kernel || l->width + l->pad_left + l->pad_right < l->kernel_w)
         return "the kernel is larger than the padded input";
     return NULL;

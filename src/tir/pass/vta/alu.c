@@ -54,7 +54,7 @@ static bool too_much(vta_pass *p, const alu *k, tir_stmt *s)
     writer w;
     writer_init(&w, &p->c->mem);
     tir_print_expr(&w, s->value);
-    (void)vta_error(p, "an 'alu' nest has one operation, what is stored to '%s' has more: %.200s", k->stage, w.data);
+    (void)vta_error(p, "an 'alu' nest has one operation, and the value for '%s' has more: %.200s", k->stage, w.data);
     diag_hint(&p->c->diags, "write a stage for each operation, every one with its pragma \"alu\"");
     return false;
 }
