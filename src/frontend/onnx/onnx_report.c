@@ -126,7 +126,7 @@ static const char *way_of(onnx_importer *im, const onnx_missing *m)
     nearest near = nearest_to(m->op, strlen(m->op));
     onnx_ops_offer(m->domain, &near);
     if (near.best && 4 * near.distance <= strlen(m->op)) /* names of operators are short: STFT is no Sqrt */
-        return arena_printf(&im->c->mem, "did you mean %s?", near.best);
+        return arena_printf(&im->c->mem, "perhaps %s is meant", near.best);
     if (strcmp(m->domain, "com.microsoft") == 0)
         return "optimize the model without onnxruntime's own operators, or add them with --load-ops "
                "(docs/tutorials/add-an-op.md)";
