@@ -222,6 +222,9 @@ stages() {
     local labels='unit|vta|vm|cli'
     includes test && labels="$labels|runtime|embedded|long"
     includes long && labels="$labels|longest"
+    # functions of ONNX taken apart into operators that have cases of their own; "official cases" interprets them
+    local repeats='*_expanded*'
+    includes long && repeats=''
     stage "gcc build" configure_and_build "$build" gcc || return
     run check tests labelled "$build" "$labels"
     group test checked
@@ -233,7 +236,7 @@ stages() {
     run check layers bash scripts/check_layers.sh "$build"
     run check sizes bash scripts/check_sizes.sh
     run check words bash scripts/check_words.sh
-    run test conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs"
+    run test conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs" --skip "$repeats"
     group test growth
     group long asan_and_mutants
     group long tsan

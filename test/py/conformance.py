@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All official ONNX cases, each compiled to C, built, run and compared, every time.
 
-    conformance.py [--lathe FILE] [--filter GLOB] [-j N] [--update] [--keep DIR]
+    conformance.py [--lathe FILE] [--filter GLOB] [--skip GLOB] [-j N] [--update] [--keep DIR]
 
 A batch of packages becomes one shared library with one copy of the runtime and runs in a child process; when the child
 dies, the case it was in is at fault and the rest goes to a new child. Tolerances are the cases' own. Cases that do not
@@ -399,6 +399,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--filter", default="*", help="only the cases whose name or kind/name matches this pattern")
+    parser.add_argument("--skip", default="", help="not those whose name matches this one")
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count())
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
     parser.add_argument("--compile-args", default="--target generic", metavar="ARGS", help="options of `lathe compile`")
@@ -417,7 +418,8 @@ def main():
     if len(every) != official.TOTAL:
         print(f"FAILED the wheel has {len(every)} cases, {official.TOTAL} are expected")
         return 1
-    cases = [c for c in every if fnmatch.fnmatch(c.name, options.filter) or fnmatch.fnmatch(c.key, options.filter)]
+    cases = [c for c in every if (fnmatch.fnmatch(c.name, options.filter) or fnmatch.fnmatch(c.key, options.filter))
+             and not fnmatch.fnmatch(c.name, options.skip)]
     if not cases:
         print(f"FAILED no case matches {options.filter}")
         return 1
