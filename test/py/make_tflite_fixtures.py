@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regenerates the small TensorFlow Lite models that tests keep: test/golden/tflite, test/golden/error/tflite and the
 seeds of the fuzzer (test/fuzz/corpus/tflite). Run it with the Python of the test environment."""
+import copy
 import os
 import shutil
 
@@ -130,6 +131,13 @@ def states():
     return net
 
 
+def composite():
+    """A graph in the place of an operator."""
+    net = Net()
+    KINDS["composite"](net, Chance(np.random.default_rng(1)), "")
+    return net
+
+
 def signatures():
     """Two graphs, a signature for each, a description and metadata."""
     net = one(lambda net: None)
@@ -223,6 +231,14 @@ def handle(net):
     net.operator("ADD", 1, [0, kept], [net.tensor("float32", [2])], options("Add", fusedActivationFunction=0))
 
 
+def inner_loop(net):
+    """A graph that holds itself."""
+    KINDS["composite"](net, Chance(np.random.default_rng(1)), "")
+    again, inner = copy.copy(net.graph.operators[-1]), net.model.subgraphs[1]
+    again.inputs, again.outputs = inner.inputs, inner.outputs
+    inner.operators = [again]
+
+
 def no_scale(net):
     for t in net.graph.tensors:
         t.type = 9
@@ -230,7 +246,7 @@ def no_scale(net):
 
 REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code, "unordered": unordered,
            "made_twice": made_twice, "short_buffer": short_buffer, "handle": handle,
-           "no_scale": no_scale}
+           "no_scale": no_scale, "inner_loop": inner_loop}
 
 
 class Same:
@@ -262,7 +278,7 @@ def main():
     shutil.rmtree(corpus, ignore_errors=True)
     for folder in (golden, refused, corpus):
         os.makedirs(folder, exist_ok=True)
-    for make in (numbers, floats, ends, elements, shapes, states, signatures):
+    for make in (numbers, floats, ends, elements, shapes, states, signatures, composite):
         write(f"{golden}/{make.__name__}.tflite", make().bytes())
         write(f"{corpus}/{make.__name__}.tflite", make().bytes())
     for name, make in LABELS.items():

@@ -3,8 +3,9 @@
 that saturate and scales that do not. A kind is a function of a net, of its random numbers, and of the type of
 quantised numbers, which is empty for floats."""
 import numpy as np
+from flatbuffers import flexbuffers
 
-from tflite_net import ACTIVATIONS, TYPES, data, options, result, same_numbers, scale_of, slid, weights, window
+from tflite_net import ACTIVATIONS, S, TYPES, data, options, result, same_numbers, scale_of, slid, weights, window
 
 
 def conv(net, r, q, kind=None):
@@ -643,6 +644,34 @@ def zeros_like(net, r, q):
     net.operator("ZEROS_LIKE", 1, [net.input(kind, shape)], [net.tensor(kind, shape)])
 
 
+def composite(net, r, q):
+    """Two operators in a graph of their own; the operand that is constant stays one there."""
+    shape, outer = r.shape(), net.graph
+    constant = r.pick(False, True)
+    a = net.input("float32", shape)
+    b = net.tensor("float32", shape, data=r.floats(shape)) if constant else net.input("float32", shape)
+    y = net.tensor("float32", shape)
+    net.graph = S.SubGraphT()
+    net.graph.tensors, net.graph.operators, net.graph.outputs = [], [], []
+    net.graph.inputs = [net.tensor("float32", shape), net.tensor("float32", shape)]
+    z, w = net.tensor("float32", shape), net.tensor("float32", shape)
+    net.operator("SUB", 1, net.graph.inputs, [z], options("Sub", fusedActivationFunction=1))
+    net.operator("MUL", 1, [z, net.graph.inputs[0]], [w], options("Mul"))
+    net.graph.outputs = [w]
+    net.model.subgraphs.append(net.graph)
+    net.graph = outer
+    net.operator("STABLEHLO_COMPOSITE", 1, [a, b], [y])
+    o = net.graph.operators[-1]
+    o.builtinOptions2Type = S.BuiltinOptions2.StableHLOCompositeOptions
+    o.builtinOptions2 = S.StableHLOCompositeOptionsT()
+    o.builtinOptions2.name = b"test.scaled_difference"
+    attributes = flexbuffers.Builder()
+    with attributes.Map():
+        pass
+    o.builtinOptions2.compositeAttributes = list(attributes.Finish())
+    o.builtinOptions2.decompositionSubgraphIndex, o.builtinOptions2.version = len(net.model.subgraphs) - 1, 1
+
+
 def by(layer, kind):
     """A layer with weights of that type."""
     return lambda net, r, q: layer(net, r, q, kind)
@@ -687,7 +716,7 @@ KINDS = {
     "embedding_lookup_hybrid": by(embedding_lookup, "int8"), "range": range_, "rank": rank,
     "any_true": truth("REDUCE_ANY"), "all_true": truth("REDUCE_ALL"), "reverse_sequence": reverse_sequence,
     "scatter_nd": scatter_nd, "select_rows": select_rows, "sign": floats("SIGN"), "where": where,
-    "zeros_like": zeros_like,
+    "zeros_like": zeros_like, "composite": composite,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -717,7 +746,8 @@ HAVE = {
     "relu_n1_to_1": ("", "int8 uint8 float32"), "gelu": ("", "int8 float32"), "elu": ("float32", ""),
     "cast": ("int8 float32", "int8 float32"), "padv2": ("int8 float32", "int8 uint8 float32"),
     **{k: ("float32", "float32") for k in ("sum_of_many", "broadcast_args", "zeros_like", "all_true")},
-    **{k: ("", "float32") for k in ("embedding_lookup", "range", "rank", "any_true", "scatter_nd", "sign", "where")},
+    **{k: ("", "float32") for k in ("composite", "embedding_lookup",
+                               "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),
     "hard_swish": ("int8 float32", "int8 uint8 float32"), "dequantize": ("int8 int16", "int8 uint8 int16"),

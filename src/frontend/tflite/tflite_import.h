@@ -46,6 +46,7 @@ typedef struct tflite_missing {
     const char *nodes; /* the first few */
 } tflite_missing;
 
+struct tflite_node;
 typedef struct tflite_importer tflite_importer;
 struct tflite_importer {
     compiler *c;
@@ -64,6 +65,9 @@ struct tflite_importer {
     const tfl_signature *signature; /* that is chosen; NULL: none */
     const tfl_graph_about *about;   /* what metadata say of this graph; NULL: nothing */
     uint64_t labels_read;           /* so far, by all outputs */
+    uint32_t depth;      /* of this graph in others */
+    uint64_t *room;      /* what graphs in others may still hold, all together */
+    bool (*import_inner)(struct tflite_node *n, const tfl_subgraph *g); /* one of them in the place of an operator */
     bool once;           /* this is the graph that CALL_ONCE calls */
     bool (*import_once)(struct tflite_importer *im, const tfl_subgraph *g); /* it */
     graph_value nothing; /* what building functions return once an operator has failed */

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #define CODE_CUSTOM 32
+#define MOST_DEPTH 16u        /* of graphs in graphs */
+#define MOST_INNER 1000000u   /* tensors, operators and blocks of constants in them */
+#define BLOCK 64u             /* bytes */
 
 static bool wrong_model(const tflite_importer *im, const char *what)
 {
@@ -277,6 +280,15 @@ static void import_operator(tflite_importer *im, uint32_t i)
     }
 }
 
+/* The list of what is missing, which a copy of the importer went on with. */
+static void take_missing(tflite_importer *im, const tflite_importer *inner)
+{
+    im->missing.data = inner->missing.data;
+    im->missing.len = inner->missing.len;
+    im->missing.cap = inner->missing.cap;
+    im->missing_at = inner->missing_at;
+}
+
 static bool import_once(tflite_importer *im, const tfl_subgraph *g)
 {
     tflite_importer inner = *im;
@@ -288,11 +300,69 @@ static bool import_once(tflite_importer *im, const tfl_subgraph *g)
         return false;
     for (uint32_t i = 0; i < g->operators.len; i++)
         import_operator(&inner, i);
-    im->missing.data = inner.missing.data;
-    im->missing.len = inner.missing.len;
-    im->missing.cap = inner.missing.cap;
-    im->missing_at = inner.missing_at;
+    take_missing(im, &inner);
     return true;
+}
+
+/* What a graph costs each time that it becomes a part of another: a file may name one graph very often. */
+static uint64_t work_of(const tflite_importer *im, const tfl_subgraph *g)
+{
+    uint64_t sum = (uint64_t)g->tensors.len + g->operators.len + 1;
+    for (uint32_t i = 0; i < g->tensors.len; i++) {
+        const int64_t at = g->tensors.data[i]->buffer;
+        if ((uint64_t)at < im->model->buffers.len)
+            sum += im->model->buffers.data[at]->data.len / BLOCK;
+    }
+    return sum;
+}
+
+/* The inputs of an inner graph are the operands of the operator. Names of its tensors follow that of the operator: they
+ * may be those of other graphs, too. */
+static bool take_operands(tflite_node *n, tflite_importer *inner)
+{
+    for (uint32_t i = 0; i < inner->n_tensors; i++)
+        inner->tensors[i].name = intern(n->c->names, arena_printf(&n->c->mem, "%.60s/%.60s", n->loc.node,
+                                                                  inner->tensors[i].name));
+    for (uint32_t i = 0; i < inner->graph->inputs.len; i++) {
+        tflite_tensor *t = end_of(inner, inner->graph->inputs, i, "input");
+        const tflite_tensor *x = tflite_operand(n, i);
+        if (!t || !x || t->is_made || t->type.dt != x->type.dt)
+            return !t ? false : tflite_fail(n, DIAG_FORMAT, "operand %u does not fit the graph that it names", i);
+        t->is_made = true;
+        t->type = x->type;
+        t->plain = x->plain;
+        t->image = x->image;
+        t->data = x->data;
+        t->variable = x->variable;
+    }
+    return true;
+}
+
+static bool import_inner(tflite_node *n, const tfl_subgraph *g)
+{
+    tflite_importer *im = n->im, inner = *im;
+    const uint64_t work = work_of(im, g);
+    inner.graph = g;
+    inner.depth++;
+    if (g->inputs.len != n->n_in || g->outputs.len != n->n_out)
+        return tflite_fail(n, DIAG_FORMAT, "its graph has %u inputs and %u outputs, and it has %u operands and "
+                           "%u results", g->inputs.len, g->outputs.len, n->n_in, n->n_out);
+    if (inner.depth > MOST_DEPTH || work > *im->room)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "graphs that stand in graphs are too deep, or too large");
+    *im->room -= work;
+    if (!tflite_read_tensors(&inner) || !take_operands(n, &inner))
+        return false;
+    for (uint32_t i = 0; i < g->operators.len; i++)
+        import_operator(&inner, i);
+    take_missing(im, &inner);
+    for (uint32_t i = 0; i < g->outputs.len && !n->failed; i++) {
+        tflite_tensor *t = end_of(&inner, g->outputs, i, "output");
+        graph_value *v = t ? tflite_plain(&inner, t, n->loc) : NULL;
+        if (!v)
+            return !t || t->poison ? false : tflite_fail(n, DIAG_FORMAT, "nothing makes output %u of its graph", i);
+        (void)tflite_result(n, i, v);
+    }
+    return !n->failed;
 }
 
 /* --- results --- */
@@ -355,8 +425,9 @@ static void make_nothing(tflite_importer *im)
 bool tflite_import(compiler *c, span bytes, const char *path, const frontend_options *o, graph_module **out)
 {
     tflite_variables variables = {0};
+    uint64_t room = MOST_INNER;
     tflite_importer im = {.c = c, .o = o, .path = path, .bytes = bytes, .variables = &variables,
-                          .import_once = import_once};
+                          .import_once = import_once, .import_inner = import_inner, .room = &room};
     const uint32_t errors = c->diags.errors;
     *out = NULL;
     make_nothing(&im);

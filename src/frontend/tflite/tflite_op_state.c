@@ -145,6 +145,19 @@ bool tflite_op_assign_variable(tflite_node *n)
     return !n->failed;
 }
 
+/* An operator of a framework, as the graph that it stands for. */
+bool tflite_op_composite(tflite_node *n)
+{
+    const tfl_composite_options *o = n->op->builtin_options_2_type == 21 ? n->op->builtin_options_2 : NULL;
+    const tfl_model *m = n->im->model;
+    if (!o)
+        return tflite_fail(n, DIAG_FORMAT, "its options are missing");
+    const int64_t at = o->decomposition_subgraph_index;
+    if (at < 1 || (uint64_t)at >= m->subgraphs.len)
+        return tflite_fail(n, DIAG_FORMAT, "graph %lld is not in the model", (long long)at);
+    return n->im->import_inner(n, m->subgraphs.data[at]);
+}
+
 /* Its graph runs in the first call only: what it assigns is what variables begin with. */
 bool tflite_op_call_once(tflite_node *n)
 {
