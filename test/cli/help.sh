@@ -72,6 +72,15 @@ done
 bash "$top/scripts/list_operators.sh" "$work/operators.md"
 check "the pages of the front ends have the operators that these read" bash "$top/scripts/front_end_operators.sh" --check
 check "docs/reference/operators.md is what scripts/list_operators.sh makes of the table" diff "$work/operators.md" "$top/docs/reference/operators.md"
+# docs/index.md and mkdocs.yml list all pages, and each page once
+listed() { grep -oE "$1" "$2" | grep -oE '[a-z/-]+\.md' | sort; }
+(cd "$top/docs" && ls -- *.md tutorials/*.md how-to/*.md reference/*.md explanation/*.md notes/*.md) | grep -v '^index\.md$' | sort > "$work/pages"
+listed '\]\([a-z/-]+\.md' "$top/docs/index.md" | sort -u > "$work/listed"
+check "docs/index.md lists all pages" diff "$work/pages" "$work/listed"
+listed '[a-z/-]+\.md$' "$top/mkdocs.yml" | while read -r page; do
+    [ ! -e "$top/docs/$page" ] || [ "$page" = index.md ] || echo "$page"
+done > "$work/listed"
+check "the site has each page once" diff "$work/pages" "$work/listed"
 if command -v script > /dev/null; then
     script -qec "stty cols 60; $lathe compile --help" "$work/narrow" > /dev/null < /dev/null
     tr -d '\r' < "$work/narrow" | grep -Ev '^  lathe |^usage:|^Script' > "$work/text"
