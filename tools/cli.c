@@ -56,6 +56,8 @@ static bool parse_long(ask *x, int argc, char **argv, int *i)
         return name[n] ? take(x, o, name + n + 1) : take_next(x, o, argc, argv, i);
     if (o == OPT_HELP && name[n])
         return take(x, o, name + n + 1); /* --help=TOPIC */
+    if (o == OPT_HELP && *i + 1 < argc && argv[*i + 1][0] != '-' && !file_exists(argv[*i + 1]))
+        return take(x, o, argv[++*i]); /* --help TOPIC */
     return name[n] ? ask_usage_error(x, NULL, "--%s takes no value", ask_option_name(o)) : take(x, o, "");
 }
 

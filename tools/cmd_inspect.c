@@ -209,7 +209,8 @@ static void show_table(writer *w, const compile_result *r)
     table_print(&io, w);
     w_str(w, "\n");
     table_print(&t, w);
-    w_fmt(w, "\n%u operators in %u layers, %llu MACs, target %s\n", r->plan.problem->ops.len, r->plan.n_layers,
+    w_fmt(w, "\n%u operator%s in %u layer%s, %llu MACs, target %s\n", r->plan.problem->ops.len,
+          r->plan.problem->ops.len == 1 ? "" : "s", r->plan.n_layers, r->plan.n_layers == 1 ? "" : "s",
           (unsigned long long)macs, r->unit.target->name);
     w_fmt(w, "workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n",
            (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,

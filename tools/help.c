@@ -34,6 +34,24 @@ static const help_row rows[] = {
 };
 static const help_row *const rows_end = rows + sizeof rows / sizeof *rows;
 
+/* What --emit and its like take of some verbs alone. */
+static const struct {
+    ask_option id;
+    uint32_t verbs;
+    const char *values;
+} narrow[] = {
+#define VALUES(id, verbs, values) {id, verbs, values},
+#include "api/options.def"
+};
+
+static const char *value_of(const help_row *r, ask_verb v)
+{
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        if (narrow[i].id == r->id && (narrow[i].verbs >> v & 1u))
+            return narrow[i].values;
+    return r->value;
+}
+
 static const char exit_text[] =
     "0 done, 1 the input or the comparison is at fault, 2 usage, 3 the environment (no compiler, no space)";
 
@@ -152,10 +170,10 @@ static void put_words(FILE *to, const help_row *r, bool all, char *text, size_t 
     }
 }
 
-static void put_option(FILE *to, const help_row *r, bool all)
+static void put_option(FILE *to, const help_row *r, ask_verb v, bool all)
 {
     char left[80], letter[8] = "", text[2000];
-    const char *about, *value = ask_word_at(r->id, 0, &about) ? "NAME" : r->value;
+    const char *about, *value = ask_word_at(r->id, 0, &about) ? "NAME" : value_of(r, v);
     if (r->letter)
         snprintf(letter, sizeof letter, "-%c, ", r->letter);
     snprintf(left, sizeof left, "%s--%s%s%s", letter, r->name, value ? " " : "", value ? value : "");
@@ -175,7 +193,7 @@ static void put_topic(FILE *to, const help_row *topic, ask_verb v, bool all)
         wrap(to, topic->about, fprintf(to, "\n%s: ", topic->topic) - 1, 4);
     for (const help_row *r = topic + 1; r < topic_end(topic); r++)
         if (row_takes(r, v))
-            put_option(to, r, all);
+            put_option(to, r, v, all);
 }
 
 /* "  memory        --ram, --minimize, ..." */
@@ -272,7 +290,7 @@ static void troff(const char *s)
         printf(*s == '-' ? "\\-" : *s == '\\' ? "\\e" : "%c", *s);
 }
 
-static void man_option(const help_row *r)
+static void man_option(const help_row *r, ask_verb v)
 {
     char text[2000];
     printf(".TP\n.B ");
@@ -281,7 +299,8 @@ static void man_option(const help_row *r)
     printf("\\-\\-");
     troff(r->name);
     printf(" ");
-    troff(r->value ? r->value : "");
+    const char *value = value_of(r, v);
+    troff(value ? value : "");
     printf("\n");
     option_text(r, true, text, sizeof text);
     troff(text);
@@ -308,7 +327,7 @@ bool cmd_man(ask *x)
         printf(".\n");
         for (const help_row *r = rows; r < rows_end; r++)
             if (!r->topic && row_takes(r, (ask_verb)v))
-                man_option(r);
+                man_option(r, (ask_verb)v);
         printf(".PP\n.nf\n");
         troff(verbs[v].examples);
         printf(".fi\n");

@@ -32,7 +32,7 @@ static int find_verb(const char *name)
     return -1;
 }
 
-/* --help, --help=TOPIC and --help TOPIC. A word that is no topic is the verb's own argument. */
+/* --help, --help=TOPIC and --help TOPIC. A word before --help that is no topic is the verb's own argument. */
 static bool explain(ask *x)
 {
     const char *topic = ask_get(x, OPT_HELP, ""), *word = x->args.len > 0 ? x->args.data[0] : "";
@@ -144,8 +144,9 @@ static bool is_one_of(const char *word, const char *x, const char *y, const char
 static bool run(ask *x, int argc, char **argv)
 {
     if (argc < 2) {
-        help_overview(stderr);
-        return diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(), "a verb is missing");
+        diag_error(&x->c->diags, DIAG_USAGE, src_loc_none(), "a verb is missing");
+        diag_hint(&x->c->diags, "see: lathe --help; for example: lathe compile model.onnx -o out");
+        return false;
     }
     if (is_one_of(argv[1], "--help", "-h", "help"))
         return help(x, argc - 2, argv + 2);

@@ -288,6 +288,7 @@
 #define file_create lathe_op_file_create
 #define file_exists lathe_op_file_exists
 #define file_free lathe_op_file_free
+#define file_hint_missing lathe_op_file_hint_missing
 #define file_identify lathe_op_file_identify
 #define file_identify_fd lathe_op_file_identify_fd
 #define file_is_dir lathe_op_file_is_dir

@@ -40,6 +40,8 @@ static bool read_binding(const ask *x, const char *text, const char *option, dim
     if (is_bound && strcmp(option, "shape") == 0)
         return ask_usage_error(x, hint, "--shape: '%.200s' is not a shape; a bound is given by --dim 'NAME<=N'", text);
     for (s = equals + 1; *s; s += *s == 'x' || *s == ',') {
+        if (*s == '-')
+            return ask_usage_error(x, hint, "--%s: '%.200s': an extent cannot be negative", option, text);
         if (out->rank == TYPE_MAX_RANK || !read_dim(&s, &out->dims[out->rank++]) || (*s && *s != 'x' && *s != ','))
             return ask_usage_error(x, hint, "--%s: '%.200s' is not understood", option, text);
     }
@@ -351,10 +353,11 @@ static bool no_such_target(const ask *x, const char *name)
     const char *names = target_names(x->c), *parts = target_region_names(x->c);
     if (x->verb == VERB_VERIFY || x->verb == VERB_RUN)
         names = arena_printf(&x->c->mem, "%s; in an emulator %s", names, board_names(x->c));
-    const char *all = arena_printf(&x->c->mem, "%s, %s", names, parts);
+    const char *near = nearest_in(name, arena_printf(&x->c->mem, "%s, %s", names, parts), &x->c->mem);
     return ask_usage_error(
-        x, arena_printf(&x->c->mem, "%s--target takes %s; for computations vta; --offload takes %s",
-                        nearest_in(name, all, &x->c->mem), names, parts),
+        x, *near ? arena_printf(&x->c->mem, "%s'lathe targets' lists all targets", near)
+                 : arena_printf(&x->c->mem, "--target takes %s; for computations vta; --offload takes %s", names,
+                                parts),
         "--target: '%.100s' is unknown", name);
 }
 
@@ -437,9 +440,8 @@ static bool read_code(const ask *x, compile_options *out)
     out->shares_kernels = ask_has(x, OPT_SHARE_KERNELS);
     out->shares_shapes = share == 1;
     out->constants_form = form ? constants_form_find(form) : CONSTANTS_DEFAULT;
-    if (form && out->constants_form == CONSTANTS_DEFAULT)
-        return ask_usage_error(x, arena_printf(&x->c->mem, "it takes %s", ask_row_of(OPT_CONSTANTS)->value),
-                               "--constants: '%.100s' is unknown", form);
+    if (form && ask_choice(x, OPT_CONSTANTS, NULL, form) < 0)
+        return false;
     if (!check_ecosystem(x, out) || !read_example(x, out))
         return false;
     if (out->as && !out->as->takes_files)

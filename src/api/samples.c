@@ -81,8 +81,9 @@ static bool load(samples *s, const char *path, const run_tensor *like)
             diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has the shape %s; input '%s' is %s", path,
                        tensor_file_dims(&c->mem, rank, dims), like->name,
                        tensor_file_dims(&c->mem, like->rank, like->dims));
-            diag_hint(&c->diags, "the first axis may be any multiple of %lld; the others must be equal",
-                      (long long)(like->rank ? like->dims[0] : 1));
+            const long long batch = like->rank ? like->dims[0] : 1;
+            diag_hint(&c->diags, "the first axis counts the samples, %s; the others must be equal",
+                      batch > 1 ? arena_printf(&c->mem, "a multiple of %lld", batch) : "any number of them");
             return false;
         }
         if (rank > 0)

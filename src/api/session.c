@@ -97,6 +97,14 @@ static bool check_late_options(const session *s, const char *kind)
                                              ask_option_name(o));
 }
 
+static bool above_limit(const session *s, const run_extent *x, int64_t value)
+{
+    return ask_usage_error(s->x, arena_printf(&s->x->c->mem, "compile the model with a larger limit: --dim '%s<=%lld'",
+                                              x->name, (long long)value),
+                           "--dim %s=%lld: the limit of this %s is %lld", x->name, (long long)value,
+                           s->model.module ? "module" : "package", (long long)x->most);
+}
+
 /* --dim of a package: the extents of this run. */
 static bool state_extents(session *s)
 {
@@ -115,9 +123,7 @@ static bool state_extents(session *s)
                 return ask_usage_error(s->x, arena_printf(&s->x->c->mem, "give --dim %s=N", x->name),
                                        "--dim: '<=' is for 'lathe compile'; here %s needs one number", x->name);
             if (x->most >= 0 && d->dims[0] > x->most)
-                return ask_usage_error(s->x, "compile the model with a larger limit for it",
-                                       "--dim %s=%lld: %s may be at most %lld", x->name, (long long)d->dims[0], x->name,
-                                       (long long)x->most);
+                return above_limit(s, x, d->dims[0]);
         }
         const char *hint = s->model.n_extents ? arena_printf(&s->x->c->mem, "open extents are: %s", names)
                                               : "give it to 'lathe compile', or name the ONNX file instead";

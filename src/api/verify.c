@@ -4,6 +4,7 @@
 #include "api/verify.h"
 
 #include "base/file.h"
+#include "driver/format.h"
 #include "graph/pass.h"
 
 #include <math.h>
@@ -60,6 +61,8 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
     if (j->other && !as_asked && j->own.max_abs >= r->max_abs)
         diag_hint(d, "two of onnxruntime's settings differ from each other as much, so neither result is the exact "
                      "one; --against interpreter compares with the definitions of the operators");
+    else if (d->last && !d->last->hint && !ask_has(j->s->x, OPT_PER_NODE) && format_frontend_of(j->s->x->c, j->s->path))
+        diag_hint(d, "the first operator that differs: lathe verify %s --against interpreter --per-node", j->s->path);
     return false;
 }
 
@@ -522,8 +525,8 @@ static bool check_options(const ask *x)
 {
     bool against = ask_has(x, OPT_AGAINST);
     if (!against && !ask_has(x, OPT_DATA))
-        return ask_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c (for a computation: "
-                                  "interpreter or c)", "nothing to compare with");
+        return ask_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c",
+                               "nothing to compare with");
     if ((!against || reference_is(x, "c")) && ask_has(x, OPT_PER_NODE))
         return ask_usage_error(x, "give --against onnxruntime or interpreter",
                                "--per-node: %s has no results of single operators", against ? "C" : "--data");

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -93,8 +94,12 @@ void diag_hint(diags *d, const char *fmt, ...)
     if (!d->last || d->dropped)
         return;
     va_start(ap, fmt);
-    d->last->hint = format(d, fmt, ap);
+    const char *hint = format(d, fmt, ap);
     va_end(ap);
+    size_t n = strlen(hint);
+    while (n > 0 && hint[n - 1] == ' ') /* of a question alone, see nearest.h */
+        n--;
+    d->last->hint = arena_strndup(&d->mem, hint, n);
 }
 
 diags_mark diags_get_mark(const diags *d)

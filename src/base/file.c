@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* O_PATH */
 #include "base/file.h"
 
+#include "base/nearest.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -143,6 +145,23 @@ static bool open_failed(diags *d, const char *path)
     if (errno == ENXIO) /* a socket, or a device without its hardware */
         return diag_error(d, DIAG_IO, at(path), "is a socket or a device, not a file");
     return diag_error(d, file_code_of(errno), at(path), "cannot open: %s", strerror(errno));
+}
+
+void file_hint_missing(diags *d, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    nearest near = nearest_to(name, strlen(name));
+    DIR *dir = file_exists(path) ? NULL : opendir(path_dir(&d->mem, path));
+    if (!dir)
+        return;
+    for (const struct dirent *e; (e = readdir(dir));) {
+        nearest_offer(&near, e->d_name);
+        if (near.best == e->d_name)
+            near.best = arena_strdup(&d->mem, e->d_name);
+    }
+    (void)closedir(dir);
+    if (near.best)
+        diag_hint(d, "%s", nearest_question(&near, arena_strndup(&d->mem, path, (size_t)(name - path)), &d->mem));
 }
 
 bool file_read(diags *d, const char *path, span *out, file_id *out_id)

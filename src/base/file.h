@@ -50,6 +50,8 @@ bool file_list(arena *a, const char *path, const char ***out, uint32_t *out_n);
 
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
+/* Adds to the last diagnostic, which says that `path` is not there, the name in its folder that is most like it. */
+void file_hint_missing(diags *d, const char *path);
 bool file_is_regular(const char *path); /* no folder, pipe or device, where a read may wait or have no end */
 file_id file_identify(const char *path); /* links are followed; nothing there: none */
 file_id file_identify_fd(int fd);

@@ -48,10 +48,21 @@ void nearest_offer(nearest *n, const char *name)
     uint32_t most = n->len < 3 ? 1 : (uint32_t)(n->len + 2) / 3, d = distance(n->word, n->len, name, len);
     if (d > most || d >= n->len)
         d = n->len >= 2 && len > n->len && strncmp(n->word, name, n->len) == 0 ? most : FAR;
-    if (d < n->distance) {
+    const bool alike = n->best && d == n->distance && d != FAR && len == n->len && strlen(n->best) != len;
+    if (d < n->distance || alike) {
         n->distance = d;
         n->best = name;
     }
+}
+
+void nearest_offer_short(nearest *n, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    nearest_offer(n, name);
+    if (dot)
+        nearest_offer(n, dot + 1);
+    if (dot && n->best == dot + 1)
+        n->best = name;
 }
 
 const char *nearest_question(const nearest *n, const char *front, arena *a)

@@ -13,8 +13,11 @@ typedef struct nearest {
 
 nearest nearest_to(const char *word, size_t len);
 /* Insertions, deletions, replacements and swaps of neighbours count one each; up to a third of the word may differ. A
- * name that the word begins is near as well. Of equals the first one offered stays. `name` must outlive `n`. */
+ * name that the word begins is near as well. Of equals the first one of the word's length stays, else the first one
+ * offered. `name` must outlive `n`. */
 void nearest_offer(nearest *n, const char *name);
+/* The same for a name with a prefix, nn.relu: the word may be near to the whole or to what is behind its last dot. */
+void nearest_offer_short(nearest *n, const char *name);
 /* "did you mean FRONTbest? ", or "" when there is nothing near: the beginning of a hint. */
 const char *nearest_question(const nearest *n, const char *front, arena *a);
 /* Both for a list as messages print it: words between commas, spaces or bars. */

@@ -155,8 +155,8 @@ bool computation_read_records(compiler *c, const char *file, te_records *out)
     }
     if (out->list.len > before)
         return true;
-    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' holds no computation with a schedule", file);
-    diag_hint(&c->diags, "'lathe schedule MODEL' prints such texts");
+    diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' holds no schedules of kernels", file);
+    diag_hint(&c->diags, "'lathe tune MODEL -o FILE' and 'lathe schedule MODEL' make such files");
     return false;
 }
 

@@ -291,6 +291,7 @@ bool format_read(compiler *c, const char *verb, const char *path, span *out_byte
         return format_folder(c, verb, path);
     if (!compiler_read_file(c, path, out_bytes)) { /* stays: constants point into it */
         diag_hint(&c->diags, "%s", what_it_takes(c, verb));
+        file_hint_missing(&c->diags, path);
         return false;
     }
     *out = format_of(path, *out_bytes);

@@ -30,6 +30,9 @@ static bool cannot_load(compiler *c, src_loc at, const char *why)
     if (strstr(why, "undefined symbol"))
         diag_hint(&c->diags, "build it with the headers of this version of Lathe; if your program is linked with "
                              "liblathe.a, link it with -rdynamic");
+    else
+        diag_hint(&c->diags, "a shared object (.so) for this machine is needed: docs/tutorials/add-an-op.md builds "
+                             "one");
     return false;
 }
 

@@ -29,14 +29,20 @@ static bool plan_program(void *ctx, prog_module *m, plan *out, uint64_t *out_ram
     return true;
 }
 
-static bool refuse(compiler *c, const compile_options *o, const target *t)
+static bool refuse(compiler *c, const compile_options *o, const target *t, bool fits)
 {
     if (strcmp(o->emit, "module") == 0)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s is for packages, not for modules",
                           o->ram > 0 ? "--ram" : "--minimize ram");
-    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s: rows are not streamed on the target %s",
+    if (fits) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s needs a level above -O0",
+                   o->ram > 0 ? "--ram" : "--minimize ram");
+        diag_hint(&c->diags, "leave -O0 out");
+        return false;
+    }
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s is for microcontrollers, and not for the target %s",
                o->ram > 0 ? "--ram" : "--minimize ram", t->name);
-    diag_hint(&c->diags, "this is for processors without vectors and with 32-bit pointers, such as cortex-m4");
+    diag_hint(&c->diags, "give --target cortex-m4, or another processor without vectors and with 32-bit pointers");
     return false;
 }
 
@@ -55,7 +61,7 @@ bool stream_program(compiler *c, const compile_options *o, const target *t, comp
     stream_bounds *b = arena_new(&c->mem, stream_bounds);
     prog_module *made;
     if (!fits || o->unscheduled || o->opt_level == 0)
-        return !asked || refuse(c, o, t);
+        return !asked || refuse(c, o, t, fits);
     if (!plan_stream(c, r->prog, &p, &made, b))
         return false;
     if (made != r->prog) {

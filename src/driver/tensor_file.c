@@ -211,6 +211,18 @@ static void take_step(content *x, const run_tensor *t, uint32_t step, uint32_t s
         memmove(x->dims, x->dims + 1, --x->rank * sizeof *x->dims);
 }
 
+/* How NumPy makes an array that fits. */
+static void hint_at_array(compiler *c, const content *x, const run_tensor *t)
+{
+    int64_t count = 0;
+    if (x->dt != t->dt)
+        diag_hint(&c->diags, "in NumPy: x.astype('%s')", dtype_full_name(t->dt));
+    else if (tensor_count(x->rank, x->dims, &count) && count == t->count)
+        diag_hint(&c->diags, "in NumPy: x.reshape(%s)", tensor_file_dims(&c->mem, t->rank, t->dims));
+    else
+        diag_hint(&c->diags, "give an array of that shape");
+}
+
 bool tensor_file_read(compiler *c, const char *path, run_tensor *t)
 {
     return tensor_file_read_step(c, path, 0, 0, t);
@@ -224,12 +236,21 @@ bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_
     if (steps > 0)
         take_step(&x, t, step, steps);
     const char *want = describe(c, t->dt, t->rank, t->dims);
-    if (!x.raw && !agrees(&x, t))
-        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path,
-                          describe(c, x.dt, x.rank, x.dims), t->name, want);
-    if (x.len < t->bytes || (x.raw && x.len != t->bytes))
-        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has %zu bytes; '%s', %s, needs %zu", path, x.len,
-                          t->name, want, t->bytes);
+    if (!x.raw && !agrees(&x, t)) {
+        diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path,
+                   describe(c, x.dt, x.rank, x.dims), t->name, want);
+        hint_at_array(c, &x, t);
+        return false;
+    }
+    if (x.len < t->bytes || (x.raw && x.len != t->bytes)) {
+        diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has %zu bytes; '%s', %s, needs %zu", path, x.len,
+                   t->name, want, t->bytes);
+        diag_hint(&c->diags, "%s",
+                  x.raw ? "a file of raw bytes has the elements of one tensor and nothing else; a .npy file says its "
+                          "type and shape itself"
+                        : "the file was cut");
+        return false;
+    }
     memcpy(t->data, x.data, t->bytes);
     t->filled = true;
     return true;

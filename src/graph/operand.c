@@ -177,7 +177,8 @@ static void print_wanted(writer *w, const graph_node *n, const operand_def *d)
     if (d->shape == OPERAND_ONE_ELEMENT)
         w_str(w, "one element of ");
     if (d->cls == OPERAND_LIKE)
-        w_fmt(w, "%s, the type of %s,", dtype_name(infer_in(n, d->like)->dt), n->op->operand_defs[d->like].name);
+        w_fmt(w, "%s, the type of %s '%.100s',", dtype_name(infer_in(n, d->like)->dt),
+              n->op->operand_defs[d->like].name, n->inputs[d->like]->name);
     else
         w_str(w, d->cls == OPERAND_DTYPE ? dtype_name(d->dt) : words[d->cls]);
     if (d->shape == OPERAND_RANK || d->shape == OPERAND_RANK_OR_MORE)
@@ -202,7 +203,11 @@ bool operands_check(compiler *c, const graph_node *n)
         writer_init(&wanted, &c->mem);
         type_print(&found, t);
         print_wanted(&wanted, n, d);
-        return infer_error(c, n, "operand %u, %s, is %s; %s is needed", i, d->name, found.data, wanted.data);
+        (void)infer_error(c, n, "operand %u, %s '%.100s', is %s; %s is needed", i, d->name, n->inputs[i]->name,
+                          found.data, wanted.data);
+        if (d->cls == OPERAND_LIKE && !has_type(n, d, t->dt))
+            diag_hint(&c->diags, "convert one of them in the model, with the operator Cast");
+        return false;
     }
     return true;
 }

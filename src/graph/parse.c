@@ -272,7 +272,7 @@ static bool unknown_operator(parser *p)
 {
     nearest near = nearest_to(p->l.tok.text, p->l.tok.len);
     for (uint32_t i = 0; i < graph_op_count(p->c); i++)
-        nearest_offer(&near, graph_op_at(p->c, i)->name);
+        nearest_offer_short(&near, graph_op_at(p->c, i)->name);
     (void)lexer_error(&p->l, "unknown operator '%s'", p->l.tok.text);
     if (near.best)
         diag_hint(&p->c->diags, "%s", nearest_question(&near, "", &p->c->mem));

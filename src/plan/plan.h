@@ -123,7 +123,7 @@ bool plan_is_near(const plan_op *op);
 #define PLAN_IDLE(X)                                                           \
     X(IDLE_NONE, "", "")                                                       \
     X(IDLE_EXTENT, "extent", "no loop can be cut into that many parts")        \
-    X(IDLE_SCRATCH, "scratch", "parts were taken away for their memory")
+    X(IDLE_SCRATCH, "scratch", "they run in fewer parts, which saves RAM")
 typedef enum plan_idle_cause {
 #define X(id, text, help) id,
     PLAN_IDLE(X)

@@ -493,12 +493,12 @@ static bool is_over(stream *x, uint64_t ram, const stream_bounds *b)
                "--ram %llu: the smallest size that was reached is %llu bytes of workspace and tables",
                (unsigned long long)x->p->ram, (unsigned long long)ram);
     if (least > x->p->ram)
-        diag_hint(&x->c->diags, "without chains they take %llu bytes, with the best chains %llu: use a smaller model, "
-                                "or give as much RAM as was reached", alone,
+        diag_hint(&x->c->diags, "kernel by kernel they take %llu bytes, with chains of kernels row by row %llu: use a "
+                                "smaller model, or give as much RAM as was reached", alone,
                   least < ram ? least : (unsigned long long)ram);
     else
-        diag_hint(&x->c->diags, "without chains they take %llu bytes, with the best chains %llu if a plan is found: a "
-                                "larger --plan-effort searches longer", alone, least);
+        diag_hint(&x->c->diags, "kernel by kernel they take %llu bytes, with chains of kernels row by row %llu if a "
+                                "plan is found: a larger --plan-effort searches longer", alone, least);
     return false;
 }
 

@@ -305,9 +305,12 @@ static bool check_model(quantizer *q)
     int64_t opset = onnx_edit_opset(&q->e);
     for (uint32_t i = 0; i < q->e.graph->node.len; i++) {
         const char *op = onnx_edit_name(&q->e, q->e.graph->node.data[i]->op_type);
-        if (is_quantised(op))
-            return diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
-                              "the model is quantized already: it has a %.60s", op);
+        if (is_quantised(op)) {
+            diag_error(&q->c->diags, DIAG_UNSUPPORTED, at_file(q->e.path),
+                       "the model is quantized already: it has a %.60s", op);
+            diag_hint(&q->c->diags, "compile it as it is: lathe compile %s -o out", q->e.path);
+            return false;
+        }
     }
     q->one_scale = q->o.shifts || opset < 13;
     if (opset >= 10 && (q->o.shifts || opset >= 13))

@@ -2,6 +2,8 @@
 /* Shapes, broadcasting, types and their text. */
 #include "type/type.h"
 
+#include "base/nearest.h"
+
 #include <string.h>
 
 shape shape_make(compiler *c, uint32_t rank, const dim *dims)
@@ -186,13 +188,29 @@ void type_print(writer *w, const type *t)
     }
 }
 
+static bool unknown_type(compiler *c, lexer *l)
+{
+    nearest near = nearest_to(l->tok.text, l->tok.len);
+    dtype full = DT_NONE;
+    if (dtype_parse_full(l->tok.text, l->tok.len, &full))
+        near.best = dtype_name(full);
+    for (int t = DT_NONE + 1; t < DT_COUNT && full == DT_NONE; t++)
+        nearest_offer(&near, dtype_name((dtype)t));
+    (void)lexer_error(l, "unknown type '%s'", l->tok.text);
+    if (near.best)
+        diag_hint(&c->diags, "%s", nearest_question(&near, "", &c->mem));
+    return false;
+}
+
 static bool parse_tensor(compiler *c, lexer *l, type *out)
 {
     dim d[TYPE_MAX_RANK];
     uint32_t rank = 0;
     dtype dt;
-    if (l->tok.kind != TOK_IDENT || !dtype_parse(l->tok.text, &dt))
+    if (l->tok.kind != TOK_IDENT)
         return lexer_error(l, "expected a type");
+    if (!dtype_parse(l->tok.text, &dt))
+        return unknown_type(c, l);
     lexer_next(l);
     if (!lexer_expect(l, "["))
         return false;

@@ -24,8 +24,7 @@ hint 2 'options follow the verb' --quiet compile model.onnx
 hint 2 'did you mean --version\?' --verson
 hint 2 'lathe compile model.onnx -o out' model.onnx
 hint 2 'see: lathe --help' zzzzzzzz
-expect 2 'first steps'
-[ ! -s stdout ] && good || bad "the overview that nobody asked for is not an output"
+hint 2 'see: lathe --help'
 expect 0 'lathe inspect model.onnx' --help
 
 # --- options
@@ -89,6 +88,34 @@ hint 2 'did you mean height\?' vta conv2d heigth=14
 hint 2 'lathe vta run program.txt' vta run
 printf 'config pynq\nfinish\n' > program.txt
 hint 2 'did you mean hls\?' vta trace program.txt --profile hsl -o t.json
+
+# --- what does not fit the model, or is not the file that was meant
+hint 1 'did you mean model.onnx\?$' compile mode.onnx -o out
+cp model.onnx sets/model.onnx
+hint 1 'did you mean sets/model.onnx\?$' compile sets/mdel.onnx -o out
+hint 2 "did you mean cortex-m3\? 'lathe targets' lists all" compile model.onnx --target cortex-m5 -o out
+hint 2 'leave --shape out, or export the model' compile model.onnx --shape image=2x1x8x8 -o out
+hint 2 'all dimensions of this model are fixed: leave --dim out' compile model.onnx --dim batch=2 -o out
+hint 2 'give --target cortex-m4' compile model.onnx --minimize ram --target x86-64-v3 -o out
+hint 2 "--dim 'seq<=128'" compile model.onnx --dim seq=-3 -o out
+expect 2 'an extent cannot be negative' compile model.onnx --dim seq=-3 -o out
+hint 2 'it takes c, incbin or bin' compile model.onnx --constants flash -o out
+hint 3 'a shared object \(.so\)' compile model.onnx --load-ops model.onnx -o out
+hint 1 'lathe tune MODEL' compile model.onnx --schedules graph.txt -o out
+hint 2 'give --data DIR, or --against onnxruntime, interpreter or c$' verify model.onnx
+printf 'PK\003\004zip' > b.pt
+hint 1 'if PyTorch wrote it: torch.onnx.export' compile b.pt -o out
+head -c 10 model.onnx > short.bin
+expect 1 'a file of raw bytes has the elements of one tensor' run model.onnx --input image=short.bin --interpret
+python3 - << 'P'
+head = lambda kind, shape: b"{'descr': '<%s', 'fortran_order': False, 'shape': %s, }\n" % (kind, shape)
+for name, kind, shape, size in (("double", b"f8", b"(1, 1, 8, 8)", 512), ("flat", b"f4", b"(1, 64)", 256)):
+    text = head(kind, shape)
+    with open(name + ".npy", "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(size))
+P
+expect 1 "in NumPy: x.astype\('float32'\)" run model.onnx --input image=double.npy --interpret
+expect 1 'in NumPy: x.reshape\(\[1, 1, 8, 8\]\)' run model.onnx --input image=flat.npy --interpret
 
 # --- a status that kernels do not end with
 "$lathe" compile model.onnx -q -o busy

@@ -38,7 +38,7 @@ check "the same flags are not" idle CFLAGS="-O0 -DNAME='\"a b\"'"
 check "other flags of the processor" remade CPU=-mtune=generic
 check "another compiler" remade CC="$cc -O1"
 check "another number of workers" remade WORKERS=1
-check "inputs that have a pattern are named" sh -c './six/runner 2>&1 > said | grep -q "^runner: x has a fixed pattern; x=FILE"'
+check "inputs that have a pattern are named" sh -c './six/runner 2>&1 > said | grep -q "^runner: x has test numbers; x=FILE"'
 check "inputs that have numbers are not" sh -c '[ -z "$(./six/runner x=ten.bin 2>&1 > said)" ]'
 check "what is not an input" sh -c './six/runner y=ten.bin 2>&1 | grep -q "y=ten.bin. is not a NAME=FILE with the name of an input"'
 make -s -C six run CC="$cc" ARGS="x=$work/ten.bin" > said 2>&1

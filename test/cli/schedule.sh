@@ -127,7 +127,7 @@ sed "${line}s/unroll /unroll nosuch/" one.txt > broken.txt
 expect_error 1 "broken.txt:$line:.*nosuch" compile "$top/demo/digits.onnx" -o same --schedules broken.txt
 : > empty.txt
 for file in empty.txt "$top/demo/digits.onnx"; do # what a file holds is at fault, not the command line
-    expect_error 1 'holds no computation with a schedule' compile "$top/demo/digits.onnx" -o same --schedules "$file"
+    expect_error 1 'holds no schedules of kernels' compile "$top/demo/digits.onnx" -o same --schedules "$file"
 done
 echo '{"target": "z80", "node": "n", "form": "f", "threads": 1}' > form.txt
 expect_error 1 "form.txt:1:1: .*'z80' is not a target" compile "$top/demo/digits.onnx" -o same --schedules form.txt

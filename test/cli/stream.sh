@@ -47,7 +47,7 @@ expect 0 '^chains' compile m.graph --target cortex-m --ram "$least" -o p
 expect_error 1 'smallest size that was reached is [0-9]+ bytes' compile m.graph --target cortex-m --ram 100 -o q
 [ ! -e q ] && good || bad "a package all the same"
 check "no effort is advised where no cut can do" grep -Eq \
-    "hint: without chains they take $alone bytes, with the best chains [0-9]+: use a smaller model" stderr
+    "hint: kernel by kernel they take $alone bytes, with chains of kernels row by row [0-9]+: use a smaller model" stderr
 # the cut counts with the tables, as the budget and what was reached do
 reached=$(sed -n 's/.*smallest size that was reached is \([0-9]*\) bytes.*/\1/p' stderr)
 cut=$(sed -n 's/.*with the best chains \([0-9]*\):.*/\1/p' stderr)
@@ -99,8 +99,8 @@ done
 expect_error 1 "smallest size that was reached is $least bytes" \
     compile deep.graph --target cortex-m4 --ram $((least - 1)) -o q
 # Elsewhere, and what is not a number.
-expect_error 2 'rows are not streamed on the target x86-64-v3' compile m.graph --target x86-64-v3 --ram 64K -o q
-expect_error 2 'rows are not streamed' compile m.graph --target cortex-m --minimize ram -O0 -o q
+expect_error 2 '--ram is for microcontrollers, and not for the target x86-64-v3' compile m.graph --target x86-64-v3 --ram 64K -o q
+expect_error 2 '--minimize ram needs a level above -O0' compile m.graph --target cortex-m --minimize ram -O0 -o q
 expect 0 'streaming' compile m.graph --target cortex-m --ram 64k -o p
 for text in 0 -1 12X 12KB 12kb 0x8000 6.1K k K '' 99999999999; do
     expect_error 2 "is not a size such as 4096, 128K or 8M" compile m.graph --target cortex-m "--ram=$text" -o q

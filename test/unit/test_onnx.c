@@ -310,7 +310,7 @@ static void test_raw_data_is_not_copied(void **state)
     assert_true(tensor_get_f64(d, 1) == 2.0);
     t.data[t.len - 9] = 7; /* the length of raw_data */
     assert_false(onnx_read_tensor(&c, (span){t.data, t.len - 1}, "k.pb", &name, &d));
-    assert_non_null(strstr(diags_print(&c.diags, &c.mem), "raw_data does not have the length"));
+    assert_non_null(strstr(diags_print(&c.diags, &c.mem), "raw_data has "));
     compiler_free(&c);
 }
 
@@ -432,7 +432,7 @@ static void test_fixes(void **state)
         {{{"n", false, false, 1, {5}}}, 1, "%x: f32[5, 3]", true},
         {{{"x", true, false, 2, {4, 3}}}, 1, "%x: f32[4, 3]", true},
         {{{"n", false, false, 1, {5}}, {"x", true, false, 2, {5, 3}}}, 2, "%x: f32[5, 3]", true},
-        {{{"batch", false, false, 1, {5}}}, 1, "no dimension 'batch'; those that can be fixed are: n", false},
+        {{{"batch", false, false, 1, {5}}}, 1, "no dimension 'batch'", false},
         {{{"z", true, false, 1, {5}}}, 1, "no input 'z'; its inputs are: x", false},
         {{{"x", true, false, 1, {5}}}, 1, "has 2 dimensions; the shape given has 1", false},
         {{{"x", true, false, 2, {5, 4}}}, 1, "has extent 3 at axis 1; the shape given says 4", false},

@@ -284,7 +284,7 @@ static void type_syntax_errors(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        {"f33[1]", "t:1:1: expected a type"},
+        {"f33[1]", "t:1:1: unknown type 'f33'"},
         {"f32", "t:1:4: expected '['"},
         {"f32[1", "t:1:6: expected ','"},
         {"f32[1 2]", "t:1:7: expected ','"},

@@ -166,7 +166,7 @@ static const char files_text[] =
     "        got = t->bytes > 0 ? fread(t->data, 1, t->bytes, file) : 0;\n        more = fgetc(file);\n        "
     "fclose(file);\n"
     "        if (got != t->bytes || more != EOF) {\n"
-    "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s)";
+    "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s), raw, not .npy";
 
 static const char size_known[] =
     "\\n\", arg + n + 1, (unsigned long)t->bytes, t->dtype,\n                    t->shape);\n";
@@ -430,7 +430,7 @@ static const char files_arguments[] =
 static const char files_inputs[] =
     "read_input(argv[i]) != 0)\n            return 2;\n    }\n"
     "    for (t = inputs; t->name != NULL; t++)\n        if (given[t - inputs])\n            print(t);\n"
-    "        else\n            fprintf(stderr, \"runner: %s has a fixed pattern; %s=FILE gives it numbers\\n\",\n"
+    "        else\n            fprintf(stderr, \"runner: %s has test numbers; %s=FILE gives yours\\n\",\n"
     "                    t->shown, t->shown);\n"
     "    if (folder != NULL)\n        (void)mkdir(folder, 0777); /* may exist */\n";
 

@@ -205,7 +205,8 @@ static void report_lost(onnx_importer *im)
         return;
     diag_error(&im->c->diags, DIAG_IO, onnx_loc(im), "%u file%s with the model's weights %s not in '%s': %s", files.len,
                files.len > 1 ? "s" : "", files.len > 1 ? "are" : "is", dir, files.w.data);
-    diag_hint(&im->c->diags, "copy %s into this folder, under the same name",
+    diag_hint(&im->c->diags, "the model knows %s by name: copy %s beside '%s', and do not rename %s",
+              files.len > 1 ? "these files" : "this file", files.len > 1 ? "them" : "it", im->path,
               files.len > 1 ? "them" : "it");
 }
 

@@ -175,13 +175,21 @@ static const tensor_data *read_ints(tensor_reader *r, const pb_ints *v)
     return make(r, data, NULL, 0);
 }
 
+static const tensor_data *wrong_length(tensor_reader *r, size_t bytes)
+{
+    (void)fail(r, DIAG_FORMAT, arena_printf(&r->im->c->mem, "raw_data has %zu bytes, and its type and dimensions need "
+                                                            "%zu", bytes, r->bytes));
+    diag_hint(&r->im->c->diags, "the file was edited or cut: export the model again");
+    return NULL;
+}
+
 static const tensor_data *read_inside(tensor_reader *r, span file)
 {
     const pb_tensor *pb = r->pb;
     const uint8_t *base = file.data;
     if (pb_has(pb->has, FIELD_RAW) && (pb->raw_data.len > 0 || r->count == 0)) {
         if (pb->raw_data.len != r->bytes)
-            return fail(r, DIAG_FORMAT, "raw_data does not have the length that its dimensions need");
+            return wrong_length(r, pb->raw_data.len);
         return make(r, pb->raw_data.data, r->im->path, base ? (uint64_t)(pb->raw_data.data - base) : 0);
     }
     switch (r->dt) {

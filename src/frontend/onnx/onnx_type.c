@@ -3,6 +3,8 @@
  * dim_param, what that computes from symbols of inputs, or, unnamed, a symbol made of the value's name and the axis. */
 #include "frontend/onnx/onnx_import.h"
 
+#include "base/nearest.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -181,6 +183,8 @@ static bool fix_input(onnx_importer *im, const frontend_dim_fix *f, const pb_val
             ok = diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
                             "input '%s' has extent %" PRId64 " at axis %u; the shape given says %" PRId64, f->name,
                             have, i, f->dims[i]);
+        if (!symbol && have != f->dims[i])
+            diag_hint(&im->c->diags, FRONTEND_FIXED_AXIS);
     }
     return ok;
 }
@@ -205,7 +209,7 @@ static const char *list_names(onnx_importer *im, const pb_graph *g, bool inputs)
             }
         }
     }
-    return w.len ? w.data : "none";
+    return w.data ? w.data : "";
 }
 
 static bool has_symbol(onnx_importer *im, uint32_t n, pb_value_info *const *list, const char *symbol)
@@ -241,10 +245,16 @@ static bool fix_one(onnx_importer *im, const pb_graph *g, const frontend_dim_fix
                               "the model has no input '%s'; its inputs are: %s", f->name, list_names(im, g, true));
     }
     const char *symbol = symbol_name(im, (span){(const uint8_t *)f->name, strlen(f->name)});
-    if (!symbol_exists(im, g, symbol))
-        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
-                          "the model has no dimension '%s'; those that can be fixed are: %s", f->name,
-                          list_names(im, g, false));
+    if (!symbol_exists(im, g, symbol)) {
+        const char *names = list_names(im, g, false);
+        diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "the model has no dimension '%s'", f->name);
+        if (*names)
+            diag_hint(&im->c->diags, "%sthose that can be fixed are: %s",
+                      nearest_in(f->name, names, &im->c->mem), names);
+        else
+            diag_hint(&im->c->diags, FRONTEND_NO_DIMENSIONS);
+        return false;
+    }
     if (f->is_bound) {
         (void)dim_symbol(im->c, symbol, f->dims[0]);
         return true;

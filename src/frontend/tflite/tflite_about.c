@@ -3,6 +3,8 @@
  * A signature names a graph of the model, and gives names of its own to the inputs and outputs. */
 #include "frontend/tflite/tflite_import.h"
 
+#include "base/nearest.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@ static const char *list_keys(const tflite_importer *im)
     for (uint32_t i = 0; i < im->model->signature_defs.len && i < 20; i++)
         all = arena_printf(&im->c->mem, "%s%s%s", all, i ? ", " : "",
                            tflite_text(im, im->model->signature_defs.data[i]->signature_key));
-    return *all ? all : "none";
+    return all;
 }
 
 /* The key as bytes: names may hold any. */
@@ -46,7 +48,11 @@ bool tflite_choose_graph(tflite_importer *im)
     im->signature = find_signature(im, key);
     if (!im->signature) {
         diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im), "--signature: the model has no signature '%s'", key);
-        diag_hint(&im->c->diags, "its signatures are: %s", list_keys(im));
+        const char *keys = list_keys(im);
+        if (*keys)
+            diag_hint(&im->c->diags, "%sits signatures are: %s", nearest_in(key, keys, &im->c->mem), keys);
+        else
+            diag_hint(&im->c->diags, "it has none: leave --signature out");
         return false;
     }
     const int64_t at = im->signature->subgraph_index;

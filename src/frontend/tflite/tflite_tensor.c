@@ -2,6 +2,8 @@
 /* Tensors of a model: names, types, constants and scales, all of them checked before anybody reads them. */
 #include "frontend/tflite/tflite_import.h"
 
+#include "base/nearest.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -101,7 +103,7 @@ static const char *list_inputs(tflite_importer *im, bool extents)
             if (is_open(t->t, a))
                 w_fmt(&w, "%s%s", w.len ? ", " : "", symbol_of(im, t->name, a));
     }
-    return w.len ? w.data : "none";
+    return w.data ? w.data : "";
 }
 
 static bool fix_input(tflite_importer *im, const frontend_dim_fix *fix)
@@ -120,10 +122,13 @@ static bool fix_input(tflite_importer *im, const frontend_dim_fix *fix)
             return diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im), "'%s': an extent cannot be negative",
                               fix->name);
         d[i] = dim_const(im->c, fix->dims[i]);
-        if (!is_open(t->t, i) && !dim_is(s.dims[i], fix->dims[i]))
-            return diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im),
-                              "input '%s' has the extent %d at axis %u; the shape given says %" PRId64, fix->name,
-                              flat_i32(t->t->shape, i), i, fix->dims[i]);
+        if (!is_open(t->t, i) && !dim_is(s.dims[i], fix->dims[i])) {
+            diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im),
+                       "input '%s' has extent %d at axis %u; the shape given says %" PRId64, fix->name,
+                       flat_i32(t->t->shape, i), i, fix->dims[i]);
+            diag_hint(&im->c->diags, FRONTEND_FIXED_AXIS);
+            return false;
+        }
     }
     t->type.shape = shape_make(im->c, fix->rank, d);
     return true;
@@ -148,9 +153,15 @@ static bool fix_symbol(tflite_importer *im, const frontend_dim_fix *fix)
             found = true;
         }
     }
-    return found || diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im),
-                               "the model has no open extent '%s'; those that can be fixed are: %s", fix->name,
-                               list_inputs(im, true));
+    if (found)
+        return true;
+    const char *names = list_inputs(im, true);
+    diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im), "the model has no dimension '%s'", fix->name);
+    if (*names)
+        diag_hint(&im->c->diags, "%sthose that can be fixed are: %s", nearest_in(fix->name, names, &im->c->mem), names);
+    else
+        diag_hint(&im->c->diags, FRONTEND_NO_DIMENSIONS);
+    return false;
 }
 
 bool tflite_fix_shapes(tflite_importer *im)
