@@ -8,7 +8,11 @@
 #ifndef LATHE_ALONE
 #define LATHE_ALONE 4
 #endif
-#if LATHE_ALONE == 16
+#if defined(LATHE_ALONE_F64)
+#define LATHE_V           f64x2
+#define LATHE_OF(name)    f64x2_##name
+#define LATHE_WIDTH(name) name##128
+#elif LATHE_ALONE == 16
 #define LATHE_V           i32x16
 #define LATHE_OF(name)    i32x16_##name
 #define LATHE_WIDTH(name) name##512
@@ -21,9 +25,20 @@
 #define LATHE_OF(name)    i32x4_##name
 #define LATHE_WIDTH(name) name##128
 #endif
-#define LATHE_LANES LATHE_ALONE
-#define LATHE_BYTES (4 * LATHE_LANES)
+#if defined(LATHE_ALONE_F64)
+#define LATHE_LANES  2
+#define LATHE_NUMBER double
+#define LATHE_BYTES  (8 * LATHE_LANES)
+#else
+#define LATHE_LANES  LATHE_ALONE
+#define LATHE_NUMBER int32_t
+#define LATHE_BYTES  (4 * LATHE_LANES)
+#endif
 #define LATHE_RISCV 1
+/* Where one of two is chosen: the larger one. */
+#define LATHE_IS            >
+#define LATHE_BUILTIN(name) __builtin_ia32_max##name
+#define LATHE_NAME          LATHE_OF(form)
 /* Where lanes become bytes: i8. */
 #define LATHE_INT      int8_t
 #define LATHE_SIGNED   1
@@ -32,11 +47,11 @@
 
 #include "kernel/lanes/vectors.inc"
 #if LATHE_VECTORS
-typedef int32_t LATHE_V __attribute__((vector_size(LATHE_BYTES)));
+typedef LATHE_NUMBER LATHE_V __attribute__((vector_size(LATHE_BYTES)));
 typedef float f32x4 __attribute__((vector_size(16)));
 #else
 typedef struct LATHE_V {
-    int32_t lane[LATHE_LANES];
+    LATHE_NUMBER lane[LATHE_LANES];
 } LATHE_V;
 typedef struct f32x4 {
     float lane[4];

@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What C compilers are not to contract, and what has to be one step, whatever -ffp-contract says: products that are
- * rounded by themselves, and fused multiply-adds. __builtin_assoc_barrier of gcc is lost where a loop becomes vectors,
- * __arithmetic_fence of clang does nothing without -ffast-math: assembly of no instruction stands around a product. */
+ * rounded by themselves (one alone: kernel/round/apart.inc), and fused multiply-adds. __builtin_assoc_barrier of gcc
+ * is lost where a loop becomes vectors, __arithmetic_fence of clang does nothing without -ffast-math: assembly of no
+ * instruction stands around a product. */
 #include "codegen/c/emit.h"
-
-/* Where there are instructions that contract, a register that the compiler does not know the origin of. Elsewhere
- * nothing contracts; for a compiler without GNU's words a volatile is that, too. */
-void contract_write_apart(writer *w, const c_need *n)
-{
-    const bool is_double = n->dt == DT_F64;
-    const char *ctype = scalar_type(n->dt);
-    w_fmt(w, "/* x, which no sum behind it takes into its own rounding. */\n"
-             "static inline %s lathe_apart_%s(%s x)\n{\n"
-             "#if !defined(__GNUC__)\n    volatile %s y = x;\n    x = y;\n"
-             "#elif defined(__FMA__) || defined(__AVX512F__)\n    __asm__(\"\" : \"+v\"(x));\n"
-             "#elif defined(__aarch64__)\n    __asm__(\"\" : \"+w\"(x));\n"
-             "#elif defined(__ARM_FEATURE_FMA) && (__ARM_FP & %u)\n    __asm__(\"\" : \"+%s\"(x));\n"
-             "#elif defined(__riscv)\n#if __riscv_flen >= %u\n    __asm__(\"\" : \"+f\"(x));\n#endif\n"
-             "#elif !defined(__x86_64__) && !defined(__i386__) && !defined(__arm__)\n"
-             "    __asm__(\"\" : \"+m\"(x));\n#endif\n    return x;\n}\n\n",
-          ctype, dtype_name(n->dt), ctype, ctype, is_double ? 8u : 4u, is_double ? "w" : "t", is_double ? 64u : 32u);
-}
 
 /* x * y + z rounded once, whatever the compiler's flags say about contraction. */
 const char *contract_fused(arena *a, const c_need *n, const char *v)

@@ -145,8 +145,7 @@ const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value);      /* 
 const char *scalar_at(arena *a, c_text t, c_prec least); /* in brackets when it binds less than `least` */
 const char *scalar_type(dtype dt);                       /* C type of arithmetic */
 
-/* contract.c: the scalar's helper, and bodies of vectors of f32 and f64 named v */
-void contract_write_apart(writer *w, const c_need *n);
+/* contract.c: bodies of vectors of f32 and f64 named v */
 const char *contract_fused(arena *a, const c_need *n, const char *v);
 const char *contract_apart(arena *a, const c_need *n, const char *v);
 
@@ -192,14 +191,6 @@ const char *expr_condition(c_emit *e, tir_expr_ref x);
 typedef const char *(*c_operand)(c_emit *e, tir_expr_ref x, bool pointer);
 const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char *starts); /* NULL: there is one */
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes); /* the type is needed, then */
-
-/* needs_pieces.c: what a helper does with x of f64 in pieces that fit into a register: `each` makes of the piece u.p[i]
- * what it becomes, `last` ends the function. */
-const char *needs_in_pieces(arena *a, const c_need *n, const char *v, const char *each, const char *last);
-/* NEED_VEXTREME of f64, of a y that is the same in all lanes. */
-const char *needs_extreme_pieces(arena *a, const c_need *n, const char *v);
-/* f64 to i32: saturated in lanes, NaN is 0, by the processor's conversion. */
-const char *needs_whole_lanes(arena *a, const c_need *n, const char *v, const char *into);
 
 /* runs.c: instructions of several first operands. In front of a loop: the starts that all its iterations have in
  * common. */

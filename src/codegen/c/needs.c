@@ -3,6 +3,7 @@
  * a vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
 #include "codegen/c/mve.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,9 +85,7 @@ static void write_bits(writer *w, const c_need *n)
 static void write_scalar(writer *w, const c_need *n)
 {
     const char *ctype = scalar_type(n->dt);
-    if (n->op == TIR_APART) {
-        contract_write_apart(w, n);
-    } else if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS) {
+    if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS) {
         write_bits(w, n);
     } else if (n->op == TIR_MIN || n->op == TIR_MAX) {
         write_extreme(w, n, ctype);
@@ -146,25 +145,47 @@ static void write_vector_type(writer *w, const c_need *n, const char *v)
     w_fmt(w, "#else\ntypedef struct %s {\n    %s lane[%u];\n} %s;\n#endif\n\n", v, ctype, n->lanes, v);
 }
 
-/* A helper's head, then `fast` (NULL: none) where `test` holds, and a loop over the lanes else. */
-static void write_lanes_if(writer *w, const char *test, uint32_t lanes, const char *head, const char *result,
-                           const char *fast, const char *lane)
+/* Bodies of a helper, each where its test holds and no one before it did; a loop over the lanes is behind the last. */
+#define MOST_FORMS 5
+typedef struct c_form {
+    const char *test, *body;
+} c_form;
+typedef struct c_forms {
+    c_form of[MOST_FORMS];
+    uint32_t n;
+} c_forms;
+
+/* One by vector types; `test`: more that it asks for, NULL: nothing. body NULL: there is none. */
+static void add_form(arena *a, c_forms *f, const char *test, const char *body)
+{
+    assert(f->n < MOST_FORMS);
+    if (body)
+        f->of[f->n++] = (c_form){test ? arena_printf(a, "LATHE_VECTORS && %s", test) : "LATHE_VECTORS", body};
+}
+
+static void write_forms(writer *w, const c_forms *f, uint32_t lanes, const char *head, const char *result,
+                        const char *lane)
 {
     w_fmt(w, "LATHE_INLINE %s\n{\n", head);
-    if (fast)
-        w_fmt(w, "#if %s\n%s%s\n#else\n", test, *fast == '#' || *fast == '\n' || *fast == ' ' ? "" : "    ", fast);
+    for (uint32_t i = 0; i < f->n; i++) {
+        const char *body = f->of[i].body;
+        w_fmt(w, "#%s %s\n%s%s\n", i ? "elif" : "if", f->of[i].test,
+              *body == '#' || *body == '\n' || *body == ' ' ? "" : "    ", body);
+    }
+    if (f->n)
+        w_str(w, "#else\n");
     if (result)
         w_fmt(w, "    %s r;\n", result);
     w_fmt(w, "    int i;\n    for (i = 0; i < %u; i++)\n        %s\n", lanes, lane);
     if (result)
         w_str(w, "    return r;\n");
-    w_str(w, fast ? "#endif\n}\n\n" : "}\n\n");
+    w_str(w, f->n ? "#endif\n}\n\n" : "}\n\n");
 }
 
 static void write_lanes(writer *w, uint32_t lanes, const char *head, const char *result, const char *fast,
                         const char *lane)
 {
-    write_lanes_if(w, "LATHE_VECTORS", lanes, head, result, fast, lane);
+    write_forms(w, &(c_forms){{{"LATHE_VECTORS", fast}}, fast != NULL}, lanes, head, result, lane);
 }
 
 /* Minima and maxima, too, choose by a comparison. */
@@ -175,15 +196,16 @@ static bool is_float_choice(const c_need *n)
 
 /* The same of what a comparison of floats chooses. */
 static void write_choice(arena *a, writer *w, const c_need *n, bool mve, const char *head, const char *result,
-                         const char *fast, const char *lane)
+                         const c_forms *forms, const char *lane)
 {
-    write_lanes_if(w, mve ? "LATHE_MVE == 2 && LATHE_VECTORS" : "LATHE_VECTORS", n->lanes, head, result,
-                   mve ? mve_choice(a, n) : fast, lane);
+    const char *by_mve = mve ? mve_choice(a, n) : NULL;
+    const c_forms own = {{{"LATHE_MVE == 2 && LATHE_VECTORS", by_mve}}, by_mve != NULL};
+    write_forms(w, mve ? &own : forms, n->lanes, head, result, lane);
 }
 
 /* x where it is above (TIR_MIN: below) y, else y, is one instruction, which gcc 12 does not find. `with`, which names
  * it LATHE_EXTREME, where the processor and compiler have it, else `without`. */
-static const char *by_extreme(arena *a, const c_need *n, const char *with, const char *without)
+static void add_extreme(arena *a, const c_need *n, c_forms *f, const char *with, const char *without)
 {
     const char *op = n->op == TIR_MAX ? "max" : "min", *test = NULL, *code = NULL;
     if (n->dt == DT_F32 && n->lanes == 16) {
@@ -198,28 +220,16 @@ static const char *by_extreme(arena *a, const c_need *n, const char *with, const
                             "__builtin_ia32_p%s%cb128((bytes)(pair){(long long)x, 0}, (bytes)(pair){(long long)y, 0})",
                             op, n->dt == DT_U8 ? 'u' : 's');
     }
-    if (!code)
-        return without;
-    const char *at = strstr(with, "LATHE_EXTREME");
-    return arena_printf(a, "\n#if defined(%s) && !defined(__clang__)\n    %.*s%s%s\n#else\n    %s\n#endif", test,
-                        (int)(at - with), with, code, at + strlen("LATHE_EXTREME"), without);
-}
-
-/* x * 2^y is one instruction of AVX-512; by `lane` elsewhere. */
-static const char *by_scale(arena *a, const c_need *n, const char *v, const char *lane)
-{
-    if (n->dt != DT_F32 || n->lanes != 16)
-        return NULL;
-    return arena_printf(a,
-                        "#if defined(__AVX512F__)\n"
-                        "    return __builtin_ia32_scalefps512_mask(x, y, x, -1, 4);\n"
-                        "#else\n    %s r;\n    int i;\n    for (i = 0; i < 16; i++)\n        %s\n"
-                        "    return r;\n#endif",
-                        v, lane);
+    if (code) {
+        const char *at = strstr(with, "LATHE_EXTREME");
+        add_form(a, f, arena_printf(a, "defined(%s) && !defined(__clang__)", test),
+                 arena_printf(a, "%.*s%s%s", (int)(at - with), with, code, at + strlen("LATHE_EXTREME")));
+    }
+    add_form(a, f, NULL, without);
 }
 
 /* What vector types can do by themselves with the scalar's meaning. */
-static const char *fast_op(arena *a, const c_need *n, const char *v)
+static const char *plain_op(arena *a, const c_need *n, const char *v)
 {
     bool is_signed = dtype_is_int(n->dt) && dtype_min_int(n->dt) < 0,
          plain = n->dt == DT_F32 || n->dt == DT_F64 || n->dt == DT_U32 || n->dt == DT_U64 || n->dt == DT_U16;
@@ -250,23 +260,42 @@ static const char *fast_op(arena *a, const c_need *n, const char *v)
             return arena_printf(a, "return (x %s (y & %uu)) & (%s)(y < %uu);", n->op == TIR_SHL ? "<<" : ">>",
                                 width - 1, v, width);
     }
-    if (dtype_is_int(n->dt) && (n->op == TIR_MIN || n->op == TIR_MAX)) {
+    return NULL;
+}
+
+/* Minima and maxima, of floats NaN when either is. */
+static void add_bounds(arena *a, const c_need *n, const char *v, c_forms *f)
+{
+    const char *less = n->op == TIR_MIN ? "<" : ">";
+    if (dtype_is_int(n->dt)) {
         const char *half = "typedef char bytes __attribute__((vector_size(16)));\n" /* 8 bytes, half of a register */
                            "    typedef long long pair __attribute__((vector_size(16)));\n";
-        const char *masked = arena_printf(a, "const %s first = (%s)(x %s y);\n    return (x & first) | (y & ~first);",
-                                          v, v, n->op == TIR_MIN ? "<" : ">");
-        return by_extreme(a, n, arena_printf(a, "%s    return (%s)((pair)LATHE_EXTREME)[0];", half, v), masked);
+        add_extreme(a, n, f, arena_printf(a, "%s    return (%s)((pair)LATHE_EXTREME)[0];", half, v),
+                    arena_printf(a, "const %s first = (%s)(x %s y);\n    return (x & first) | (y & ~first);", v, v,
+                                 less));
+        return;
     }
-    if ((n->dt == DT_F32 || n->dt == DT_F64) && (n->op == TIR_MIN || n->op == TIR_MAX)) {
-        const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *less = n->op == TIR_MIN ? "<" : ">";
-        const char *masked = arena_printf(a, "const mask first = (mask)(x %s y) | (mask)(x != x);\n"
-                                             "    return (%s)(((mask)x & first) | ((mask)y & ~first));", less, v);
-        const char *named = arena_printf(a, "const mask nan = (mask)(x != x);\n"
-                                            "    return (%s)(((mask)x & nan) | ((mask)LATHE_EXTREME & ~nan));", v);
-        return arena_printf(a, "typedef %s mask __attribute__((vector_size(%u)));\n    %s", m,
-                            needs_vector_bytes(n->dt, n->lanes), by_extreme(a, n, named, masked));
-    }
-    return NULL;
+    const char *mask = arena_printf(a, "typedef %s mask __attribute__((vector_size(%u)));\n    const mask ",
+                                    n->dt == DT_F32 ? "int32_t" : "int64_t", needs_vector_bytes(n->dt, n->lanes));
+    add_extreme(a, n, f,
+                arena_printf(a, "%snan = (mask)(x != x);\n"
+                                "    return (%s)(((mask)x & nan) | ((mask)LATHE_EXTREME & ~nan));", mask, v),
+                arena_printf(a, "%sfirst = (mask)(x %s y) | (mask)(x != x);\n"
+                                "    return (%s)(((mask)x & first) | ((mask)y & ~first));", mask, less, v));
+}
+
+/* What vectors do with the scalar's meaning. */
+static c_forms op_forms(arena *a, const c_need *n, const char *v)
+{
+    c_forms f = {.n = 0};
+    const bool is_bound = n->op == TIR_MIN || n->op == TIR_MAX;
+    if (n->op == TIR_LDEXP && n->dt == DT_F32 && n->lanes == 16)
+        add_form(a, &f, "defined(__AVX512F__)", "return __builtin_ia32_scalefps512_mask(x, y, x, -1, 4);");
+    else if (is_bound && (dtype_is_int(n->dt) || n->dt == DT_F32 || n->dt == DT_F64))
+        add_bounds(a, n, v, &f);
+    else
+        add_form(a, &f, NULL, plain_op(a, n, v));
+    return f;
 }
 
 static void write_vop(arena *a, writer *w, const c_need *n, const char *v, bool mve)
@@ -284,20 +313,19 @@ static void write_vop(arena *a, writer *w, const c_need *n, const char *v, bool 
     const char *head = arena_printf(a, "%s %s_%s(%s x%s%s%s%s)", result, v, needs_op_name(n->op), v,
                                     arity > 1 ? ", " : "", arity > 1 ? arena_printf(a, "%s y", v) : "",
                                     arity > 2 ? ", " : "", arity > 2 ? arena_printf(a, "%s z", v) : "");
-    const char *fast = n->op == TIR_LDEXP ? by_scale(a, n, v, lane) : fast_op(a, n, v);
+    const c_forms forms = op_forms(a, n, v);
     if (is_float_choice(n))
-        write_choice(a, w, n, mve, head, result, fast, lane);
+        write_choice(a, w, n, mve, head, result, &forms, lane);
     else
-        write_lanes(w, n->lanes, head, result, fast, lane);
+        write_forms(w, &forms, n->lanes, head, result, lane);
 }
 
-/* Lanes of f16, which are floats: read, written, or (NEED_VCAST) rounded from floats by conversions of x86; `lane`
- * where there are none. NULL: other lanes. */
-static const char *half_lanes(arena *a, const c_need *n, const char *v, const char *lane)
+/* Lanes of f16, which are floats: read, written, or (NEED_VCAST) rounded from floats by conversions of x86. */
+static void add_half(arena *a, const c_need *n, const char *v, c_forms *f)
 {
     bool wide = n->lanes == 16, load = n->kind == NEED_VLOAD, store = n->kind == NEED_VSTORE;
     if ((n->kind == NEED_VCAST ? n->to : n->dt) != DT_F16 || (!wide && n->lanes != 8))
-        return NULL;
+        return;
     const char *read = load ? "*(const halves *)(const void *)p" : "h", *body;
     const char *from = arena_printf(a, wide ? "__builtin_ia32_vcvtph2ps512_mask(%s, (%s){0}, -1, 4)"
                                             : "__builtin_ia32_vcvtph2ps256(%s)", read, v);
@@ -308,13 +336,9 @@ static const char *half_lanes(arena *a, const c_need *n, const char *v, const ch
     else
         body = load ? arena_printf(a, "return %s;", from)
                     : arena_printf(a, "const halves h = (halves)%s;\n    return %s;", to, from);
-    return arena_printf(a,
-                        "#if defined(%s)\n"
-                        "    typedef short halves __attribute__((vector_size(%u), aligned(2), may_alias));\n"
-                        "    %s\n#else\n%s    int i;\n    for (i = 0; i < %u; i++)\n        %s\n%s#endif",
-                        wide ? "__AVX512F__" : "__F16C__", 2 * n->lanes, body,
-                        store ? "" : arena_printf(a, "    %s r;\n", v), n->lanes, lane,
-                        store ? "" : "    return r;\n");
+    add_form(a, f, wide ? "defined(__AVX512F__)" : "defined(__F16C__)",
+             arena_printf(a, "typedef short halves __attribute__((vector_size(%u), aligned(2), may_alias));\n    %s",
+                          2 * n->lanes, body));
 }
 
 static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
@@ -337,51 +361,40 @@ static void write_memory(arena *a, writer *w, const c_need *n, const char *v)
         lane = arena_printf(a, "%s = %s;", at, scalar_store(a, &ignored, n->dt, value));
         fast = direct && !strided ? arena_printf(a, "*(%s_memory *)(void *)p = (%s_memory)x;", v, v) : NULL;
     }
+    c_forms forms = {.n = 0};
+    add_form(a, &forms, NULL, fast);
     if (!direct && !strided)
-        fast = half_lanes(a, n, v, lane);
-    write_lanes(w, n->lanes, head, load ? v : NULL, fast, lane);
+        add_half(a, n, v, &forms);
+    write_forms(w, &forms, n->lanes, head, load ? v : NULL, lane);
 }
 
-/* Bytes as integers of 16 or 32 bits and back, which gcc takes apart where the processor has one instruction or two.
- * NULL: a conversion that compilers do well. */
-static const char *byte_cast(arena *a, const c_need *n, const char *into)
+/* Bytes as integers of 16 or 32 bits and back, which gcc takes apart where the processor has one instruction or two;
+ * out_feature: what it has to say then. NULL: a conversion that compilers do well. */
+static const char *byte_cast(arena *a, const c_need *n, const char *into, const char **out_feature)
 {
-    bool widens = dtype_bits(n->dt) == 8 && n->to == DT_I32,
-         narrows = dtype_bits(n->to) == 8 && dtype_bits(n->dt) == 32;
+    const bool from_byte = dtype_bits(n->dt) == 8, widens = from_byte && n->to == DT_I32, to_half = n->to == DT_I16;
+    const uint32_t lanes = n->lanes;
     const char *sign = n->dt == DT_U8 ? "z" : "s";
-    if (dtype_bits(n->dt) == 8 && n->to == DT_I16 && n->lanes == 16)
-        return arena_printf(a, "__AVX2__|return __builtin_ia32_pmov%sxbw256((bytes)x);", sign);
-    if (dtype_bits(n->dt) == 8 && n->to == DT_I16 && n->lanes == 8)
-        return arena_printf(a, "__SSE4_1__|return __builtin_ia32_pmov%sxbw128((bytes)(longs){(int64_t)x, 0});", sign);
-    if (widens && n->lanes == 16)
-        return arena_printf(a, "__AVX512F__|return __builtin_ia32_pmov%sxbd512_mask((bytes)x, (%s){0}, 0xffff);", sign,
-                            into);
-    if (widens && (n->lanes == 8 || n->lanes == 4))
-        return arena_printf(a, "%s|return __builtin_ia32_pmov%sxbd%u((bytes)(longs){(int%u_t)x, 0});",
-                            n->lanes == 8 ? "__AVX2__" : "__SSE4_1__", sign, n->lanes * 32, n->lanes * 8);
-    if (narrows && n->lanes == 16)
-        return arena_printf(a,
-                            "__AVX512F__|typedef int32_t word __attribute__((vector_size(64)));\n"
-                            "    return (%s)__builtin_ia32_pmovdb512_mask((word)x, (bytes){0}, 0xffff);",
-                            into);
-    if (narrows && n->lanes == 8)
-        return arena_printf(a,
-                            "__AVX2__|typedef char all __attribute__((vector_size(32)));\n"
-                            "    typedef int32_t word __attribute__((vector_size(32)));\n"
-                            "    typedef int64_t pair __attribute__((vector_size(32)));\n"
-                            "    const all low = {0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12,\n"
-                            "                     0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12};\n"
-                            "    const word halves = {0, 4, 0, 4, 0, 4, 0, 4};\n"
-                            "    const word each = (word)__builtin_ia32_pshufb256((all)x, low);\n"
-                            "    return (%s)((pair)__builtin_shuffle(each, halves))[0];",
-                            into);
-    if (narrows && n->lanes == 4)
-        return arena_printf(a,
-                            "__SSSE3__|typedef int32_t word __attribute__((vector_size(16)));\n"
-                            "    const bytes low = {0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12};\n"
-                            "    return (%s)((word)__builtin_ia32_pshufb128((bytes)x, low))[0];",
-                            into);
-    return NULL;
+    *out_feature = lanes == 16 && !to_half ? "__AVX512F__" : lanes == (to_half ? 16u : 8u) ? "__AVX2__" : "__SSE4_1__";
+    if (from_byte && to_half && lanes == 16)
+        return arena_printf(a, "return __builtin_ia32_pmov%sxbw256((bytes)x);", sign);
+    if (from_byte && to_half && lanes == 8)
+        return arena_printf(a, "return __builtin_ia32_pmov%sxbw128((bytes)(longs){(int64_t)x, 0});", sign);
+    if (widens && lanes == 16)
+        return arena_printf(a, "return __builtin_ia32_pmov%sxbd512_mask((bytes)x, (%s){0}, 0xffff);", sign, into);
+    if (widens && (lanes == 8 || lanes == 4))
+        return arena_printf(a, "return __builtin_ia32_pmov%sxbd%u((bytes)(longs){(int%u_t)x, 0});", sign, lanes * 32,
+                            lanes * 8);
+    if (dtype_bits(n->to) != 8 || dtype_bits(n->dt) != 32)
+        return NULL;
+    if (lanes == 16)
+        return arena_printf(a, "typedef int32_t word __attribute__((vector_size(64)));\n"
+                               "    return (%s)__builtin_ia32_pmovdb512_mask((word)x, (bytes){0}, 0xffff);", into);
+    if (lanes == 4)
+        *out_feature = "__SSSE3__";
+    return lanes == 8 || lanes == 4 ? arena_printf(a, "return (%s)lathe_x86_narrow_%u((lathe_words_%u)x);", into, lanes,
+                                                   lanes)
+                                    : NULL;
 }
 
 /* The same for four of them on AArch64, where gcc has no vectors of 4 bytes. NULL: another conversion. */
@@ -404,38 +417,40 @@ static const char *neon_byte_cast(arena *a, const c_need *n, const char *into)
                         into);
 }
 
+static bool is_exact(const c_need *n)
+{
+    return dtype_is_int(n->dt) && (dtype_is_int(n->to) || n->to == DT_F32 || n->to == DT_F64);
+}
+
 static void write_vcast(arena *a, writer *w, const c_need *n, const char *v, bool neon)
 {
     c_needs ignored = {.a = a};
     const char *into = needs_vector_name(a, n->to, n->lanes);
     c_text value = scalar_cast(a, &ignored, n->dt, n->to, (c_text){"LATHE_LANE(x, i)", PREC_PRIMARY});
-    const char *lane = arena_printf(a, "LATHE_LANE(r, i) = (%s)(%s);", scalar_type(n->to), value.s), *fast = NULL;
-    bool exact = dtype_is_int(n->dt) && (dtype_is_int(n->to) || n->to == DT_F32 || n->to == DT_F64);
-    if (exact)
-        fast = arena_printf(a, "return __builtin_convertvector(x, %s);", into);
+    const char *lane = arena_printf(a, "LATHE_LANE(r, i) = (%s)(%s);", scalar_type(n->to), value.s), *feature;
+    c_forms forms = {.n = 0};
+    const bool exact = is_exact(n);
+    const char *bytes = exact ? byte_cast(a, n, into, &feature) : NULL;
+    if (bytes) {
+        const uint32_t word = n->lanes == 4 ? 32 : 64;
+        add_form(a, &forms, arena_printf(a, "defined(%s) && !defined(__clang__)", feature),
+                 arena_printf(a, "typedef char bytes __attribute__((vector_size(16), unused));\n"
+                                 "    typedef int%u_t longs __attribute__((vector_size(16), unused));\n    %s",
+                              word, bytes));
+        if (neon)
+            add_form(a, &forms, "defined(__aarch64__) && !defined(__clang__)", neon_byte_cast(a, n, into));
+    }
     if (exact && dtype_bits(n->to) > dtype_bits(n->dt) && dtype_bits(n->to) * n->lanes > 512)
-        fast = arena_printf(a, /* gcc 12 has no instruction for it where it does not optimise, and ends */
-                            "#if defined(__OPTIMIZE__) || defined(__clang__)\n    %s\n#else\n    %s r;\n    int i;\n"
-                            "    for (i = 0; i < %u; i++)\n        %s\n    return r;\n#endif",
-                            fast, into, n->lanes, lane);
+        /* gcc 12 has no instruction for it where it does not optimize, and ends */
+        add_form(a, &forms, "(defined(__OPTIMIZE__) || defined(__clang__))",
+                 arena_printf(a, "return __builtin_convertvector(x, %s);", into));
+    else if (exact)
+        add_form(a, &forms, NULL, arena_printf(a, "return __builtin_convertvector(x, %s);", into));
     if (n->to == DT_F16 && n->dt == DT_F32)
-        fast = half_lanes(a, n, into, lane);
+        add_half(a, n, into, &forms);
     if ((n->dt == DT_F16 || n->dt == DT_BF16) && n->to == DT_F32)
-        fast = "return x;";
-    if (n->dt == DT_F64 && n->to == DT_I32)
-        fast = needs_whole_lanes(a, n, v, into);
-    const char *bytes = exact ? byte_cast(a, n, into) : NULL, *cut = bytes ? strchr(bytes, '|') : NULL;
-    const char *arm = bytes && neon ? neon_byte_cast(a, n, into) : NULL;
-    if (bytes)
-        fast = arena_printf(a,
-                            "#if defined(%.*s) && !defined(__clang__)\n"
-                            "    typedef char bytes __attribute__((vector_size(16), unused));\n"
-                            "    typedef int%u_t longs __attribute__((vector_size(16), unused));\n"
-                            "    %s\n%s%s%s#else\n    %s\n#endif",
-                            (int)(cut - bytes), bytes, n->lanes == 4 ? 32 : 64, cut + 1,
-                            arm ? "#elif defined(__aarch64__) && !defined(__clang__)\n    " : "", arm ? arm : "",
-                            arm ? "\n" : "", fast);
-    write_lanes(w, n->lanes, arena_printf(a, "%s %s_to_%s(%s x)", into, v, into, v), into, fast, lane);
+        add_form(a, &forms, NULL, "return x;");
+    write_forms(w, &forms, n->lanes, arena_printf(a, "%s %s_to_%s(%s x)", into, v, into, v), into, lane);
 }
 
 static void write_vsplat(arena *a, writer *w, const c_need *n, const char *v)
@@ -454,13 +469,14 @@ static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v, b
     const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = needs_op_name(n->op);
     c_text l = {"LATHE_LANE(a, i)", PREC_PRIMARY}, r = {"LATHE_LANE(b, i)", PREC_PRIMARY};
     const char *test = scalar_binary(a, &ignored, n->op, n->dt, l, r, true).s;
-    const char *fast = arena_printf(a,
-                                    "typedef %s mask __attribute__((vector_size(%u)));\n"
-                                    "    const mask first = (mask)(a %s b);\n"
-                                    "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
-                                    m, needs_vector_bytes(n->dt, n->lanes), tir_op_text(n->op), v);
+    c_forms forms = {.n = 0};
+    add_form(a, &forms, NULL,
+             arena_printf(a, "typedef %s mask __attribute__((vector_size(%u)));\n"
+                             "    const mask first = (mask)(a %s b);\n"
+                             "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
+                          m, needs_vector_bytes(n->dt, n->lanes), tir_op_text(n->op), v));
     write_choice(a, w, n, mve, arena_printf(a, "%s %s_choose_%s(%s a, %s b, %s x, %s y)", v, v, op, v, v, v, v), v,
-                 fast, arena_printf(a, "LATHE_LANE(r, i) = %s ? LATHE_LANE(x, i) : LATHE_LANE(y, i);", test));
+                 &forms, arena_printf(a, "LATHE_LANE(r, i) = %s ? LATHE_LANE(x, i) : LATHE_LANE(y, i);", test));
 }
 
 /* x where it is above (below) y, else y: no NaN of x comes through. */
@@ -472,10 +488,10 @@ static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v, 
                                       "    const mask first = (mask)(x %s y);\n"
                                       "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
                                       m, needs_vector_bytes(n->dt, n->lanes), op, v);
-    const char *fast =
-        n->dt == DT_F64 ? needs_extreme_pieces(a, n, v) : by_extreme(a, n, "return LATHE_EXTREME;", masked);
+    c_forms forms = {.n = 0};
+    add_extreme(a, n, &forms, "return LATHE_EXTREME;", masked);
     write_choice(a, w, n, mve,
-                 arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "above" : "below", v, v), v, fast,
+                 arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "above" : "below", v, v), v, &forms,
                  arena_printf(a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(x, i) : "
                                  "LATHE_LANE(y, i);", op));
 }
@@ -484,27 +500,60 @@ static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v, 
 static void write_vbound(arena *a, writer *w, const c_need *n, const char *v, bool mve)
 {
     const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = n->op == TIR_MAX ? "<=" : ">=";
-    const char *fast = arena_printf(a,
-                                    "typedef %s mask __attribute__((vector_size(%u)));\n"
-                                    "    const mask out = (mask)(x %s y);\n"
-                                    "    return (%s)(((mask)y & out) | ((mask)x & ~out));",
-                                    m, needs_vector_bytes(n->dt, n->lanes), op, v);
-    const char *each = arena_printf(a,
-                                    "const piece b = (piece){0} + LATHE_LANE(y, 0);\n"
-                                    "        const mask out = (mask)(u.p[i] %s b);\n"
-                                    "        u.p[i] = (piece)(((mask)b & out) | ((mask)u.p[i] & ~out));", op);
-    if (n->dt == DT_F64)
-        fast = needs_in_pieces(a, n, v, each, "    return u.all;");
+    c_forms forms = {.n = 0};
+    add_form(a, &forms, NULL,
+             arena_printf(a, "typedef %s mask __attribute__((vector_size(%u)));\n"
+                             "    const mask out = (mask)(x %s y);\n"
+                             "    return (%s)(((mask)y & out) | ((mask)x & ~out));",
+                          m, needs_vector_bytes(n->dt, n->lanes), op, v));
     write_choice(
         a, w, n, mve, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "at_least" : "at_most", v, v), v,
-        fast,
+        &forms,
         arena_printf(
             a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(y, i) : LATHE_LANE(x, i);", op));
 }
 
-static void write_vector(arena *a, writer *w, const c_need *n, const c_needs *all)
+/* Helpers of f64 that compare in pieces are files. */
+static const char *f64_file(const c_need *n, const c_needs *all)
 {
+    if (n->dt != DT_F64)
+        return NULL;
+    if (n->kind == NEED_VCAST)
+        return n->to == DT_I32 ? "kernel/lanes/whole_f64.inc" : NULL;
+    return all->mve                   ? NULL
+           : n->kind == NEED_VEXTREME ? "kernel/lanes/extreme_f64.inc"
+           : n->kind == NEED_VBOUND   ? "kernel/lanes/bound_f64.inc"
+                                      : NULL;
+}
+
+static void write_f64(kernel_paste *k, writer *w, const c_need *n, const char *v, const char *file)
+{
+    const char *into = needs_vector_name(k->a, n->kind == NEED_VCAST ? n->to : n->dt, n->lanes);
+    const bool most = n->op == TIR_MAX, bound = n->kind == NEED_VBOUND;
+    const char *name = n->kind == NEED_VCAST ? arena_printf(k->a, "%s_to_%s", v, into)
+                                             : arena_printf(k->a, "%s_%s", v, bound ? (most ? "at_least" : "at_most")
+                                                                                    : (most ? "above" : "below"));
+    const kernel_word words[] = {
+        {"LATHE_V", v},
+        {"LATHE_INTO", into},
+        {"LATHE_NAME", name},
+        {"LATHE_LANES", arena_printf(k->a, "%u", n->lanes)},
+        {"LATHE_BYTES", arena_printf(k->a, "%u", needs_vector_bytes(n->dt, n->lanes))},
+        {"LATHE_IS", bound ? (most ? "<=" : ">=") : (most ? ">" : "<")},
+        {"LATHE_BUILTIN", most ? "__builtin_ia32_max@" : "__builtin_ia32_min@"},
+    };
+    kernel_write(k, w, file, &(kernel_words){words, sizeof words / sizeof *words}, NULL);
+}
+
+static void write_vector(kernel_paste *k, writer *w, const c_need *n, const c_needs *all)
+{
+    arena *a = k->a;
+    const char *file = f64_file(n, all);
     const char *v = needs_vector_name(a, n->dt, n->lanes), *ctype = scalar_type(n->dt);
+    if (file) {
+        write_f64(k, w, n, v, file);
+        return;
+    }
     switch (n->kind) {
     case NEED_VECTOR: write_vector_type(w, n, v); return;
     case NEED_VSPLAT: write_vsplat(a, w, n, v); return;
@@ -557,7 +606,7 @@ void needs_add_vector(c_needs *n, c_need need)
     const bool choice = n->mve && is_float_choice(&need) && mve_choice(n->a, &need);
     if (choice)
         needs_add_kernel(n, MVE_SETUP);
-    n->fallback = whole || (need.kind == NEED_VOP && !choice && fast_op(n->a, &need, v));
+    n->fallback = whole || (need.kind == NEED_VOP && !choice && need.op != TIR_LDEXP && op_forms(n->a, &need, v).n > 0);
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
         scalar_binary(n->a, n, need.op, need.dt, x, x, true);
     else if (need.kind == NEED_VOP)
@@ -569,6 +618,9 @@ void needs_add_vector(c_needs *n, c_need need)
     else if (need.kind == NEED_VSTORE || need.kind == NEED_VSCATTER)
         scalar_store(n->a, n, need.dt, x);
     n->fallback = false;
+    if (need.kind == NEED_VCAST && dtype_is_int(need.dt) && dtype_bits(need.dt) == 32 && dtype_bits(need.to) == 8 &&
+        (need.lanes == 8 || need.lanes == 4))
+        needs_add_kernel(n, "kernel/x86/narrow.h");
     needs_add(n, need);
 }
 
@@ -621,8 +673,11 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
         case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
         case NEED_OP:
-            if (need->op == TIR_SCALED) {
-                kernel_write(&kernels, w, "kernel/round/product.h", NULL, need->fallback ? "!LATHE_VECTORS" : NULL);
+            if (need->op == TIR_SCALED || need->op == TIR_APART) {
+                const char *file = need->op == TIR_SCALED ? "kernel/round/product.h"
+                                   : need->dt == DT_F64   ? "kernel/round/apart_f64.h"
+                                                          : "kernel/round/apart_f32.h";
+                kernel_write(&kernels, w, file, NULL, need->fallback ? "!LATHE_VECTORS" : NULL);
                 break;
             }
             if (need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)
@@ -650,7 +705,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_VSELECT:
         case NEED_VCHOOSE:
         case NEED_VBOUND:
-        case NEED_VEXTREME: write_vector(a, w, need, n); break;
+        case NEED_VEXTREME: write_vector(&kernels, w, need, n); break;
         }
     }
 }
