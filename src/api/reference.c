@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_out.h"
 
 /* What is handed over quantised (lines of write_ends): the reference has it as floats, which the scale makes of the
  * numbers without a rounding that matters. */
@@ -38,6 +39,23 @@ static const char ends_script[] = "def handed_over(lines):\n"
                                   "        if ('out', r.name) in ends:\n"
                                   "            kind, scale, zero = ends['out', r.name]\n"
                                   "            results[i] = (np.rint(results[i] / scale) + zero).astype(kind)\n";
+/* Names of classes, which are strings, and maps from classes to scores, as what Lathe makes of them: the number of the
+ * class, and the scores in the order of the classes. */
+static const char labels_script[] =
+    "def as_tensors(labels, outputs, results):\n"
+    "    for i, r in enumerate(outputs):\n"
+    "        v, names = results[i], labels.get(r.name); maps = isinstance(v, list)\n"
+    "        if not maps and np.asarray(v).dtype.kind not in 'OUS': continue\n"
+    "        if names is None:\n"
+    "            kind = 'maps' if maps else 'strings'\n"
+    "            raise ValueError(f\"output '{r.name}' consists of {kind}, and what runs has no table for \"\n"
+    "                             \"its labels; verify the model's file, not a package or a module of it\")\n"
+    "        if maps:\n"
+    "            results[i] = np.array([[row[n] for n in names] for row in v], 'float32')\n"
+    "            continue\n"
+    "        at = {n: k for k, n in reversed(list(enumerate(names)))}\n"
+    "        numbers = [at.get(str(n), -1) for n in np.asarray(v).reshape(-1)]\n"
+    "        results[i] = np.array(numbers, 'int64').reshape(np.shape(v))\n";
 /* States, a line each for the output, the input, and its type and shape; before them, whether samples are steps. */
 static const char states_script[] =
     "def states_of(lines):\n"
@@ -239,7 +257,7 @@ static const char integers_script[] =
     "        np.save('%s/ref_%s_%d.npy' % (at, options, i), np.asarray(r, order='C'))\n"
     "        name = '%s/other_%s_%d.npy' % (at, options, i)\n"
     "        if i in both: np.save(name, np.asarray(others[i], order='C'))\n";
-static const char setup_script[] = "import os, sys, time\n"
+static const char setup_script[] = "import json, os, sys, time\n"
                              "try:\n"
                              "    import numpy as np, onnxruntime as ort\n"
                              "    np.seterr(all='ignore')\n"
@@ -311,6 +329,9 @@ static const char script[] = "try:\n"
                              "        for i, tied, back, allowed in at_ties:\n"
                              "            one = other(*(values[n] for n in tied), back, allowed, results[i])\n"
                              "            if one is not None: others[i] = one; both.add(i)\n"
+                             "        labels = json.load(open(folder + '/labels'))\n"
+                             "        for r in (results, others):\n"
+                             "            if mode != 'bench': as_tensors(labels, s.get_outputs(), r)\n"
                              "        as_numbers(ends, s.get_outputs(), results)\n"
                              "        as_numbers(ends, s.get_outputs(), others)\n"
                              "        ours = [i for i, r in enumerate(s.get_outputs()) if r.name not in states]\n"
@@ -553,6 +574,29 @@ static bool write_ends(session *s)
     return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "ends"), w.data ? w.data : "", w.len);
 }
 
+/* What the numbers or the columns of outputs are called: a list for each name. */
+static bool write_labels(session *s)
+{
+    const codegen_unit *u = &s->result.unit;
+    writer w;
+    writer_init(&w, &s->x->c->mem);
+    json_out j = json_out_begin(&w, JSON_OUT_LINE);
+    json_out_object(&j, NULL);
+    for (uint32_t i = 0; i < u->n_labels; i++) {
+        const attr *l = &u->labels[i];
+        json_out_array(&j, l->name);
+        for (uint32_t k = 0; k < l->n; k++) {
+            if (l->kind == ATTR_STRINGS)
+                json_out_text(&j, NULL, l->u.strings[k]);
+            else
+                json_out_int(&j, NULL, l->u.ints[k]);
+        }
+        json_out_end(&j);
+    }
+    json_out_end(&j);
+    return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "labels"), w.data, w.len);
+}
+
 bool reference_keep_inputs(session *s)
 {
     compiler *c = s->x->c;
@@ -584,8 +628,8 @@ static bool write_inputs(session *s)
     writer names, wanted, binds, program;
     writer_init(&program, &c->mem);
     static const char *const of_onnx[] = {wire_script, widen_script,    ties_script, optimised_script,
-                                          ends_script, states_script, integers_script, setup_script, script,
-                                          answer_script};
+                                          ends_script, labels_script, states_script, integers_script,
+                                          setup_script, script, answer_script};
     for (size_t i = 0; i < sizeof of_onnx / sizeof *of_onnx && !has_one_oracle(s->x); i++)
         w_str(&program, of_onnx[i]);
     if (has_one_oracle(s->x))
@@ -604,7 +648,7 @@ static bool write_inputs(session *s)
         return false;
     const char *samples = s->sample_list ? s->sample_list : s->sample_dir ? s->sample_dir : s->scratch;
     const char *signature = ask_get(s->x, OPT_SIGNATURE, "");
-    return write_ends(s) && write_states(s) &&
+    return write_ends(s) && write_labels(s) && write_states(s) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "signature"), signature, strlen(signature)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "samples"), samples, strlen(samples)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",

@@ -159,6 +159,30 @@ left='; not compared: [0-9]+ are made and carried by branches and loops, 1 are e
         $(open wrong_meaning --against onnxruntime --per-node)
 }
 
+# names of classes, and ZipMap's maps: compared as the numbers and the columns that Lathe makes of them
+"$python" - << 'PY' || exit 1
+import onnx
+from onnx import TensorProto as T, helper as h
+ml = lambda op, ins, outs, **attributes: h.make_node(op, ins, outs, domain="ai.onnx.ml", **attributes)
+sets = [h.make_opsetid("", 13), h.make_opsetid("ai.onnx.ml", 3)]
+for key, kind, names in (("strings", T.STRING, ["zebra", "ant", "cat"]), ("int64s", T.INT64, [7, -1, 3])):
+    of = "classlabels_" + ("strings" if kind == T.STRING else "ints")
+    nodes = [ml("LinearClassifier", ["x"], ["label", "scores"], coefficients=[.5, -1, 2, .25, -1, 1],
+                intercepts=[0., .1, .2], post_transform="SOFTMAX", **{of: names}),
+             ml("ZipMap", ["scores"], ["maps"], **{"classlabels_" + key: names})]
+    entry = h.make_map_type_proto(kind, h.make_tensor_type_proto(T.FLOAT, []))
+    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, [2, 2])],
+                         [h.make_tensor_value_info("label", kind, [2]),
+                          h.make_value_info("maps", h.make_sequence_type_proto(entry))])
+    onnx.save(h.make_model(graph, opset_imports=sets, ir_version=8), f"{key}.onnx")
+PY
+for m in strings int64s; do
+    expect 0 '^label: 9 samples, max abs 0, .*ok$' verify $m.onnx --against onnxruntime --seeds 9
+    expect 0 '^maps: 9 samples, max abs .*ok$' verify $m.onnx --against onnxruntime --seeds 9
+done
+expect 0 '' compile strings.onnx -o named
+expect 1 "output 'label' consists of strings, .*verify the model's file" verify named --against onnxruntime --model strings.onnx
+
 # a package for another machine, in an emulator
 expect 2 'needs --target' verify net.onnx --against interpreter --emulator qemu-aarch64
 expect 2 'it runs here' run net.onnx --interpret --target generic --emulator qemu-aarch64
