@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_out.h"
+#include "driver/board.h"
+#include "type/target.h"
 
 /* --measure COMMAND, or the program lathe. */
 static bool find_command(tuning *t)
@@ -93,13 +95,30 @@ static bool read_file(tuning *t)
     return ends || file_append(&t->x->c->diags, t->file, "\n", 1);
 }
 
+/* Microcontrollers do not: an emulator counts instructions, and has no times. */
+static bool runs_lathe(const tuning *t)
+{
+    const struct target *to = t->options.target;
+    const board *b = to && to->small ? board_of_target(to->name) : NULL;
+    if (!to || !to->small)
+        return true;
+    return ask_usage_error(t->x,
+                           arena_printf(&t->x->c->mem,
+                                        "by hand: lathe schedule prints the schedules as text, and %s shows what a "
+                                        "change gains",
+                                        b ? arena_printf(&t->x->c->mem, "lathe verify --target %s --schedules FILE",
+                                                         b->name)
+                                          : "lathe compile --schedules FILE, on the board,"),
+                           "lathe tune measures on machines that run lathe, which the target %s is not", to->name);
+}
+
 bool tune_verb(ask *x, tuning *t)
 {
     *t = (tuning){.x = x, .file = ask_get(x, OPT_OUT, NULL), .built_by = ""};
     long budget;
     ptr_map_init(&t->tried, &x->c->mem);
     t->model = ask_model(x);
-    if (!t->model || !ask_compile_options(x, true, &t->options))
+    if (!t->model || !ask_compile_options(x, true, &t->options) || !runs_lathe(t))
         return false;
     if (!t->file || strcmp(t->file, "-") == 0)
         return ask_usage_error(x, "for example: lathe tune model.onnx -o tuned.schedules",

@@ -66,6 +66,7 @@ hint 2 'did you mean x86-64-v3\?' compile model.onnx -o out --target x86-64v3
 hint 2 'did you mean native\?' run model.onnx --target natve
 hint 2 'did you mean image\?' run model.onnx --input imgae=x.npy
 hint 2 'it takes onnxruntime' verify model.onnx --against ort
+hint 2 'by hand: .* lathe verify --target qemu-m4 ' tune model.onnx -o t.schedules --target cortex-m4
 expect 2 'is not a number from 0 to 127' run model.onnx --workers 128
 expect 2 'is not a number from 1 to 10000' bench model.onnx --repeat 0
 expect 2 'is not a number from 0 to 3' compile model.onnx -o out -O4
