@@ -44,7 +44,7 @@ expect 0 'hidden: f32\[1, 32, 64\]' run p
 expect 0 'hidden: f32\[1, 0, 64\]' run p --dim seq=0
 expect_error 1 'seq is (9|7) in another input' run p --input ids=ids9.npy --input mask=mask7.npy
 expect_error 1 'extent 40 at axis 1, but seq is at most 32' run p --input ids=ids40.npy
-expect_error 2 'seq=33: seq may be at most 32' run p --dim seq=33
+expect_error 2 "seq=33: the limit of this package is 32" run p --dim seq=33
 expect_error 2 "has no open extent 'n'" run p --dim n=3
 
 # --- a report that was changed
@@ -73,7 +73,7 @@ p/runner seq=6 ids=ids.bin > out 2> err
 [ $? = 2 ] && grep -q 'cannot read ids.bin' err && good || bad "runner ids=ids.bin: $(cat out err)"
 head -c 56 /dev/zero > ids.bin
 p/runner seq=6 ids=ids.bin > out 2> err
-[ $? = 2 ] && grep -q 'exactly 48 bytes (int64 \[1, seq\]) at seq=6' err && good || bad "runner, 56 bytes: $(cat out err)"
+[ $? = 2 ] && grep -q 'raw bytes, not .npy, exactly 48 (int64 \[1, seq\]) at seq=6' err && good || bad "runner, 56 bytes: $(cat out err)"
 for order in 'sec=6 ids=none' 'ids=none sec=6' 'sec=6 seq=99' 'seq=3 sec=6'; do
     # shellcheck disable=SC2086
     p/runner $order > out 2> err

@@ -50,11 +50,11 @@ check "no effort is advised where no cut can do" grep -Eq \
     "hint: kernel by kernel they take $alone bytes, with chains of kernels row by row [0-9]+: use a smaller model" stderr
 # the cut counts with the tables, as the budget and what was reached do
 reached=$(sed -n 's/.*smallest size that was reached is \([0-9]*\) bytes.*/\1/p' stderr)
-cut=$(sed -n 's/.*with the best chains \([0-9]*\):.*/\1/p' stderr)
-expect_error 1 "with the best chains $cut: use a smaller model" \
+cut=$(sed -n 's/.*with chains of kernels row by row \([0-9]*\):.*/\1/p' stderr)
+expect_error 1 "with chains of kernels row by row $cut: use a smaller model" \
     compile m.graph --target cortex-m --ram $((cut - 1)) -o q
 if [ "$cut" -lt "$reached" ]; then
-    expect_error 1 "with the best chains $cut if a plan is found: a larger --plan-effort" \
+    expect_error 1 "with chains of kernels row by row $cut if a plan is found: a larger --plan-effort" \
         compile m.graph --target cortex-m --ram "$cut" -o q
 fi
 # both: as little as can be, and an error where that is above the budget

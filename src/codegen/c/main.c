@@ -166,7 +166,7 @@ static const char files_text[] =
     "        got = t->bytes > 0 ? fread(t->data, 1, t->bytes, file) : 0;\n        more = fgetc(file);\n        "
     "fclose(file);\n"
     "        if (got != t->bytes || more != EOF) {\n"
-    "            fprintf(stderr, \"runner: %s must have exactly %lu bytes (%s %s), raw, not .npy";
+    "            fprintf(stderr, \"runner: %s must have raw bytes, not .npy, exactly %lu (%s %s)";
 
 static const char size_known[] =
     "\\n\", arg + n + 1, (unsigned long)t->bytes, t->dtype,\n                    t->shape);\n";
