@@ -156,7 +156,7 @@ expect 0 'acme.square: %x is f32\[8\]; f32\[n, 3, n, \*\] is asked for' inspect 
 expect_error 2 "'acme' is unknown" compile net.txt --offload acme -o none
 expect_error 2 'did you mean vta\? it takes .*xnnpack' compile net.txt --offload vat -o none
 expect_error 2 'did you mean brand\? it takes .*acme' compile net.txt $both,brnad -o none
-expect_error 2 "did you mean vta\? --target takes .*native; .* vta" compile net.txt --target vat -o none
+expect_error 2 "did you mean vta\? 'lathe targets' lists all" compile net.txt --target vat -o none
 expect_error 2 'cannot take parts of a model' compile net.txt --offload generic -o none
 expect_error 2 'given twice' compile net.txt --load-ops ./targets.so --offload acme,acme -o none
 expect_error 2 'names no target' compile net.txt --offload '' -o none
