@@ -119,7 +119,7 @@ case $state in '' | *Z* | *X*) good ;; *) bad "what hung goes on: $state" ;; esa
 [ ! -e no.log ] && good || bad "no.log holds $(cat no.log)"
 CC=./nosuch-cc expect_error 3 'none of 2 kernels' tune model.txt -o no.log --candidates 2
 grep -q 'not measured: .*nosuch-cc' stdout && good || bad "it says: $(cat stdout)"
-grep -q '^ *hint: CC names .*--measure COMMAND and --remote' stderr && good || bad "no hint: $(cat stderr)"
+grep -q '^ *hint: CC names .*--remote HOST:PORT or --measure COMMAND' stderr && good || bad "no hint: $(cat stderr)"
 head -1 t.log > half.log
 expect 0 'tuned 0 kernels, 1 were in the file already, 1 could not be measured' tune model.txt -o half.log --measure false
 
