@@ -7,7 +7,7 @@
 cc=${CC:-cc}
 model=$top/demo/digits.onnx
 cd "$work" || exit 3
-expect_error 2 'c\|incbin\|bin' compile "$model" -o x --constants rom
+expect_error 2 'c, incbin or bin' compile "$model" -o x --constants rom
 for form in c incbin bin; do
     expect 0 '' compile "$model" -o $form --target generic --constants $form
     check "$form: it builds" make -s -C $form CC="$cc" CFLAGS="-O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror"

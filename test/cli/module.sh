@@ -56,7 +56,7 @@ expect 1 'image' run m.so --meta wrong.json
 expect 1 'nothing.json' run m.so --meta nothing.json
 expect 0 '^probabilities' run m.so --keep-sources kept
 check "the source stays" sh -c 'ls kept/*.c && ls kept/*.so'
-expect 2 'compile' run m.so --no-jit
+expect 2 'forbids compiling' run m.so --no-jit
 CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 3 '/nonexistent' run m.so
 
 # --- extents that nothing bounds
@@ -139,7 +139,7 @@ open("endless.so", "wb").write(asm.elf(endless))
 PY
 check "the library is built" cc -shared -fPIC -w end.c -o end.so
 expect 1 'has no report of its operators' inspect end.so
-expect 2 'the module holds machine code, and the options forbid' run end.so --no-jit
+expect 2 'the module holds machine code, and no_jit forbids running it' run end.so --no-jit
 for verb in inspect run; do
     expect 1 'lathe_report is not a function that only gives a text' $verb endless.so
 done
@@ -212,7 +212,7 @@ expect 1 'true' run /bin/true
 expect 2 'emulator runs packages' verify "$digits" --emit module --target rv64gcv --emulator /no/such \
     --against interpreter
 expect 2 'emulator runs packages' run m.so --emulator /no/such --target generic
-expect 2 'for another machine than this one' run "$digits" --emit module --target rv64gcv
+expect 2 'a module for rv64gcv cannot run on this machine' run "$digits" --emit module --target rv64gcv
 expect 2 'cortex-m4 is a microcontroller' run "$digits" --emit module --target cortex-m4
 expect 2 'cortex-m4 is a microcontroller' compile "$digits" --emit module --target cortex-m4 -o no.so
 expect 2 'qemu-m4 is a machine in an emulator, which runs packages' run "$digits" --emit module --target qemu-m4

@@ -107,7 +107,8 @@ static void expect_refusal(compiler *c, graph_node *n, uint32_t i, type wrong)
     writer found;
     writer_init(&found, &c->mem);
     type_print(&found, &wrong);
-    snprintf(start, sizeof start, "%s: operand %u, %s, is %s; ", n->op->name, i, d->name, found.data);
+    snprintf(start, sizeof start, "%s: operand %u, %s '%s', is %s; ", n->op->name, i, d->name,
+             n->inputs[i]->name, found.data);
     n->inputs[i]->type = wrong;
     bool taken = graph_infer_node(c, n);
     const char *text = c->diags.last ? c->diags.last->text : "";
