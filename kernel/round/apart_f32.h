@@ -4,7 +4,7 @@
 #define LATHE_KERNEL_ROUND_APART_F32_H
 
 #define LATHE_FLOAT    float
-#define LATHE_APART    lathe_apart_f32
+#define LATHE_KEPT     lathe_apart_f32
 #define LATHE_ARM_FP   4 /* the bit of __ARM_FP, */
 #define LATHE_ARM_REG  "+t" /* and the letter of its registers */
 #define LATHE_RISCV_FP 32

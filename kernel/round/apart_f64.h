@@ -4,7 +4,7 @@
 #define LATHE_KERNEL_ROUND_APART_F64_H
 
 #define LATHE_FLOAT    double
-#define LATHE_APART    lathe_apart_f64
+#define LATHE_KEPT     lathe_apart_f64
 #define LATHE_ARM_FP   8 /* the bit of __ARM_FP, */
 #define LATHE_ARM_REG  "+w" /* and the letter of its registers */
 #define LATHE_RISCV_FP 64
