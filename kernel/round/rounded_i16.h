@@ -2,6 +2,7 @@
 /* A float to i16: rounded.inc. */
 #ifndef LATHE_KERNEL_ROUND_ROUNDED_I16_H
 #define LATHE_KERNEL_ROUND_ROUNDED_I16_H
+#include "kernel/common/maybe.h"
 #include "kernel/round/fpu.h"
 #include <math.h>
 #include <stdint.h>
