@@ -15,6 +15,7 @@
  * Node by node, its optimiser is off, and the model's own values are added to its outputs: as text of the wire, a
  * second piece of the graph behind the model, which readers merge with the first. */
 #include "api/session.h"
+#include "codegen/c/package.h"
 #include "driver/format.h"
 
 #include <stdio.h>
@@ -582,17 +583,8 @@ static bool write_labels(session *s)
     writer_init(&w, &s->x->c->mem);
     json_out j = json_out_begin(&w, JSON_OUT_LINE);
     json_out_object(&j, NULL);
-    for (uint32_t i = 0; i < u->n_labels; i++) {
-        const attr *l = &u->labels[i];
-        json_out_array(&j, l->name);
-        for (uint32_t k = 0; k < l->n; k++) {
-            if (l->kind == ATTR_STRINGS)
-                json_out_text(&j, NULL, l->u.strings[k]);
-            else
-                json_out_int(&j, NULL, l->u.ints[k]);
-        }
-        json_out_end(&j);
-    }
+    for (uint32_t i = 0; i < u->n_labels; i++)
+        report_labels(&j, u->labels[i].name, &u->labels[i]);
     json_out_end(&j);
     return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "labels"), w.data, w.len);
 }
@@ -699,7 +691,7 @@ bool reference_check(const ask *x, const char *known)
     if (which < 0)
         return false;
     const struct runtime *child = runtime_of(x);
-    const bool package = x->args.len == 1 && is_package(x, x->args.data[0]);
+    const bool packaged = x->args.len == 1 && is_package(x, x->args.data[0]);
     bool module = false;
     if (x->args.len == 1 && !format_is_object(x->c, x->args.data[0], &module))
         return false;
@@ -708,7 +700,7 @@ bool reference_check(const ask *x, const char *known)
     if (child && !child->per_node && ask_has(x, OPT_PER_NODE))
         return ask_usage_error(x, "give --against interpreter", "--per-node: %s has no results of single operators",
                                child->title);
-    if ((!package && !module) || (child && ask_has(x, OPT_MODEL)))
+    if ((!packaged && !module) || (child && ask_has(x, OPT_MODEL)))
         return true;
     return ask_usage_error(x, child ? "name the model's file with --model, or give it instead"
                                     : "give the model's file instead",

@@ -80,12 +80,9 @@ static void write_extents(json_out *j, const package *p)
     json_out_end(j);
 }
 
-/* What the numbers or the columns of an output are called. */
-static void write_labels(json_out *j, const attr *l)
+void report_labels(json_out *j, const char *member, const attr *l)
 {
-    if (!l)
-        return;
-    json_out_array(j, "labels");
+    json_out_array(j, member);
     for (uint32_t i = 0; i < l->n; i++) {
         if (l->kind == ATTR_STRINGS)
             json_out_text(j, NULL, l->u.strings[i]);
@@ -93,6 +90,13 @@ static void write_labels(json_out *j, const attr *l)
             json_out_int(j, NULL, l->u.ints[i]);
     }
     json_out_end(j);
+}
+
+/* What the numbers or the columns of an output are called. */
+static void write_labels(json_out *j, const attr *l)
+{
+    if (l)
+        report_labels(j, "labels", l);
 }
 
 static void write_facts(json_out *j, const codegen_unit *u)
