@@ -14,9 +14,10 @@ typedef struct frontend_dim_fix {
     int64_t dims[TYPE_MAX_RANK];
 } frontend_dim_fix;
 
-/* Ways out where what is given does not fit the model. */
+/* The way out where the shape that is given has another extent than the model. */
 #define FRONTEND_FIXED_AXIS "the model fixes this axis: leave --shape out, or export the model with an open axis"
-#define FRONTEND_NO_DIMENSIONS "all dimensions of this model are fixed: leave --dim out"
+/* An error: the model has no open dimension of that name. `names`: those that it has, "" when it has none. False. */
+bool frontend_no_dimension(compiler *c, src_loc at, const char *name, const char *names);
 
 typedef struct frontend_bind {
     const char *input, *numbers; /* tensor_from_numbers */

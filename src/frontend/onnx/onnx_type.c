@@ -3,8 +3,6 @@
  * dim_param, what that computes from symbols of inputs, or, unnamed, a symbol made of the value's name and the axis. */
 #include "frontend/onnx/onnx_import.h"
 
-#include "base/nearest.h"
-
 #include <inttypes.h>
 #include <string.h>
 
@@ -245,16 +243,8 @@ static bool fix_one(onnx_importer *im, const pb_graph *g, const frontend_dim_fix
                               "the model has no input '%s'; its inputs are: %s", f->name, list_names(im, g, true));
     }
     const char *symbol = symbol_name(im, (span){(const uint8_t *)f->name, strlen(f->name)});
-    if (!symbol_exists(im, g, symbol)) {
-        const char *names = list_names(im, g, false);
-        diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "the model has no dimension '%s'", f->name);
-        if (*names)
-            diag_hint(&im->c->diags, "%sthose that can be fixed are: %s",
-                      nearest_in(f->name, names, &im->c->mem), names);
-        else
-            diag_hint(&im->c->diags, FRONTEND_NO_DIMENSIONS);
-        return false;
-    }
+    if (!symbol_exists(im, g, symbol))
+        return frontend_no_dimension(im->c, onnx_loc(im), f->name, list_names(im, g, false));
     if (f->is_bound) {
         (void)dim_symbol(im->c, symbol, f->dims[0]);
         return true;

@@ -2,8 +2,6 @@
 /* Tensors of a model: names, types, constants and scales, all of them checked before anybody reads them. */
 #include "frontend/tflite/tflite_import.h"
 
-#include "base/nearest.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -153,15 +151,7 @@ static bool fix_symbol(tflite_importer *im, const frontend_dim_fix *fix)
             found = true;
         }
     }
-    if (found)
-        return true;
-    const char *names = list_inputs(im, true);
-    diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im), "the model has no dimension '%s'", fix->name);
-    if (*names)
-        diag_hint(&im->c->diags, "%sthose that can be fixed are: %s", nearest_in(fix->name, names, &im->c->mem), names);
-    else
-        diag_hint(&im->c->diags, FRONTEND_NO_DIMENSIONS);
-    return false;
+    return found || frontend_no_dimension(im->c, tflite_loc(im), fix->name, list_inputs(im, true));
 }
 
 bool tflite_fix_shapes(tflite_importer *im)
