@@ -149,17 +149,13 @@ static bool open_failed(diags *d, const char *path)
 
 void file_hint_missing(diags *d, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, **names;
     nearest near = nearest_to(name, strlen(name));
-    DIR *dir = file_exists(path) ? NULL : opendir(path_dir(&d->mem, path));
-    if (!dir)
+    uint32_t n = 0;
+    if (file_exists(path) || !file_list(&d->mem, path_dir(&d->mem, path), &names, &n))
         return;
-    for (const struct dirent *e; (e = readdir(dir));) {
-        nearest_offer(&near, e->d_name);
-        if (near.best == e->d_name)
-            near.best = arena_strdup(&d->mem, e->d_name);
-    }
-    (void)closedir(dir);
+    for (uint32_t i = 0; i < n; i++)
+        nearest_offer(&near, names[i]);
     if (near.best)
         diag_hint(d, "%s", nearest_question(&near, arena_strndup(&d->mem, path, (size_t)(name - path)), &d->mem));
 }
