@@ -261,7 +261,7 @@ static bool check_rival(const ask *x)
                                "--against tflm",
                                "--against tflm: TensorFlow Lite Micro's Python package has only its reference kernels, "
                                "and their time says nothing of a device");
-    if (!reference_check(x, "onnxruntime|litert|lathe|" REFERENCE_EXACT))
+    if (!reference_check(x))
         return false;
     if (!ask_has(x, OPT_AGAINST) || reference_title(x))
         return true;

@@ -34,24 +34,6 @@ static const help_row rows[] = {
 };
 static const help_row *const rows_end = rows + sizeof rows / sizeof *rows;
 
-/* What --emit and its like take of some verbs alone. */
-static const struct {
-    ask_option id;
-    uint32_t verbs;
-    const char *values;
-} narrow[] = {
-#define VALUES(id, verbs, values) {id, verbs, values},
-#include "api/options.def"
-};
-
-static const char *value_of(const help_row *r, ask_verb v)
-{
-    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
-        if (narrow[i].id == r->id && (narrow[i].verbs >> v & 1u))
-            return narrow[i].values;
-    return r->value;
-}
-
 static const char exit_text[] =
     "0 done, 1 the input or the comparison is at fault, 2 usage, 3 the environment (no compiler, no space)";
 
@@ -173,7 +155,7 @@ static void put_words(FILE *to, const help_row *r, bool all, char *text, size_t 
 static void put_option(FILE *to, const help_row *r, ask_verb v, bool all)
 {
     char left[80], letter[8] = "", text[2000];
-    const char *about, *value = ask_word_at(r->id, 0, &about) ? "NAME" : value_of(r, v);
+    const char *about, *value = ask_word_at(r->id, 0, &about) ? "NAME" : ask_values(r->id, v);
     if (r->letter)
         snprintf(letter, sizeof letter, "-%c, ", r->letter);
     snprintf(left, sizeof left, "%s--%s%s%s", letter, r->name, value ? " " : "", value ? value : "");
@@ -299,7 +281,7 @@ static void man_option(const help_row *r, ask_verb v)
     printf("\\-\\-");
     troff(r->name);
     printf(" ");
-    const char *value = value_of(r, v);
+    const char *value = ask_values(r->id, v);
     troff(value ? value : "");
     printf("\n");
     option_text(r, true, text, sizeof text);

@@ -23,7 +23,7 @@ bool shown_compare(session *s)
     run_model other;
     if (!ask_has(s->x, OPT_AGAINST))
         return true;
-    const int which = ask_choice(s->x, OPT_AGAINST, "interpreter|c", "c");
+    const int which = ask_choice(s->x, OPT_AGAINST, ask_values(OPT_AGAINST, s->x->verb), "c");
     if (which < 0)
         return false;
     if (!s->is_computation)

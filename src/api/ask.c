@@ -51,6 +51,22 @@ const ask_row *ask_row_of(ask_option o)
     return &options[o];
 }
 
+const char *ask_values(ask_option o, ask_verb v)
+{
+    static const struct {
+        ask_option id;
+        uint32_t verbs;
+        const char *values;
+    } narrow[] = {
+#define VALUES(id, verbs, values) {id, verbs, values},
+#include "api/options.def"
+    };
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        if (narrow[i].id == o && (narrow[i].verbs >> v & 1u))
+            return narrow[i].values;
+    return options[o].value;
+}
+
 const char *ask_option_name(ask_option o)
 {
     return options[o].name;

@@ -52,6 +52,7 @@ typedef struct ask_row {
 } ask_row;
 
 const ask_row *ask_row_of(ask_option o);
+const char *ask_values(ask_option o, ask_verb v); /* what the option takes of that verb; NULL: a switch */
 const char *ask_verb_name(ask_verb v);
 bool ask_find_verb(const char *name, ask_verb *out);
 const char *ask_option_name(ask_option o);

@@ -677,7 +677,7 @@ static bool check_format(const ask *x, const struct runtime *child, const char *
                            "%s cannot run %s", child->title, f->name);
 }
 
-bool reference_check(const ask *x, const char *known)
+bool reference_check(const ask *x)
 {
     if (ask_has(x, OPT_MODEL) && !(ask_has(x, OPT_AGAINST) && runtime_of(x)))
         return ask_usage_error(x, "add --against onnxruntime, or leave it out",
@@ -687,7 +687,7 @@ bool reference_check(const ask *x, const char *known)
     if (ask_has(x, OPT_SIGNATURE) && reference_is(x, "tflm"))
         return ask_usage_error(x, "give --against interpreter",
                                "--signature: TensorFlow Lite Micro runs the main graph of a model");
-    int which = ask_choice(x, OPT_AGAINST, known, "onnxruntime");
+    int which = ask_choice(x, OPT_AGAINST, ask_values(OPT_AGAINST, x->verb), "onnxruntime");
     if (which < 0)
         return false;
     const struct runtime *child = runtime_of(x);

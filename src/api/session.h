@@ -60,9 +60,9 @@ bool ask_cycle_model(const ask *x, vta_cycle_options *out);
  * object; false after a diagnostic. */
 bool session_write_measured(json_out *j, const session *s);
 
-/* Another runtime on the same inputs, as a Python child: see reference.c. reference_check: what can be said before a
- * model is opened. */
-bool reference_check(const ask *x, const char *known); /* known: "onnxruntime", or more, separated by | */
+/* Another runtime on the same inputs, as a Python child: see reference.c. reference_check: what can be said of
+ * --against and --model before a model is opened. */
+bool reference_check(const ask *x);
 /* What --against names; REFERENCE_EXACT is onnxruntime, too, whose sums of 8-bit products do not saturate then. */
 bool reference_is(const ask *x, const char *name);
 #define REFERENCE_EXACT "onnxruntime-exact"

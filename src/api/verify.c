@@ -553,7 +553,7 @@ bool verify(ask *x, const verify_teller *teller)
     session s = {.x = x};
     verify_judge j = {.s = &s, .teller = teller};
     bool against = ask_has(x, OPT_AGAINST);
-    if (!reference_check(x, "onnxruntime|tflm|litert|interpreter|c") || !ask_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
+    if (!reference_check(x) || !ask_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
         !ask_real(x, OPT_ATOL, -1, &j.atol) || !check_options(x))
         return false;
     j.has_oracle = against && !reference_title(x);
