@@ -95,7 +95,7 @@ static bool read_file(tuning *t)
     return ends || file_append(&t->x->c->diags, t->file, "\n", 1);
 }
 
-/* Microcontrollers do not: an emulator counts instructions, and has no times. */
+/* Microcontrollers do not run the compiler, and their emulators count instructions but have no times. */
 static bool runs_lathe(const tuning *t)
 {
     const struct target *to = t->options.target;
@@ -109,7 +109,7 @@ static bool runs_lathe(const tuning *t)
                                         b ? arena_printf(&t->x->c->mem, "lathe verify --target %s --schedules FILE",
                                                          b->name)
                                           : "lathe compile --schedules FILE, on the board,"),
-                           "lathe tune measures on machines that run lathe, which the target %s is not", to->name);
+                           "lathe tune measures where lathe runs, and the target %s cannot run it", to->name);
 }
 
 bool tune_verb(ask *x, tuning *t)
