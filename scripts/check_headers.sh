@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every header compiles alone, twice included, as C11 and as C++17, without a warning: check_headers.sh [c++]. With c++
 # only as C++17: what a header forgets to include is missing there, too, and the sources are C11. So do templates in
-# lanes, with four of them (kernel/lanes/alone.h). Where the compiler is built, include/lathe/op_names.h has to name the
-# functions that the headers declare (scripts/op_names.sh).
+# lanes, with four of them (kernel/lanes/alone.h), by data of i8 and of u8 where they are for both. Where the compiler is
+# built, include/lathe/op_names.h has to name the functions that the headers declare (scripts/op_names.sh).
 # SPDX-License-Identifier: Apache-2.0
 set -u
 cd "$(dirname "$0")/.." || exit 3
@@ -21,16 +21,16 @@ if [ -n "$python" ] && ffi=$("$python" -m tvm_ffi.config --includedir) && dl=$("
 fi
 
 one() {
-    local header=$1 text log
+    local header=$1 bytes=${2:-} text log
     text=$(printf '#include "%s"\ntypedef int not_empty;\n' "$PWD/$header")
     [ "${header##*.}" = inc ] || text=$(printf '#include "%s"\n%s' "$PWD/$header" "$text")
     # shellcheck disable=SC2086
-    if [ -z "$ONLY_CXX" ] && ! log=$(gcc -std=c11 $CFLAGS_HEADERS -x c - <<< "$text" 2>&1); then
+    if [ -z "$ONLY_CXX" ] && ! log=$(gcc -std=c11 $CFLAGS_HEADERS $bytes -x c - <<< "$text" 2>&1); then
         echo "FAILED $header as C11: $(grep -m 1 error: <<< "$log")"
         return
     fi
     # shellcheck disable=SC2086
-    if ! log=$(g++ -std=c++17 $CFLAGS_HEADERS $CXXFLAGS_HEADERS -x c++ - <<< "$text" 2>&1); then
+    if ! log=$(g++ -std=c++17 $CFLAGS_HEADERS $CXXFLAGS_HEADERS $bytes -x c++ - <<< "$text" 2>&1); then
         echo "FAILED $header as C++17: $(grep -m 1 error: <<< "$log")"
         return
     fi
@@ -39,7 +39,8 @@ one() {
 export -f one
 
 # shellcheck disable=SC2086
-log=$({ find $folders -name '*.h' 2>/dev/null; grep -l 'kernel/lanes/alone.h"' kernel/*/*.inc; } | LC_ALL=C sort \
+log=$({ find $folders -name '*.h' 2>/dev/null; grep -l 'kernel/lanes/alone.h"' kernel/*/*.inc
+    grep -l LATHE_OF_INT kernel/*/*.inc | sed 's/$/ -DLATHE_ALONE_U8/'; } | LC_ALL=C sort \
     | xargs -r -P "${JOBS:-2}" -I{} bash -c 'out=$(one {}); printf "%s\n" "$out"')
 if [ -e "${BUILD:-build}/liblathe_core.a" ] && ! bash scripts/op_names.sh --check "${BUILD:-build}"; then
     log+=$'\nFAILED include/lathe/op_names.h: not made from these headers; run scripts/op_names.sh'

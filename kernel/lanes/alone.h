@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of templates in lanes (src/codegen/c/kernel.c), for one that is compiled alone: its form of LATHE_ALONE
- * lanes of 32 bits, 4, 8 or 16. Generated C has none of this. */
+ * lanes of 32 bits, 4, 8 or 16, for data of i8, or of u8 with LATHE_ALONE_U8. Generated C has none of this. */
 #ifndef LATHE_KERNEL_LANES_ALONE_H
 #define LATHE_KERNEL_LANES_ALONE_H
 #include <stdint.h>
@@ -39,11 +39,21 @@
 #define LATHE_IS            >
 #define LATHE_BUILTIN(name) __builtin_ia32_max##name
 #define LATHE_NAME          LATHE_OF(form)
-/* Where lanes become bytes: i8. */
+/* The bytes that lanes are made of, or become. */
+#define LATHE_JOINED(a, b) a##_##b
+#define LATHE_NAMED(a, b)  LATHE_JOINED(a, b)
+#if defined(LATHE_ALONE_U8)
+#define LATHE_INT      uint8_t
+#define LATHE_SIGNED   0
+#define LATHE_TO(name) name##_u8
+#define LATHE_X4(name) lathe_u8x4_##name
+#else
 #define LATHE_INT      int8_t
 #define LATHE_SIGNED   1
 #define LATHE_TO(name) name##_i8
 #define LATHE_X4(name) lathe_i8x4_##name
+#endif
+#define LATHE_OF_INT(name) LATHE_NAMED(LATHE_V, LATHE_TO(name))
 
 #include "kernel/lanes/vectors.inc"
 #if LATHE_VECTORS

@@ -142,17 +142,17 @@
 
 static const tir_intrin rows[] = {
     BYTES("dot_u8s8", "out[j] += a[0] * b[j, 0] + ... + a[3] * b[j, 3], uint8 by int8", "uint8",
-          "$v_dot_u8(out, &a, &b)", "dot_u8"),
-    BYTES("dot_s8s8", "the same, int8 by int8", "int8", "$v_dot_i8(out, &a, &b)", "dot_i8"),
+          "$v_dot_u8(out, &a, &b)", "dot"),
+    BYTES("dot_s8s8", "the same, int8 by int8", "int8", "$v_dot_i8(out, &a, &b)", "dot"),
     PAIRS("dot_u8s8_pairs", "as dot_u8s8; sums of two products saturate in 16 bits, which the weights must not reach",
-          "uint8", SATURATED, "$v_pairs_u8(out, &a, &b)", "pairs_u8"),
+          "uint8", SATURATED, "$v_pairs_u8(out, &a, &b)", "pairs"),
     PAIRS("dot_s8s8_pairs", "as dot_s8s8 in the same way; sums of two wrap", "int8", WRAPPED,
-          "$v_pairs_i8(out, &a, &b)", "pairs_i8"),
+          "$v_pairs_i8(out, &a, &b)", "pairs"),
     STEPS("dot_u8s8_steps",
           "out[j] += a[0] * c[j, 0] + b[0] * d[j, 0] + ..., uint8 by int8; sums of four products have 16 bits", "uint8",
-          STEP_TERM, SATURATED, "$v_steps_u8(out, &a, &b, &c, &d)", "steps_u8"),
+          STEP_TERM, SATURATED, "$v_steps_u8(out, &a, &b, &c, &d)", "steps"),
     STEPS("dot_s8s8_steps", "the same, int8 by int8; weights below 0 multiply what is one more", "int8", SIGNED_TERM,
-          AS_IT_IS, "$v_steps_i8(out, &a, &b, &c, &d)", "steps_i8"),
+          AS_IT_IS, "$v_steps_i8(out, &a, &b, &c, &d)", "steps"),
     IN_LANES("dot_s16s16", "out[j] += a[0] * b[j, 0] + a[1] * b[j, 1], int16 by int16",
              NEST("dot_s16s16", "int16", "int16", "2"), NULL, "mmv", "$v_dot_i16(out, &a, &b)", "dot_i16"),
     IN_LANES("dot_s8u4", "out[j] += a[0] * code 0 of the word b[j] + ... + a[7] * code 7, int8 by numbers of 4 bits",
@@ -160,8 +160,8 @@ static const tir_intrin rows[] = {
     IN_LANES("dot_words", "out[j] += low a[j] * low b[j] + high a[j] * high b[j], halves of words as int16", WORDS_NEST,
              NULL, "vvv", "$v_dot_words(out, a, b)", "dot_words"),
     TILE("dot_tile_u8s8", "out[i, j] += a[i, 0] * b[j, 0] + ... + a[i, 7] * b[j, 7], two rows of uint8 by two of int8",
-         "uint8", "$v_tile_u8(out, &a, row, half, &b)", "tile_u8"),
-    TILE("dot_tile_s8s8", "the same, int8 by int8", "int8", "$v_tile_i8(out, &a, row, half, &b)", "tile_i8"),
+         "uint8", "$v_tile_u8(out, &a, row, half, &b)", "tile"),
+    TILE("dot_tile_s8s8", "the same, int8 by int8", "int8", "$v_tile_i8(out, &a, row, half, &b)", "tile"),
 };
 
 const tir_intrin *tir_intrins_dot(uint32_t *out_n)

@@ -9,7 +9,7 @@
 #include "tir/simplify.h"
 
 typedef enum c_need_kind {
-    NEED_KERNEL, /* a file of the folder kernel/; with lanes: its form for vectors of dt, and numbers of to */
+    NEED_KERNEL, /* a file of the folder kernel/; with lanes: its form for vectors of dt and numbers of to */
     NEED_MVE_STILL, /* mve_text.c: data that stays in registers (lanes: mve.h) */
     NEED_ANY_BYTE, /* whether one of `lanes` bytes, 4 or 8, is not 0 */
     NEED_OP,       /* scalar binary operator that needs a function: op, dt */
@@ -107,8 +107,8 @@ void needs_add(c_needs *n, c_need need);
 /* The same with the scalar functions that its lanes call, found by writing one. */
 void needs_add_vector(c_needs *n, c_need need);
 void needs_add_kernel(c_needs *n, const char *file);
-/* A template in lanes (kernel/lanes). */
-void needs_add_lanes_kernel(c_needs *n, const char *file, dtype dt, uint32_t lanes);
+/* A template in lanes of dt, which become numbers of `of` or are made of these; DT_NONE: of none. */
+void needs_add_lanes_kernel(c_needs *n, const char *file, dtype dt, dtype of, uint32_t lanes);
 void needs_write(arena *a, writer *w, const c_needs *n); /* the prelude */
 const char *needs_vector_name(arena *a, dtype dt, uint32_t lanes);
 const char *needs_op_name(tir_op op);

@@ -115,7 +115,7 @@ static const char *row_of_tiles(c_emit *e, tir_expr_ref x)
         !expr_register(e, b, tir_i64(e->c, tile * TIR_TILE_LANES)))
         return NULL;
     const char *v = c_vector_name(e, b->dt, x->type.lanes), *name = expr_name(e, b);
-    needs_add_lanes_kernel(e->needs, "kernel/lanes/tile_rows.inc", b->dt, x->type.lanes);
+    needs_add_lanes_kernel(e->needs, "kernel/lanes/tile_rows.inc", b->dt, DT_NONE, x->type.lanes);
     return arena_printf(e->tmp, "%s_row%u(%s_%lld, %s_%lld)", v, row, name, (long long)tile, name,
                         (long long)tile + 1);
 }

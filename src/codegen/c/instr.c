@@ -12,7 +12,8 @@ static void add_kernels(c_emit *e, tir_expr_ref x)
 {
     const tir_intrin *row = x->u.row;
     if (row->kernel && tir_instr_gives_value(row))
-        needs_add_lanes_kernel(e->needs, row->kernel, x->type.dt, x->type.lanes);
+        needs_add_lanes_kernel(e->needs, row->kernel, x->type.dt, tir_instr_form_of(e->c, row)->params[0]->dt,
+                               x->type.lanes);
     else if (row->kernel)
         needs_add_kernel(e->needs, row->kernel);
     if (row->runs_kernel && tir_instr_runs(x) > 1)

@@ -257,14 +257,29 @@ static void write_headers(reader *r, writer *w, const char *file)
     }
 }
 
-/* What tells a form of a file from its others. */
+/* Whether a template, or one that it includes, has the word. */
+static bool has_word(arena *a, const char *file, const char *word)
+{
+    const char *text = text_of(file);
+    if (strstr(text, word))
+        return true;
+    for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p != 0) {
+        const char *name = included(a, p);
+        if (name && !is_header(name) && has_word(a, name, word))
+            return true;
+    }
+    return false;
+}
+
+/* What tells a form of a file from its others: the texts of the words that it has. */
 static const char *form_of(arena *a, const char *file, const kernel_words *words)
 {
     writer w;
     writer_init(&w, a);
     w_str(&w, file);
     for (uint32_t i = 0; words && i < words->n; i++)
-        w_fmt(&w, " %s", words->words[i].text);
+        if (has_word(a, file, words->words[i].name))
+            w_fmt(&w, " %s", words->words[i].text);
     return w.data;
 }
 

@@ -182,14 +182,14 @@ void mve_need_lanes(c_emit *e)
     needs_add_kernel(e->needs, MVE_SETUP);
     for (uint32_t i = 0; i < 2; i++)
         needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = types[i], .lanes = MVE_LANES});
-    needs_add_lanes_kernel(e->needs, "kernel/mve/lanes.inc", DT_F32, MVE_LANES);
+    needs_add_lanes_kernel(e->needs, "kernel/mve/lanes.inc", DT_F32, DT_NONE, MVE_LANES);
     e->vector_bytes = e->vector_bytes > 16 ? e->vector_bytes : 16;
 }
 
 void mve_need_bytes(c_emit *e, const char *file, dtype dt)
 {
     mve_need_lanes(e);
-    needs_add(e->needs, (c_need){.kind = NEED_KERNEL, .file = file, .dt = DT_I32, .to = dt, .lanes = MVE_LANES});
+    needs_add_lanes_kernel(e->needs, file, DT_I32, dt, MVE_LANES);
 }
 
 bool mve_vectors(const c_emit *e)

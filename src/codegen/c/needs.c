@@ -646,6 +646,7 @@ static void write_lanes_kernel(kernel_paste *k, writer *w, const c_need *n, cons
         {"LATHE_RISCV", all->riscv ? "1" : "0"},
         {"LATHE_INT", dtype_c_name(n->to)},
         {"LATHE_SIGNED", dtype_get_class(n->to) == DTC_INT ? "1" : "0"},
+        {"LATHE_OF_INT", arena_printf(k->a, "%s_@_%s", v, dtype_name(n->to))},
         {"LATHE_TO", arena_printf(k->a, "@_%s", dtype_name(n->to))},
         {"LATHE_X4", arena_printf(k->a, "lathe_%sx4_@", dtype_name(n->to))},
     };

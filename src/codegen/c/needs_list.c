@@ -65,7 +65,7 @@ void needs_add_kernel(c_needs *n, const char *file)
     n->fallback = fallback;
 }
 
-void needs_add_lanes_kernel(c_needs *n, const char *file, dtype dt, uint32_t lanes)
+void needs_add_lanes_kernel(c_needs *n, const char *file, dtype dt, dtype of, uint32_t lanes)
 {
-    needs_add(n, (c_need){.kind = NEED_KERNEL, .file = file, .dt = dt, .lanes = lanes});
+    needs_add(n, (c_need){.kind = NEED_KERNEL, .file = file, .dt = dt, .to = of, .lanes = lanes});
 }
