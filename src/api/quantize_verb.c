@@ -244,7 +244,7 @@ static bool read_labels(quantize_run *r)
     if (!path)
         return true;
     *t = (run_tensor){.name = "labels"};
-    if (!tensor_file_peek(r->c, path, &t->dt, &t->rank, t->dims) || !dtype_is_int(t->dt))
+    if (!tensor_file_peek(r->c, path, t->name, &t->dt, &t->rank, t->dims) || !dtype_is_int(t->dt))
         return r->c->diags.errors > 0 ? false : diag_error(&r->c->diags, DIAG_DATA, src_loc_none(),
                                                            "'%s': labels are integers in a .npy file", path);
     run_set_dims(t, t->dims);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of samples: batches on the first axis, folders in the order of their names. */
+/* Files of samples: batches on the first axis, or on one more in front; folders in the order of their names. */
 #include "api/samples.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "driver/npz.h"
 
 static bool ends_with(const char *s, const char *tail)
 {
@@ -62,32 +63,90 @@ void samples_rewind(samples *s)
     s->counted = 0;
 }
 
-/* A file whose rows are batches of `like`: the same shape but for the first axis, which is a multiple. */
-static bool load(samples *s, const char *path, const run_tensor *like)
+/* The names of tensors, or of arrays, with commas between. */
+static const char *input_names(compiler *c, const run_model *m)
+{
+    const char *all = "";
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        all = arena_printf(&c->mem, "%s%s%s", all, i ? ", " : "", m->inputs[i].name);
+    return all;
+}
+
+static const char *array_names(compiler *c, const npz_file *f)
+{
+    const char *all = "";
+    for (uint32_t i = 0; i < f->arrays.len; i++)
+        all = arena_printf(&c->mem, "%s%s%s", all, i ? ", " : "", f->arrays.data[i].name);
+    return all;
+}
+
+/* numpy.savez calls an array so that got no name: of the only input. */
+static bool is_unnamed(const run_model *m, const npz_file *f)
+{
+    return m->n_inputs == 1 && f->arrays.len == 1 && strcmp(f->arrays.data[0].name, "arr_0") == 0;
+}
+
+/* A .npz file has an array for each input and no other, so that a slip in a name is seen. */
+static bool check_names(samples *s, const char *path, const run_model *m)
 {
     compiler *c = s->c;
-    run_tensor *t = &s->loaded;
+    const npz_file *f;
+    if (!tensor_file_names(c, path, &f) || (f && is_unnamed(m, f)))
+        return f != NULL && c->diags.errors == 0;
+    if (!f && m->n_inputs == 1)
+        return true;
+    if (!f)
+        diag_error(&c->diags, DIAG_DATA, src_loc_none(), "the model has the inputs %s, and '%s' has one array",
+                   input_names(c, m), path);
+    for (uint32_t i = 0; f && i < m->n_inputs && c->diags.errors == 0; i++)
+        if (!npz_find(f, m->inputs[i].name))
+            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has no array for input '%s'; it has %s", path,
+                       m->inputs[i].name, array_names(c, f));
+    for (uint32_t i = 0; f && i < f->arrays.len && c->diags.errors == 0; i++)
+        if (!run_find_input(m, f->arrays.data[i].name))
+            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s': the model has no input '%s'; it has %s", path,
+                       f->arrays.data[i].name, input_names(c, m));
+    if (c->diags.errors == 0)
+        return true;
+    diag_hint(&c->diags, "give an array for each input, by its name: a .npz file, or folders test_data_set_*");
+    return false;
+}
+
+/* Batches of `like`, one behind the other: along the first axis, or along one more axis in front. */
+static bool fits(const run_tensor *like, uint32_t rank, const int64_t *dims)
+{
+    const int64_t batch = like->rank > 0 && like->dims[0] > 0 ? like->dims[0] : 1;
+    if (rank == like->rank + 1)
+        return memcmp(dims + 1, like->dims, like->rank * sizeof *dims) == 0;
+    return rank == like->rank && (rank == 0 || (dims[0] % batch == 0 &&
+                                                memcmp(dims + 1, like->dims + 1, (rank - 1) * sizeof *dims) == 0));
+}
+
+static bool fail_to_fit(compiler *c, const char *path, const run_tensor *like, uint32_t rank, const int64_t *dims)
+{
+    const long long batch = like->rank ? like->dims[0] : 1;
+    diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has the shape %s; input '%s' is %s", path,
+               tensor_file_dims(&c->mem, rank, dims), like->name, tensor_file_dims(&c->mem, like->rank, like->dims));
+    diag_hint(&c->diags, "the first axis counts the samples, %s; the others must be equal",
+              batch > 1 ? arena_printf(&c->mem, "a multiple of %lld", batch) : "any number of them");
+    return false;
+}
+
+/* What a file has for the input `like`. */
+static bool load(samples *s, const char *path, const run_tensor *like, run_tensor *t)
+{
+    compiler *c = s->c;
     *t = (run_tensor){.name = like->name, .dt = like->dt, .rank = like->rank};
     memcpy(t->dims, like->dims, sizeof t->dims);
     dtype dt;
     uint32_t rank;
     int64_t dims[TYPE_MAX_RANK];
     const uint32_t errors = c->diags.errors;
-    if (tensor_file_peek(c, path, &dt, &rank, dims)) {
-        bool fits = rank == like->rank && rank > 0 && dims[0] % (like->dims[0] > 0 ? like->dims[0] : 1) == 0;
-        for (uint32_t i = 1; fits && i < rank; i++)
-            fits = dims[i] == like->dims[i];
-        if (rank > 0 && !fits) {
-            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has the shape %s; input '%s' is %s", path,
-                       tensor_file_dims(&c->mem, rank, dims), like->name,
-                       tensor_file_dims(&c->mem, like->rank, like->dims));
-            const long long batch = like->rank ? like->dims[0] : 1;
-            diag_hint(&c->diags, "the first axis counts the samples, %s; the others must be equal",
-                      batch > 1 ? arena_printf(&c->mem, "a multiple of %lld", batch) : "any number of them");
-            return false;
-        }
-        if (rank > 0)
-            t->dims[0] = dims[0];
+    if (tensor_file_peek(c, path, like->name, &dt, &rank, dims)) {
+        if (!fits(like, rank, dims))
+            return fail_to_fit(c, path, like, rank, dims);
+        t->rank = rank;
+        memcpy(t->dims, dims, sizeof t->dims);
     } else if (c->diags.errors != errors) {
         return false;
     }
@@ -96,9 +155,28 @@ static bool load(samples *s, const char *path, const run_tensor *like)
     t->data = arena_try_alloc(&c->mem, t->bytes + 1, 64);
     if (!t->data)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for '%s'", path);
-    s->batches = like->bytes ? (int64_t)(t->bytes / like->bytes) : 0;
-    s->at = 0;
     return tensor_file_read(c, path, t);
+}
+
+static bool load_all(samples *s, const char *path, const run_model *m)
+{
+    compiler *c = s->c;
+    s->at = 0;
+    s->loaded = arena_array(&c->mem, run_tensor, m->n_inputs);
+    if (!check_names(s, path, m))
+        return false;
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        const run_tensor *like = &m->inputs[i];
+        if (!load(s, path, like, &s->loaded[i]))
+            return false;
+        const int64_t batches = like->bytes ? (int64_t)(s->loaded[i].bytes / like->bytes) : 0;
+        if (i > 0 && batches != s->batches)
+            return diag_error(&c->diags, DIAG_DATA, src_loc_none(),
+                              "'%s' has %lld samples for input '%s', and %lld for '%s'", path, (long long)s->batches,
+                              m->inputs[0].name, (long long)batches, like->name);
+        s->batches = batches;
+    }
+    return true;
 }
 
 static bool fill_from_folder(samples *s, const run_model *m, const char *folder)
@@ -111,18 +189,23 @@ static bool fill_from_folder(samples *s, const run_model *m, const char *folder)
     return true;
 }
 
+/* Entries of the first axis of the first input; where an axis in front counts the samples, each is one. */
+static int64_t entries(const samples *s, const run_model *m)
+{
+    const run_tensor *first = &m->inputs[0];
+    return first->rank == 0 || (!s->folders && s->loaded[0].rank > first->rank) ? 1 : first->dims[0];
+}
+
 bool samples_next(samples *s, const run_model *m, bool *out_more)
 {
     *out_more = false;
-    if (m->n_inputs == 0 || (!s->folders && m->n_inputs != 1))
-        return diag_error(&s->c->diags, DIAG_USAGE, src_loc_none(),
-                          "the model has %u inputs: '%s' has to be a folder of test_data_set_* folders", m->n_inputs,
+    if (m->n_inputs == 0)
+        return diag_error(&s->c->diags, DIAG_USAGE, src_loc_none(), "the model has no inputs, so '%s' is of no use",
                           s->path);
-    const int64_t each = m->inputs[0].rank ? m->inputs[0].dims[0] : 1;
     while (!s->folders && s->at == s->batches) {
         if (s->next == s->files.len)
             return true;
-        if (!load(s, s->files.data[s->next++], &m->inputs[0]))
+        if (!load_all(s, s->files.data[s->next++], m))
             return false;
     }
     if (s->folders) {
@@ -130,10 +213,11 @@ bool samples_next(samples *s, const run_model *m, bool *out_more)
             return true;
         if (!fill_from_folder(s, m, s->files.data[s->next++]))
             return false;
-    } else {
-        memcpy(m->inputs[0].data, s->loaded.data + (size_t)s->at++ * m->inputs[0].bytes, m->inputs[0].bytes);
     }
-    s->counted += each;
+    for (uint32_t i = 0; !s->folders && i < m->n_inputs; i++)
+        memcpy(m->inputs[i].data, s->loaded[i].data + (size_t)s->at * m->inputs[i].bytes, m->inputs[i].bytes);
+    s->at += !s->folders;
+    s->counted += entries(s, m);
     *out_more = true;
     return true;
 }

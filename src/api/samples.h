@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples for a model's inputs, one after the other: rows of files, or folders with a file for each input. */
+/* Samples for a model's inputs, one after the other: rows of the arrays in files, or folders with a file for each
+ * input. */
 #ifndef LATHE_API_SAMPLES_H
 #define LATHE_API_SAMPLES_H
 #include "api/ask.h"
@@ -10,10 +11,10 @@ typedef struct samples {
     const char *path;        /* as the user named it */
     VEC(const char *) files; /* of samples, or test_data_set_* folders */
     bool folders;
-    run_tensor loaded; /* of the file at hand: batches one behind the other */
+    run_tensor *loaded; /* of the file at hand, for each input: batches one behind the other */
     int64_t batches, at;
-    uint32_t next;   /* file */
-    int64_t counted; /* samples so far: entries of the first axis of the first input */
+    uint32_t next;      /* file */
+    int64_t counted;    /* samples so far: entries of the first axis of the first input */
 } samples;
 
 bool samples_open(compiler *c, const char *path, samples *out);

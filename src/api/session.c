@@ -69,7 +69,7 @@ static bool shapes_from_data(session *s)
             if (!file || fixed_by_user(s, v->name) || type_most_bytes(&v->type) >= 0)
                 continue;
             dim_binding *b = &shapes[n];
-            if (tensor_file_peek(c, file, &dt, &b->rank, b->dims)) {
+            if (tensor_file_peek(c, file, v->name, &dt, &b->rank, b->dims)) {
                 if (s->steps > 0 && b->rank == (uint32_t)v->type.shape.rank + 1)
                     memmove(b->dims, b->dims + 1, --b->rank * sizeof *b->dims);
                 b->name = intern(c->names, v->name);
@@ -283,7 +283,7 @@ static bool sizes_from_files(session *s)
         dtype dt;
         if (file && t->is_shape && !read_extents(s, t, file))
             return false;
-        if (file && !t->is_shape && tensor_file_peek(s->x->c, file, &dt, &rank, dims)) {
+        if (file && !t->is_shape && tensor_file_peek(s->x->c, file, t->name, &dt, &rank, dims)) {
             const uint32_t front = s->steps > 0 && rank == t->rank + 1; /* the steps */
             if (!run_bind(s->x->c, &s->model, t, rank - front, dims + front))
                 return false;

@@ -167,7 +167,7 @@ static bool has_value(const verify_judge *j, uint32_t i, bool *out_other_shape)
     *out_other_shape = false;
     if (j->has_oracle)
         return true;
-    if (!file_exists(file) || !tensor_file_peek(j->s->x->c, file, &dt, &rank, dims) || dt != got->dt)
+    if (!file_exists(file) || !tensor_file_peek(j->s->x->c, file, NULL, &dt, &rank, dims) || dt != got->dt)
         return false;
     *out_other_shape = !same_shape(got, rank, dims);
     return !*out_other_shape || (j->s->options.opt_level == 0 && got->open && rank == got->rank);

@@ -159,12 +159,18 @@ void run_unload(run_model *m);
 void run_set_dims(run_tensor *t, const int64_t *dims); /* of this run */
 run_tensor *run_find_input(const run_model *m, const char *name);
 
-/* tensor_file.c: .npy, .npz with one stored array, .pb (TensorProto), anything else raw. Shape and dtype must agree. */
+/* tensor_file.c: .npy, .npz (the array with the tensor's name, else the first one), .pb (TensorProto), anything else
+ * raw. Shape and dtype must agree. */
 bool tensor_file_read(compiler *c, const char *path, run_tensor *t);
 /* The same of one step of a sequence: the file has one more axis in front, or one step for all. */
 bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t);
-/* Only dtype and shape of a file; false without a diagnostic when it has none (raw). */
-bool tensor_file_peek(compiler *c, const char *path, dtype *out_dt, uint32_t *out_rank, int64_t *out_dims);
+/* Only dtype and shape of the tensor of that name, which may be NULL; false without a diagnostic when the file has none
+ * (raw). */
+bool tensor_file_peek(compiler *c, const char *path, const char *name, dtype *out_dt, uint32_t *out_rank,
+                      int64_t *out_dims);
+/* The arrays of a .npz file; NULL: it is another one. false after a diagnostic. */
+struct npz_file;
+bool tensor_file_names(compiler *c, const char *path, const struct npz_file **out);
 bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t);
 const char *tensor_file_dims(arena *a, uint32_t rank, const int64_t *dims); /* "[2, 3]" */
 const char *tensor_file_name(arena *a, const char *name); /* characters outside A-Za-z0-9_.- as _ */

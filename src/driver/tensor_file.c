@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in files: NumPy's .npy, .npz with stored (not deflated) members, ONNX's .pb, raw bytes; and random numbers.
- */
+/* Tensors in files: NumPy's .npy and .npz, ONNX's .pb, raw bytes; and random numbers. */
 #include "driver/run.h"
 
 #include <ctype.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "driver/npz.h"
 #include "frontend/onnx/onnx.h"
 
 typedef struct content {
@@ -106,30 +106,14 @@ static bool parse_npy(compiler *c, const char *path, span s, content *out)
     return true;
 }
 
-/* --- .npz: the first member, stored
- * ------------------------------------------------------------------------------------- */
-
-static uint32_t le(const uint8_t *p, int n)
+/* The array of that name, else the first one. */
+static bool parse_npz(compiler *c, const char *path, span s, const char *name, content *out)
 {
-    uint32_t v = 0;
-    for (int i = n; i-- > 0;)
-        v = v << 8 | p[i];
-    return v;
-}
-
-static bool parse_npz(compiler *c, const char *path, span s, content *out)
-{
-    if (s.len < 30 || le(s.data, 4) != 0x04034b50u)
-        return fail(c, path, "this is no .npz file");
-    uint32_t method = le(s.data + 8, 2), names = le(s.data + 26, 2), extra = le(s.data + 28, 2);
-    size_t start = 30u + names + extra, size = le(s.data + 22, 4);
-    if (method != 0)
-        return fail(c, path, "compressed .npz files are not supported; use np.savez, not np.savez_compressed");
-    if (start > s.len)
-        return fail(c, path, "the .npz file is cut off");
-    if (size == 0xffffffffu || size > s.len - start)
-        size = s.len - start; /* 64-bit sizes: the array knows its own */
-    return parse_npy(c, path, (span){s.data + start, size}, out);
+    npz_file f;
+    if (!npz_read(c, path, s, &f))
+        return false;
+    const npz_array *x = name ? npz_find(&f, name) : NULL;
+    return parse_npy(c, path, x ? x->bytes : f.arrays.data[0].bytes, out);
 }
 
 /* --- reading
@@ -156,7 +140,7 @@ static bool parse_pb(compiler *c, const char *path, span s, content *out)
                                    out->len, path);
 }
 
-static bool parse_any(compiler *c, const char *path, content *out)
+static bool parse_any(compiler *c, const char *path, const char *name, content *out)
 {
     span s;
     *out = (content){0};
@@ -165,17 +149,26 @@ static bool parse_any(compiler *c, const char *path, content *out)
     if (has_suffix(path, ".npy"))
         return parse_npy(c, path, s, out);
     if (has_suffix(path, ".npz"))
-        return parse_npz(c, path, s, out);
+        return parse_npz(c, path, s, name, out);
     if (has_suffix(path, ".pb"))
         return parse_pb(c, path, s, out);
     *out = (content){.raw = true, .data = s.data, .len = s.len};
     return true;
 }
 
-bool tensor_file_peek(compiler *c, const char *path, dtype *out_dt, uint32_t *out_rank, int64_t *out_dims)
+bool tensor_file_names(compiler *c, const char *path, const npz_file **out)
+{
+    span s;
+    npz_file *f = arena_new(&c->mem, npz_file);
+    *out = has_suffix(path, ".npz") ? f : NULL;
+    return !*out || (compiler_read_file(c, path, &s) && npz_read(c, path, s, f));
+}
+
+bool tensor_file_peek(compiler *c, const char *path, const char *name, dtype *out_dt, uint32_t *out_rank,
+                      int64_t *out_dims)
 {
     content x;
-    if (!parse_any(c, path, &x) || x.raw)
+    if (!parse_any(c, path, name, &x) || x.raw)
         return false;
     *out_dt = x.dt;
     *out_rank = x.rank;
@@ -231,7 +224,7 @@ bool tensor_file_read(compiler *c, const char *path, run_tensor *t)
 bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t)
 {
     content x;
-    if (!parse_any(c, path, &x))
+    if (!parse_any(c, path, t->name, &x))
         return false;
     if (steps > 0)
         take_step(&x, t, step, steps);

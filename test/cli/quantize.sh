@@ -48,6 +48,11 @@ np.save("x.npy", a(16, 3, 8, 8))
 two = h.make_graph([h.make_node("Add", ["x", "y"], ["s"]), h.make_node("Conv", ["s", "w"], ["z"])], "two",
     [info(n, T.FLOAT, ["N", 3, 8, 8]) for n in "xy"], [info("z", T.FLOAT, ["N", 5, 6, 6])], [nh.from_array(c["w"], "w")])
 onnx.save(h.make_model(two, opset_imports=[h.make_opsetid("", 17)], ir_version=8), "two.onnx")
+six = a(6, 3, 8, 8)
+for name, arrays in dict(pairs=dict(y=six, x=six), lacking=dict(x=six), more=dict(x=six, y=six, z=six),
+                         uneven=dict(x=six, y=six[1:])).items():
+    np.savez(f"{name}.npz", **arrays)
+np.save("front.npy", pictures[:5, None]) # an axis in front counts
 os.makedirs("pairs/test_data_set_7")
 for i in range(2):
     with open(f"pairs/test_data_set_7/input_{i}.pb", "wb") as f: f.write(nh.from_array(a(1, 3, 8, 8)).SerializeToString())
@@ -180,6 +185,8 @@ expect 0 '^quantized: .* 5 samples seen' quantize "$model" --calibrate files -o 
 expect 0 '^quantized: .* 1 samples seen' quantize "$model" --calibrate sets/test_data_set_0 -o sets.onnx
 
 expect 0 '^quantized: 2 of 2 nodes' quantize two.onnx --calibrate pairs --dim N=1 -o two_q.onnx
+expect 0 '^quantized: 2 of 2 nodes, .* 6 samples seen' quantize two.onnx --data pairs.npz --dim N=1 -o two_q.onnx
+expect 0 '^quantized: .* 5 samples seen' quantize "$model" --data front.npy -o front.onnx
 check "an open extent stays open" "$python" -c '
 import onnx; assert onnx.load("two_q.onnx").graph.input[1].type.tensor_type.shape.dim[0].dim_param == "N"'
 
@@ -258,7 +265,11 @@ check "no answer where there are no classes" sh -c '! grep -q "same answer" stdo
 
 # --- what it does not take
 expect_error 1 '^error: two.onnx: symbolic dimensions: N' quantize two.onnx --calibrate pairs -o out.onnx
-expect_error 2 'has to be a folder of test_data_set' quantize two.onnx --data x.npy --dim N=1 -o out.onnx
+expect_error 1 'the model has the inputs .*, and .x.npy. has one array' quantize two.onnx --data x.npy --dim N=1 -o out.onnx
+expect_error 1 "'lacking.npz' has no array for input 'y'; it has x" quantize two.onnx --data lacking.npz --dim N=1 -o out.onnx
+expect_error 1 "'more.npz': the model has no input 'z'; it has x, y" quantize two.onnx --data more.npz --dim N=1 -o out.onnx
+expect_error 1 "'uneven.npz' has 6 samples for input 'x', and 5 for 'y'" \
+    quantize two.onnx --data uneven.npz --dim N=1 -o out.onnx
 expect_error 2 'quantize needs data' quantize "$model" -o out.onnx
 expect_error 2 'quantize needs -o' quantize "$model" --data train.npy
 expect_error 2 -- '--labels needs --data' quantize "$model" --calibrate train.npy --labels labels.npy -o out.onnx

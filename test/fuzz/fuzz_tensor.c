@@ -31,7 +31,7 @@ static run_tensor wanted(compiler *c, const char *path, uint8_t choice)
     dtype dt;
     uint32_t rank;
     int64_t dims[TYPE_MAX_RANK], count;
-    if (choice % 4 != 0 && tensor_file_peek(c, path, &dt, &rank, dims) && dtype_usable(dt) &&
+    if (choice % 4 != 0 && tensor_file_peek(c, path, "x", &dt, &rank, dims) && dtype_usable(dt) &&
         tensor_count(rank, dims, &count) && count < 4096) {
         t.dt = dt;
         t.rank = rank;

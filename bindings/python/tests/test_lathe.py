@@ -193,6 +193,58 @@ def test_verbs(tmp_path):
     assert cost["quantized"] > 0 and (tmp_path / "q.onnx").exists()
 
 
+def test_samples(tmp_path):
+    pictures = np.random.default_rng(0).random((4, 1, 8, 8), dtype=np.float32)
+    np.save(tmp_path / "data.npy", pictures)
+
+    def quantized(data, **options):
+        cost = lathe.quantize(DIGITS, tmp_path / "q.onnx", data=data, **options)
+        assert cost["calibrated_on"] == 4
+        return (tmp_path / "q.onnx").read_bytes()
+
+    wanted = quantized(tmp_path / "data.npy")
+    ways = (pictures, pictures[:, None], pictures.astype(">f4"), np.asfortranarray(pictures), pictures.tolist(),
+            list(pictures), [p[None] for p in pictures], {"image": pictures}, [{"image": p} for p in pictures])
+    for way in ways:
+        assert quantized(way) == wanted
+    assert quantized(str(tmp_path / "data.npy"), calibrate=pictures, labels=[1, 2, 3, 4]) == wanted
+    wrong = ((pictures.astype(np.float64), lathe.InputError, r"^data holds f64\[4, 1, 8, 8\]; 'image' is f32"),
+             (pictures[:, :, :7], lathe.InputError,
+              r"^data has the shape \[4, 1, 7, 8\]; input 'image' is \[1, 1, 8, 8\]"),
+             ({"imag": pictures}, lathe.InputError, "^data has no array for input 'image'; it has imag"),
+             ({"image": pictures, "z": pictures}, lathe.InputError, "^data: the model has no input 'z'"),
+             ([pictures[0], pictures[1, :, :7]], ValueError, "^data: all samples need the same shape; .*sample 1 has"),
+             ([{"image": pictures[0]}, {"x": pictures[0]}], ValueError, "^data: sample 1 needs the arrays image"),
+             ([], ValueError, "^data has no samples"),
+             (np.array(["a"]), TypeError, "^data is a path, arrays or numbers"),
+             (3.5, lathe.InputError, r"^data has the shape \[\]; input 'image' is"))
+    for data, kind, what in wrong:
+        with pytest.raises(kind, match=what):
+            lathe.quantize(DIGITS, tmp_path / "q.onnx", data=data)
+    with pytest.raises(lathe.InputError, match="fewer than samples"):
+        lathe.quantize(DIGITS, tmp_path / "q.onnx", data=pictures, labels=np.arange(3))
+
+
+def test_samples_of_several_inputs():
+    x = np.random.default_rng(0).random((3, 2, 3), dtype=np.float32)
+    for data in ({"x": x, "y": x}, [{"x": i, "y": i} for i in x]):
+        outputs = lathe.verify(ADD, against="interpreter", data=data)["outputs"]
+        assert [o["name"] for o in outputs] == ["s", "p"] and outputs[0]["samples"] == 3
+    with pytest.raises(lathe.InputError, match="the model has the inputs x, y, and data has one array"):
+        lathe.verify(ADD, against="interpreter", data=x)
+    with pytest.raises(lathe.InputError, match="data has 3 samples for input 'x', and 2 for 'y'"):
+        lathe.verify(ADD, against="interpreter", data={"x": x, "y": x[1:]})
+    with pytest.raises(lathe.UsageError, match="data has only inputs, and no outputs to compare with"):
+        lathe.verify(ADD, data={"x": x, "y": x})
+
+
+def test_samples_of_torch(tmp_path):
+    torch = pytest.importorskip("torch")
+    pictures = torch.rand((2, 1, 8, 8), requires_grad=True)
+    for data in (pictures, list(pictures), {"image": pictures}):
+        assert lathe.quantize(DIGITS, tmp_path / "q.onnx", data=data)["samples"] == 2
+
+
 def test_profile_schedule_and_summary(tmp_path):
     m = lathe.compile(DIGITS)
     times = m.profile(rounds=1)

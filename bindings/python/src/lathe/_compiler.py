@@ -17,6 +17,7 @@ import warnings
 import numpy as np
 import tvm_ffi
 
+from ._samples import Samples, as_files
 from ._summary import summary
 
 Progress = typing.Callable[[str, float], object]
@@ -92,8 +93,13 @@ class LatheWarning(UserWarning):
 _KINDS: dict[int, type[Error]] = {1: InputError, 2: UsageError, 3: EnvironmentFault, 4: Cancelled}
 
 
-def _call(name: str, *args: object, progress: Progress | None = None) -> typing.Any:
-    """The value of a function that returns [outcome, diagnostics, value]. Other threads of Python run meanwhile."""
+def _call(
+    name: str, *args: object, progress: Progress | None = None, titles: typing.Mapping[str, str] = {}
+) -> typing.Any:
+    """The value of a function that returns [outcome, diagnostics, value]. Other threads of Python run meanwhile.
+
+    ``titles``: what diagnostics call files that the caller does not know.
+    """
     raised: list[BaseException] = []
 
     def watch(stage: str, share: float) -> None:
@@ -109,7 +115,10 @@ def _call(name: str, *args: object, progress: Progress | None = None) -> typing.
         if raised:
             raise raised[0] from None  # as it was; on its way it became an error of tvm-ffi's
         raise
-    found = [Diagnostic(**d) for d in json.loads(str(text))]
+    said = str(text)
+    for path, title in titles.items():
+        said = said.replace(f"'{path}'", title)
+    found = [Diagnostic(**d) for d in json.loads(said)]
     for d in found:
         if d.severity == "warning":
             warnings.warn(str(d), LatheWarning, stacklevel=3)
@@ -251,6 +260,26 @@ def _tensor_out(tensor: typing.Any) -> np.ndarray[typing.Any, typing.Any]:
     else:
         array = np.from_dlpack(tensor)
     return array if array.flags.writeable else array.copy()  # before numpy 2.1 it is not, whosever it is
+
+
+def _to_numpy(model: typing.Any) -> typing.Callable[[object, str | None], np.ndarray[typing.Any, typing.Any]]:
+    """Makes arrays of samples. Numbers without a type get that of the input of that name, or of the only one."""
+    inputs = _tensors(json.loads(str(_function("describe")(model)))["inputs"])
+    types = {t.name: t.dtype for t in inputs}
+    only = inputs[0].dtype if len(inputs) == 1 else None
+
+    def convert(value: typing.Any, name: str | None) -> np.ndarray[typing.Any, typing.Any]:
+        if getattr(value, "requires_grad", False):
+            value = value.detach()
+        if isinstance(value, (np.ndarray, np.generic)):
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            return _tensor_out(tvm_ffi.from_dlpack(value))
+        wanted = types.get(name) if name else only
+        array = np.asarray(value)
+        return array.astype(_numpy_type(wanted)) if wanted and array.dtype.kind in "biuf" else array
+
+    return convert
 
 
 # --- executables ---
@@ -423,19 +452,24 @@ def verify(
     target: str | None = None,
     *,
     against: str | None = None,
+    data: Samples | None = None,
     dims: typing.Mapping[str, int | str] | None = None,
     progress: Progress | None = None,
     **options: Option,
 ) -> dict[str, typing.Any]:
     """Compares what the model gives with a reference: ``against`` is ``onnxruntime``, ``interpreter`` or ``c``.
 
+    Inputs are random numbers (``seeds=10``), or samples: ``data`` is as in ``quantize``. It may also be a folder
+    ``test_data_set_0`` with inputs and outputs, which needs no ``against``.
+
     ``outputs`` of the result has the greatest errors of each output (docs/reference/report.md). Raises
     ``InputError`` when one is outside of the tolerance; the errors are its ``result``. ``options``: of ``lathe
-    verify``, such as ``data="test_data_set_0"``, ``seeds=10``, ``rtol=1e-4``; ``target="qemu-m4"`` runs it in an
-    emulator.
+    verify``, such as ``rtol=1e-4``; ``target="qemu-m4"`` runs it in an emulator.
     """
-    settings = _settings(_merged(options, target=target, against=against, dim=dims))
-    text = str(_call("verify", _read(model, progress), settings, progress=progress))
+    handle = _read(model, progress)
+    with as_files(_to_numpy(handle), data=data) as (paths, titles):
+        settings = _settings(_merged(options, target=target, against=against, dim=dims, **paths))
+        text = str(_call("verify", handle, settings, progress=progress, titles=titles))
     return typing.cast("dict[str, typing.Any]", json.loads(text))
 
 
@@ -443,17 +477,29 @@ def quantize(
     model: object,
     path: str | os.PathLike[str],
     *,
-    data: str | os.PathLike[str] | None = None,
+    data: Samples | None = None,
+    calibrate: Samples | None = None,
+    labels: typing.Any = None,
     progress: Progress | None = None,
     **options: Option,
 ) -> dict[str, typing.Any]:
     """Quantizes a model of floats to 8 bits and writes it to ``path``; returns what that costs.
 
-    ``data`` is a file or a folder of samples. ``options``: of ``lathe quantize``, such as ``calibrate``, ``labels``,
-    ``method="entropy"``, ``for_="vta"``, ``skip=["/head/Conv"]``.
+    ``data`` has samples, which give the ranges of the values and are compared at the end. It is
+
+    - an array, for a model with one input: the first axis counts the samples;
+    - a dict from the name of an input to such an array;
+    - a list of samples: each one is an array, or a dict with an array for each input;
+    - the path of a ``.npy`` or ``.npz`` file, or of a folder with samples.
+
+    ``calibrate`` has other samples for the ranges. ``labels`` has the right class of each sample: integers, or a path.
+    ``options``: of ``lathe quantize``, such as ``method="entropy"``, ``for_="vta"``, ``skip=["/head/Conv"]``.
     """
-    settings = _settings(_merged(options, data=data))
-    text = str(_call("quantize", _read(model, progress), os.fspath(path), settings, progress=progress))
+    handle = _read(model, progress)
+    labels = np.asarray(labels) if isinstance(labels, (list, tuple)) else labels
+    with as_files(_to_numpy(handle), data=data, calibrate=calibrate, labels=labels) as (paths, titles):
+        settings = _settings(_merged(options, **paths))
+        text = str(_call("quantize", handle, os.fspath(path), settings, progress=progress, titles=titles))
     return typing.cast("dict[str, typing.Any]", json.loads(text))
 
 
