@@ -7,7 +7,8 @@
 Runs `lathe verify` on MLPerf Tiny's four quantized networks, and on the float network of the demo, for each board of
 BOARDS. On a Cortex-M4 it also runs the four with `--minimize ram`, and one with `--ram 34K`. It writes the rows of the
 tables anew. --check writes nothing, and fails if a figure is more than 1 % off. Figures of other tools come from
-peers.py, which measures one of them again. Without the models or an emulator the exit status is 77."""
+peers.py, which measures one of them again. README.md's sentence about x86-64 gets the means of benchmarks.md.
+Without the models or an emulator the exit status is 77."""
 import argparse
 import json
 import os
@@ -86,6 +87,19 @@ def write_benchmarks(page, usual, least, helium):
                    *(millions(helium[n]["instructions"]) for n in NETWORKS)))
 
 
+def x86_means(benchmarks):
+    """The geometric means of the table for x86-64: float and int8, each by 1 and 2 threads."""
+    means = re.findall(r"^\| (?:float|int8), \d threads? \|.* \*\*([\d.]+)\*\* \|$", benchmarks, re.M)
+    if len(means) != 4:
+        raise SystemExit(f"figures: benchmarks.md has {len(means)} means for x86-64, not 4")
+    return means
+
+
+def write_x86(readme, means):
+    return put(readme, r"on average [\d.]+( times[^.]*?thread,\s+and )[\d.]+( times on two\.[^.]*it is )[\d.]+ and "
+               r"[\d.]+ times", r"on average {}\g<1>{}\g<2>{} and {} times".format(*means))
+
+
 def write_readme(readme, usual, least):
     instructions, ram, _ = (dict(zip(NETWORKS, row)) for row in PEERS["TensorFlow Lite Micro, CMSIS-NN"])
     for name, n in (("Keyword spotting", "kws"), ("Image classification", "ic"), ("Visual wake words", "vww")):
@@ -140,7 +154,8 @@ def main():
     pages = (BENCHMARKS, README, BOARD_PAGE, PLAN)
     before = [open(path, encoding="utf-8").read() for path in pages]
     usual = boards["m4"]
-    after = [write_benchmarks(before[0], usual, least, boards["m55"]), write_readme(before[1], usual, least),
+    after = [write_benchmarks(before[0], usual, least, boards["m55"]),
+             write_x86(write_readme(before[1], usual, least), x86_means(before[0])),
              write_boards(before[2], boards, least), write_plan(before[3], usual, least, budget)]
     wrong = 0
     for path, old, new in zip(pages, before, after):

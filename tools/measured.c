@@ -41,7 +41,7 @@ static void show_text(const session *s, const board_measure *m)
           (unsigned long long)m->rodata, (long long)(s->model.constants ? 0 : r->constant_bytes),
           (unsigned long long)m->data);
     if (m->operators)
-        w_fmt(w, "instructions  %lld (%s; with hooks)\n", (long long)m->instructions, b->count);
+        w_fmt(w, "instructions  %lld (%s; the counting itself is included)\n", (long long)m->instructions, b->count);
     else
         w_fmt(w, "instructions  not counted: %s\n", s->model.uncounted);
     if (m->operators)

@@ -132,7 +132,7 @@ static void chisel_table(text *t)
         put_total(t, n, "4-cycle", slow, slow_residual, n->old);
         put_total(t, n, "pipelined, no residual adds", fast, fast, n->pipelined);
     }
-    put(t, "\n| layer | GEMM operations | cycles | with residual | 4-cycle unit | with residual |\n"
+    put(t, "\n| layer | GEMM operations | pipelined | with residual add | 4-cycle unit | with residual add |\n"
            "|---|---|---|---|---|---|\n");
     for (int i = 0; i < RESNET18_LAYERS; i++) {
         const conv_layer *l = &resnet18_layers[i];
@@ -159,7 +159,7 @@ static void sensitivity_table(text *t)
         {"`bus_bits` 128", {.bus_bits = 128}},
     };
     const network *n = &networks[0];
-    put(t, "| changed | cycles | to published |\n|---|---|---|\n");
+    put(t, "| changed | cycles | difference from published |\n|---|---|---|\n");
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
         double sum = 0;
         for (int i = 0; i < RESNET18_LAYERS; i++) {
