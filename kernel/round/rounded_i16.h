@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #define LATHE_INT      int16_t
-#define LATHE_LEAST    (-32768.0f)
-#define LATHE_MOST     32767.0f
+#define LATHE_LEAST    (-32768)
+#define LATHE_MOST     32767
 #define LATHE_OF(name) name##_i16
 #define LATHE_SATURATE "ssat"
 #define LATHE_BITS     "16"

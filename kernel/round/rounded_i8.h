@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #define LATHE_INT      int8_t
-#define LATHE_LEAST    (-128.0f)
-#define LATHE_MOST     127.0f
+#define LATHE_LEAST    (-128)
+#define LATHE_MOST     127
 #define LATHE_OF(name) name##_i8
 #define LATHE_SATURATE "ssat"
 #define LATHE_BITS     "8"

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #define LATHE_INT      uint16_t
-#define LATHE_LEAST    0.0f
-#define LATHE_MOST     65535.0f
+#define LATHE_LEAST    0
+#define LATHE_MOST     65535
 #define LATHE_OF(name) name##_u16
 #define LATHE_SATURATE "usat"
 #define LATHE_BITS     "16"

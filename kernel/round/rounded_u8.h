@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #define LATHE_INT      uint8_t
-#define LATHE_LEAST    0.0f
-#define LATHE_MOST     255.0f
+#define LATHE_LEAST    0
+#define LATHE_MOST     255
 #define LATHE_OF(name) name##_u8
 #define LATHE_SATURATE "usat"
 #define LATHE_BITS     "8"
