@@ -13,7 +13,7 @@ bool infer_constant(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* An operand may know more than the parameter asks for, never something else. */
+/* Whether the two can be the same: extents that are numbers in both are equal. */
 static bool accepts(const type *param, const type *arg)
 {
     int64_t p = 0, a = 0;
@@ -33,6 +33,16 @@ static bool accepts(const type *param, const type *arg)
     return true;
 }
 
+/* Whether arg has a number wherever param, which accepts it, has one: the callee's kernels count on it. */
+static bool is_known(const type *param, const type *arg)
+{
+    int64_t value = 0;
+    for (int32_t i = 0; param->kind == TYPE_TENSOR && i < param->shape.rank; i++)
+        if (dim_is_const(param->shape.dims[i], &value) && !dim_is_const(arg->shape.dims[i], &value))
+            return false;
+    return true;
+}
+
 /* Operands from `first` on go to the parameters of f from `param` on; results to those of f from `result` on. */
 static bool check_callee(compiler *c, const graph_node *n, const graph_func *f, uint32_t first, uint32_t param,
                          uint32_t result)
@@ -46,9 +56,13 @@ static bool check_callee(compiler *c, const graph_node *n, const graph_func *f, 
         const type *arg = infer_in(n, first + i);
         if (!arg)
             return infer_error(c, n, "operand %u of a call is left out", first + i);
-        if (!accepts(&f->params.data[param + i]->type, arg))
+        const type *p = &f->params.data[param + i]->type;
+        if (!accepts(p, arg))
             return infer_error(c, n, "operand %u does not have the type of @%s's parameter %%%s", first + i, f->name,
                                f->params.data[param + i]->name);
+        if (!is_known(p, arg))
+            return infer_error(c, n, "operand %u may have other extents than @%s's parameter %%%s, whose extents are "
+                                     "numbers", first + i, f->name, f->params.data[param + i]->name);
     }
     for (uint32_t i = 0; i < f->results.len; i++)
         if (f->results.data[i]->type.kind == TYPE_NONE)
