@@ -360,7 +360,7 @@ def test_vta_compiled(options, folder):
         flags += ["--input", f"{name}={folder}/{name}.npy"]
     run_lathe(options, folder, "vta", "conv2d", "height=8,width=8,in_channels=32,out_channels=32", "-o", layer)
     lowered = [f"{layer}.te", "--schedule", f"{layer}.sched"]
-    run_lathe(options, folder, "run", *lowered, "--interpret", *flags)
+    run_lathe(options, folder, "run", lowered[0], "--interpret", *flags)
     want = np.load(os.path.join(folder, "out", "res.npy"))
     run_lathe(options, folder, "compile", *lowered, "--target", "vta", "--module-name", "layer", "-o", f"{layer}.c")
     gemm_object(folder, "layer.o", f'-DSOURCE="{layer}.c"', "-DNAME=layer", "-DCOUNT=4")
@@ -981,6 +981,10 @@ def good_session(port):
     client.close()
 
 
+# Of the sessions below, the packet that is answered by an exception: a library that is none, an argument too few.
+REFUSED = {"module": 4, "call": 13}
+
+
 def packets():
     """(name, bytes behind the greeting): sessions that keep to the rules, for changes by chance."""
     begin = packet(2, u64(5) + b"0.8.0" + values())
@@ -1403,7 +1407,7 @@ def test_chance(options, folder):
             client.socket.sendall(data)
             for i, _ in enumerate(split(data)):
                 code, got = client.answer()
-                check(code != 5 or name == "module", f"{name}: packet {i} is answered by {got}")
+                check((code == 5) == (REFUSED.get(name) == i), f"{name}: packet {i} is answered by {got}")
             client.close()
         for i in range(options.chances):
             client = Raw(s.port)
