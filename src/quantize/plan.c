@@ -16,6 +16,7 @@ static const struct {
     {"Conv", KIND_WEIGHTS},   {"Gemm", KIND_WEIGHTS},        {"MatMul", KIND_WEIGHTS},
     {"ConvTranspose", KIND_WEIGHTS},
     {"Add", KIND_SUM},        {"AveragePool", KIND_AVERAGE}, {"GlobalAveragePool", KIND_AVERAGE},
+    {"ReduceMean", KIND_AVERAGE},
     {"MaxPool", KIND_SAME},   {"GlobalMaxPool", KIND_SAME},  {"Relu", KIND_SAME},
     {"Clip", KIND_SAME},      {"Flatten", KIND_SAME},        {"Reshape", KIND_SAME},
     {"Transpose", KIND_SAME}, {"Squeeze", KIND_SAME},        {"Unsqueeze", KIND_SAME},
@@ -185,6 +186,25 @@ static void add_tail(planner *p, uint32_t node, bool with_bias)
         add_value(p, y);
 }
 
+/* A mean of x that x - mean reads, or one of squares: of a normalization, whose small numbers have no room in 8 bits. */
+static bool is_of_norm(planner *p, const pb_node *n)
+{
+    const pb_graph *g = p->e->graph;
+    const char *x = onnx_edit_input(p->e, n, 0), *mean = onnx_edit_output(p->e, n, 0);
+    const int32_t maker = use_of(p, x)->maker;
+    const pb_node *m = maker >= 0 ? g->node.data[maker] : NULL;
+    if (strcmp(onnx_edit_op(p->e, n), "ReduceMean") != 0)
+        return false;
+    if (m && (strcmp(onnx_edit_op(p->e, m), "Pow") == 0 ||
+              (strcmp(onnx_edit_op(p->e, m), "Mul") == 0 && onnx_edit_input(p->e, m, 0) == onnx_edit_input(p->e, m, 1))))
+        return true;
+    for (uint32_t i = 0; i < g->node.len; i++)
+        if (strcmp(onnx_edit_op(p->e, g->node.data[i]), "Sub") == 0 &&
+            onnx_edit_input(p->e, g->node.data[i], 0) == x && onnx_edit_input(p->e, g->node.data[i], 1) == mean)
+            return true;
+    return false;
+}
+
 static bool all_finite(const tensor_data *t)
 {
     for (int64_t i = 0; i < t->count; i++)
@@ -241,8 +261,9 @@ static void plan_arithmetic(planner *p, uint32_t i)
         vec_push(&p->q->c->mem, &p->layers, layer);
         add_value(p, a);
         add_tail(p, i, strcmp(onnx_edit_op(p->e, n), "MatMul") == 0);
-    } else if (is_f32(p, a) && (kind == KIND_AVERAGE || (kind == KIND_SUM && !onnx_edit_constant(p->e, a) &&
-                                                         !onnx_edit_constant(p->e, b)))) {
+    } else if (is_f32(p, a) &&
+               ((kind == KIND_AVERAGE && !is_of_norm(p, n)) ||
+                (kind == KIND_SUM && !onnx_edit_constant(p->e, a) && !onnx_edit_constant(p->e, b)))) {
         add_value(p, a);
         if (kind == KIND_SUM)
             add_value(p, b);

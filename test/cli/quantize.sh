@@ -48,6 +48,18 @@ np.save("x.npy", a(16, 3, 8, 8))
 two = h.make_graph([h.make_node("Add", ["x", "y"], ["s"]), h.make_node("Conv", ["s", "w"], ["z"])], "two",
     [info(n, T.FLOAT, ["N", 3, 8, 8]) for n in "xy"], [info("z", T.FLOAT, ["N", 5, 6, 6])], [nh.from_array(c["w"], "w")])
 onnx.save(h.make_model(two, opset_imports=[h.make_opsetid("", 17)], ir_version=8), "two.onnx")
+# A mean as PyTorch writes it, and the two of a layer norm, whose small numbers have no room in 8 bits.
+pool = h.make_node("ReduceMean", ["c"], ["p"], name="pool", axes=[-1, -2], keepdims=0)
+onnx.save(h.make_model(h.make_graph([h.make_node("Conv", ["x", "w"], ["c"]), pool, h.make_node("MatMul", ["p", "m"], ["y"])],
+    "mean", [info("x", T.FLOAT, [1, 3, 8, 8])], [info("y", T.FLOAT, [1, 4])],
+    [nh.from_array(c["w"], "w"), nh.from_array(a(5, 4), "m")]), opset_imports=[h.make_opsetid("", 13)], ir_version=8), "mean.onnx")
+mean = lambda x, y: h.make_node("ReduceMean", [x], [y], axes=[-1])
+layer = [h.make_node("MatMul", ["x", "h"], ["t"]), mean("t", "mu"), h.make_node("Sub", ["t", "mu"], ["d"]),
+         h.make_node("Mul", ["d", "d"], ["s"]), mean("s", "v"), h.make_node("Sqrt", ["v"], ["q"]),
+         h.make_node("Div", ["d", "q"], ["n"]), h.make_node("MatMul", ["n", "h"], ["y"])]
+onnx.save(h.make_model(h.make_graph(layer, "norm", [info("x", T.FLOAT, [1, 5, 6])], [info("y", T.FLOAT, [1, 5, 6])],
+    [nh.from_array(a(6, 6), "h")]), opset_imports=[h.make_opsetid("", 13)], ir_version=8), "layer.onnx")
+np.save("tokens.npy", a(8, 5, 6))
 six = a(6, 3, 8, 8)
 for name, arrays in dict(pairs=dict(y=six, x=six), lacking=dict(x=six), more=dict(x=six, y=six, z=six),
                          uneven=dict(x=six, y=six[1:])).items():
@@ -185,6 +197,12 @@ expect 0 '^quantized: .* 5 samples seen' quantize "$model" --calibrate files -o 
 expect 0 '^quantized: .* 1 samples seen' quantize "$model" --calibrate sets/test_data_set_0 -o sets.onnx
 
 expect 0 '^quantized: 2 of 2 nodes' quantize two.onnx --calibrate pairs --dim N=1 -o two_q.onnx
+for how in cpu vta; do
+    expect 0 '^quantized: 3 of 3 nodes' quantize mean.onnx --data x.npy --for $how -o mean_q.onnx
+    expect 0 '^y: 4 samples, max abs 0, .*ok$' verify mean_q.onnx --against onnxruntime --seeds 4
+done
+expect 0 'qnn.global_avg_pool2d +pool' inspect mean_q.onnx --target cortex-m4
+expect 0 '^quantized: 2 of 8 nodes' quantize layer.onnx --data tokens.npy -o layer_q.onnx
 expect 0 '^quantized: 2 of 2 nodes, .* 6 samples seen' quantize two.onnx --data pairs.npz --dim N=1 -o two_q.onnx
 expect 0 '^quantized: .* 5 samples seen' quantize "$model" --data front.npy -o front.onnx
 check "an open extent stays open" "$python" -c '

@@ -598,7 +598,10 @@ static graph_value *convert_average(converter *v, const tail *t, graph_node *n, 
                           scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc), zero_of(v, &x, n->loc),
                           zero_of(v, &t->y, n->loc)};
     const char *op = global ? "qnn.global_avg_pool2d" : arena_printf(&v->r.c->mem, "qnn.%s", n->op->name + 3);
-    return in[0] ? emit(v, op, 5, in, count, attrs, n->loc) : NULL;
+    const shape *s = &n->outputs[0]->type.shape;
+    graph_value *y = in[0] ? emit(v, op, 5, in, count, attrs, n->loc) : NULL;
+    const bool stay = !global || s->rank == n->inputs[0]->type.shape.rank;
+    return y && !stay ? rewrite_reshape(&v->r, y, (uint32_t)s->rank, s->dims, n->loc) : y;
 }
 
 /* What moves elements, or nothing but clips: the numbers as they are. */

@@ -37,7 +37,7 @@ bool qnn_is_quantised(const graph_value *v, qnn_params *out);
 bool qnn_source(const graph_value *v, qnn_params *out);
 /* n is a pad with one number, `fill`. */
 bool qnn_pads_by_constant(const graph_node *n, double *fill);
-/* n is the mean over all spatial axes, which stay. */
+/* n is the mean over all spatial axes, in any order; they stay, or go. */
 bool qnn_is_global_mean(const graph_node *n);
 /* The operand of n that such an operator moves, or all of them; 0: n is another operator. */
 uint32_t qnn_moved_operands(const graph_node *n);

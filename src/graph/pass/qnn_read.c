@@ -198,10 +198,11 @@ bool qnn_is_global_mean(const graph_node *n)
     int32_t rank = n->inputs[0]->type.shape.rank;
     uint32_t len = graph_attr_ints(n, "axes", &axes);
     int64_t dims[TYPE_MAX_RANK];
-    bool all = rank >= 3 && len == (uint32_t)rank - 2 && graph_attr_int(n, "keepdims") != 0 &&
-               shape_get(n->inputs[0]->type.shape, dims);
-    for (uint32_t i = 0; all && i < len; i++)
-        all = (axes[i] < 0 ? axes[i] + rank : axes[i]) == 2 + (int64_t)i && dims[2 + i] > 0;
+    bool all = rank >= 3 && len == (uint32_t)rank - 2 && shape_get(n->inputs[0]->type.shape, dims);
+    for (uint32_t i = 0; all && i < len; i++) {
+        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i]; /* not given twice: the relation says so */
+        all = axis >= 2 && dims[axis] > 0;
+    }
     return all;
 }
 
