@@ -19,7 +19,7 @@ static bool check_model(quantize_run *r, const char *path)
     return pipeline_load(r->c, path, &r->options, &m);
 }
 
-static bool open_runner(quantize_run *r, const char *name, span bytes, quantize_runner *out)
+static bool open_runner(quantize_run *r, const char *name, span bytes, run_model *out)
 {
     compiler *c = r->c;
     compile_result result;
@@ -27,8 +27,8 @@ static bool open_runner(quantize_run *r, const char *name, span bytes, quantize_
                *package = path_join(&c->mem, dir, "package");
     return file_make_dirs(&c->diags, dir) && compiler_write_file(c, model, bytes.data, bytes.len) &&
            pipeline_compile(c, model, &r->options, &result) && artifact_write(c, &result.artifact, package, false) &&
-           run_open_package(c, package, NULL, &out->m) && run_size_inputs(c, &out->m) &&
-           run_build(c, dir, r->workers, &out->m);
+           run_open_package(c, package, NULL, out) && run_size_inputs(c, out) &&
+           run_build(c, dir, r->workers, out);
 }
 
 /* Adds to the list what the model that shows the values says to be of another type than f32. */
@@ -41,7 +41,7 @@ static bool find_others(quantize_run *r, span bytes, others *list)
         return false;
     const graph_func *f = graph_module_find(m, "main");
     for (uint32_t i = 0; i < r->q.values.len; i++) {
-        const type *t = &f->results.data[r->plain.own + i]->type;
+        const type *t = &f->results.data[r->q.values.data[i].result]->type;
         if (t->kind != TYPE_TENSOR || t->dt != DT_F32)
             vec_push(&r->c->mem, list, ((quantize_other){r->q.values.data[i].name, t->dt}));
     }
@@ -58,7 +58,7 @@ static bool open_quantizer(quantize_run *r, span bytes, const char *path, quanti
         before = list.len;
         o->others = list.data;
         o->n_others = list.len;
-        if (!quantize_open(r->c, bytes, path, o, &r->q) || !quantize_calibration(&r->q, out_plain, &r->plain.own) ||
+        if (!quantize_open(r->c, bytes, path, o, &r->q) || !quantize_calibration(&r->q, out_plain) ||
             !find_others(r, *out_plain, &list))
             return false;
     } while (list.len > before);
@@ -73,10 +73,10 @@ static bool calibrate(quantize_run *r, samples *from)
     if (!compiler_progress(r->c, "calibrating", 0, 0))
         return false;
     while (more) {
-        if (!samples_next(from, &r->plain.m, &more) || (more && !run_call(r->c, &r->plain.m)))
+        if (!samples_next(from, &r->plain, &more) || (more && !run_call(r->c, &r->plain)))
             return false;
         for (uint32_t i = 0; more && i < r->q.values.len; i++) {
-            const run_tensor *t = &r->plain.m.outputs[r->plain.own + i];
+            const run_tensor *t = &r->plain.outputs[r->q.values.data[i].result];
             quantize_observe(&r->q, i, (const float *)(const void *)t->data, t->count);
         }
     }
@@ -103,7 +103,7 @@ static int64_t answer(const run_tensor *t, int64_t row, int64_t classes)
 
 static bool count_answers(quantize_run *r)
 {
-    const run_tensor *a = &r->plain.m.outputs[0], *b = &r->quantized.m.outputs[0];
+    const run_tensor *a = &r->plain.outputs[0], *b = &r->quantized.outputs[0];
     int64_t rows = a->rank ? a->dims[0] : 1, classes = rows > 0 ? a->count / rows : 0;
     if (a->dt != DT_F32 || classes < 2) {
         r->samples += rows;
@@ -131,7 +131,8 @@ static bool count_answers(quantize_run *r)
 static void add_losses(quantize_run *r)
 {
     for (uint32_t i = 0; i < r->q.values.len; i++) {
-        const run_tensor *a = &r->plain.m.outputs[r->plain.own + i], *b = &r->quantized.m.outputs[r->plain.own + i];
+        const uint32_t at = r->q.values.data[i].result;
+        const run_tensor *a = &r->plain.outputs[at], *b = &r->quantized.outputs[at];
         const float *x = (const float *)(const void *)a->data, *y = (const float *)(const void *)b->data;
         r->losses[i].others += !same_extents(a, b);
         for (int64_t k = 0; k < a->count && same_extents(a, b); k++) {
@@ -160,13 +161,13 @@ static bool evaluate(quantize_run *r, samples *from)
     r->losses = arena_array(&r->c->mem, quantize_loss, r->q.values.len + 1u);
     memset(r->losses, 0, (r->q.values.len + 1u) * sizeof *r->losses);
     for (;;) {
-        if (!samples_next(from, &r->plain.m, &more))
+        if (!samples_next(from, &r->plain, &more))
             return false;
         if (!more)
             break;
-        for (uint32_t i = 0; i < r->plain.m.n_inputs; i++)
-            memcpy(r->quantized.m.inputs[i].data, r->plain.m.inputs[i].data, r->plain.m.inputs[i].bytes);
-        if (!run_call(r->c, &r->plain.m) || !run_call(r->c, &r->quantized.m) || !count_answers(r))
+        for (uint32_t i = 0; i < r->plain.n_inputs; i++)
+            memcpy(r->quantized.inputs[i].data, r->plain.inputs[i].data, r->plain.inputs[i].bytes);
+        if (!run_call(r->c, &r->plain) || !run_call(r->c, &r->quantized) || !count_answers(r))
             return false;
         add_losses(r);
         r->calls++;
@@ -259,11 +260,13 @@ static bool read_options(quantize_run *r, quantize_options *o)
     ask *x = r->x;
     int scheme = ask_choice(x, OPT_FOR, NULL, "cpu"), method = ask_choice(x, OPT_METHOD, NULL, "minmax");
     *o = (quantize_options){.shifts = scheme == 1, .method = (histogram_method)method};
+    o->ends = ask_has(x, OPT_QUANTIZED_IO);
     o->skips = x->values[OPT_SKIP].data;
     o->n_skips = x->values[OPT_SKIP].len;
     if (scheme < 0 || method < 0 || !ask_real(x, OPT_PERCENTILE, 99.99, &o->percentile) ||
         !ask_workers(x, &r->workers) || !ask_compile_options(x, true, &r->options))
         return false;
+    r->options.quantised_ends = r->options.integers = false; /* the models that run here have floats at their ends */
     if (!(o->percentile > 50 && o->percentile <= 100))
         return ask_usage_error(x, "for example --percentile 99.9", "--percentile must be above 50 and at most 100");
     if (ask_has(x, OPT_PERCENTILE) && o->method != HISTOGRAM_PERCENTILE)
@@ -306,8 +309,8 @@ bool quantize_verb(ask *x, quantize_run **out)
         return false;
     r->scratch = process_temp_dir(x->c);
     bool ok = r->scratch && quantize(r, path, ask_get(x, OPT_OUT, NULL));
-    run_unload(&r->plain.m);
-    run_unload(&r->quantized.m);
+    run_unload(&r->plain);
+    run_unload(&r->quantized);
     if (r->scratch)
         compiler_remove_temp_dir(x->c, r->scratch);
     return ok;

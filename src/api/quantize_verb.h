@@ -6,12 +6,6 @@
 #include "driver/run.h"
 #include "quantize/quantize.h"
 
-/* A model that is compiled and can be called. */
-typedef struct quantize_runner {
-    run_model m;
-    uint32_t own; /* results of the model itself; values follow */
-} quantize_runner;
-
 /* What a quantised value has lost, over all samples. */
 typedef struct quantize_loss {
     double error, power;
@@ -25,7 +19,7 @@ typedef struct quantize_run {
     const char *scratch;
     long workers;
     quantizer q;
-    quantize_runner plain, quantized;
+    run_model plain, quantized; /* compiled, with the values among their outputs */
     quantize_loss *losses; /* of values */
     int64_t seen, calls, samples, right, right_quantized, same;
     int64_t classes, strangers; /* strangers: labels that are no class */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which values of a model are quantised. Convolutions, products, sums and average pools take and give quantised
  * values; what only moves elements, or chooses among them, hands its operand's scale on. A clip behind arithmetic is
- * part of it: the value between them has no scale. Results of the model stay as they are. */
+ * part of it: the value between them has no scale. Results of the model stay as they are, unless options ask for scales
+ * of its inputs and results. */
 #include "quantize/quantize.h"
 
 #include <math.h>
@@ -151,10 +152,14 @@ static bool are_bounds(const planner *p, const pb_node *n)
     return true;
 }
 
+/* The softmax of a result that gets a scale computes in integers; others want floats. */
 static bool only_to_softmax(planner *p, const char *name)
 {
     const use *u = use_of(p, name);
-    const char *op = u->readers == 1 && u->reader >= 0 ? onnx_edit_op(p->e, p->e->graph->node.data[u->reader]) : "";
+    const pb_node *n = u->readers == 1 && u->reader >= 0 ? p->e->graph->node.data[u->reader] : NULL;
+    const char *op = n ? onnx_edit_op(p->e, n) : "";
+    if (strcmp(op, "Softmax") == 0 && p->q->o.ends && onnx_edit_is_result(p->e, onnx_edit_output(p->e, n, 0)))
+        return false;
     return strcmp(op, "Softmax") == 0 || strcmp(op, "LogSoftmax") == 0 || strcmp(op, "ArgMax") == 0;
 }
 
@@ -182,11 +187,11 @@ static void add_tail(planner *p, uint32_t node, bool with_bias)
         p->done[u->reader] = true;
         y = onnx_edit_output(p->e, n, 0);
     }
-    if (!onnx_edit_is_result(p->e, y) && !only_to_softmax(p, y))
+    if ((p->q->o.ends || !onnx_edit_is_result(p->e, y)) && !only_to_softmax(p, y))
         add_value(p, y);
 }
 
-/* A mean of x that x - mean reads, or one of squares: of a normalization, whose small numbers have no room in 8 bits. */
+/* A mean of x that x - mean reads, or one of squares: of a normalization. Such small numbers have no room in 8 bits. */
 static bool is_of_norm(planner *p, const pb_node *n)
 {
     const pb_graph *g = p->e->graph;
@@ -195,8 +200,9 @@ static bool is_of_norm(planner *p, const pb_node *n)
     const pb_node *m = maker >= 0 ? g->node.data[maker] : NULL;
     if (strcmp(onnx_edit_op(p->e, n), "ReduceMean") != 0)
         return false;
-    if (m && (strcmp(onnx_edit_op(p->e, m), "Pow") == 0 ||
-              (strcmp(onnx_edit_op(p->e, m), "Mul") == 0 && onnx_edit_input(p->e, m, 0) == onnx_edit_input(p->e, m, 1))))
+    const char *by = m ? onnx_edit_op(p->e, m) : "";
+    if (strcmp(by, "Pow") == 0 ||
+        (strcmp(by, "Mul") == 0 && onnx_edit_input(p->e, m, 0) == onnx_edit_input(p->e, m, 1)))
         return true;
     for (uint32_t i = 0; i < g->node.len; i++)
         if (strcmp(onnx_edit_op(p->e, g->node.data[i]), "Sub") == 0 &&
@@ -277,7 +283,8 @@ static void plan_moved(planner *p, uint32_t i)
     const pb_node *n = p->e->graph->node.data[i];
     node_kind kind = kind_of(p, n);
     const char *y = onnx_edit_output(p->e, n, 0);
-    if ((kind != KIND_SAME && kind != KIND_JOIN) || p->done[i] || is_skipped(p, n) || onnx_edit_is_result(p->e, y) ||
+    if ((kind != KIND_SAME && kind != KIND_JOIN) || p->done[i] || is_skipped(p, n) ||
+        (onnx_edit_is_result(p->e, y) && !p->q->o.ends) ||
         (kind == KIND_SAME && !are_bounds(p, n)))
         return;
     uint32_t count = kind == KIND_JOIN ? n->input.len : 1;
@@ -288,6 +295,22 @@ static void plan_moved(planner *p, uint32_t i)
     add_value(p, y);
     for (uint32_t k = 0; k < count; k++)
         join(p, y, onnx_edit_input(p->e, n, k));
+}
+
+/* Inputs and results, each with a scale of its own where no operator hands one on. */
+static void plan_ends(planner *p)
+{
+    const pb_graph *g = p->e->graph;
+    for (uint32_t i = 0; i < g->input.len; i++) {
+        const char *name = onnx_edit_name(p->e, g->input.data[i]->name);
+        if (!onnx_edit_constant(p->e, name) && is_f32(p, name) && !onnx_edit_is_result(p->e, name))
+            add_value(p, name);
+    }
+    for (uint32_t i = 0; i < g->output.len; i++) {
+        const char *name = onnx_edit_name(p->e, g->output.data[i]->name);
+        if (use_of(p, name)->maker >= 0 && is_f32(p, name))
+            add_value(p, name);
+    }
 }
 
 static bool check_skips(const planner *p)
@@ -368,6 +391,8 @@ bool quantize_open(compiler *c, span bytes, const char *path, const quantize_opt
         return false;
     for (uint32_t i = 0; i < n; i++)
         plan_arithmetic(&p, i);
+    if (o->ends)
+        plan_ends(&p);
     for (uint32_t i = 0; i < n; i++)
         plan_moved(&p, i);
     for (uint32_t i = 0; i < n; i++)
@@ -386,17 +411,13 @@ bool quantize_open(compiler *c, span bytes, const char *path, const quantize_opt
     return diag_error(&c->diags, DIAG_UNSUPPORTED, at_file(path), "nothing in the model can be quantized");
 }
 
-bool quantize_calibration(quantizer *q, span *out, uint32_t *out_own)
+bool quantize_calibration(quantizer *q, span *out)
 {
     pb_graph *g = q->e.graph;
-    const uint32_t own = *out_own = g->output.len;
-    bool ok;
-    for (uint32_t i = 0; i < q->values.len; i++) {
-        pb_value_info *v = arena_new(&q->c->mem, pb_value_info);
-        v->name = (span){(const uint8_t *)q->values.data[i].name, strlen(q->values.data[i].name)};
-        vec_push(&q->c->mem, &g->output, v);
-    }
-    ok = onnx_edit_bytes(&q->e, out);
+    const uint32_t own = g->output.len;
+    for (uint32_t i = 0; i < q->values.len; i++)
+        q->values.data[i].result = onnx_edit_add_result(&q->e, q->values.data[i].name);
+    const bool ok = onnx_edit_bytes(&q->e, out);
     g->output.len = own;
     return ok;
 }

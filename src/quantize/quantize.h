@@ -14,6 +14,7 @@ typedef struct quantize_other {
 } quantize_other;
 
 typedef struct quantize_options {
+    bool ends;   /* inputs and results of the model get scales as well */
     bool shifts; /* scales are powers of two, halves are rounded up, 8 bits with a sign, no zero points: for VTA */
     histogram_method method;
     double percentile;
@@ -27,6 +28,7 @@ typedef struct quantize_options {
 typedef struct quantize_value {
     const char *name, *op; /* op: what makes it; "" for an input */
     uint32_t group;        /* values of a group have one scale; the number of one of them */
+    uint32_t result;       /* its number among the results of quantize_calibration's model, and of `shown` */
     histogram seen;        /* of the group: in that one */
     double lo, hi;         /* of the group: what the numbers span */
     float scale;
@@ -61,8 +63,8 @@ typedef struct quantize_layer {
  * the types of values: the results of quantize_calibration's model do, and where some are no f32 the model is opened
  * again with them among the options. */
 bool quantize_open(compiler *c, span bytes, const char *path, const quantize_options *o, quantizer *out);
-/* The float model whose results are, behind its own, the values: number i of q->values is result n + i. */
-bool quantize_calibration(quantizer *q, span *out, uint32_t *out_own);
+/* The float model whose results are its own, and behind them the values that are none of these. */
+bool quantize_calibration(quantizer *q, span *out);
 void quantize_observe(quantizer *q, uint32_t value, const float *x, int64_t count);
 /* Scales from what was seen, and the quantised model; `shown`: the values, dequantised, are results as well. Once. */
 bool quantize_write(quantizer *q, span *out, span *shown);

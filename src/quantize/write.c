@@ -164,8 +164,9 @@ static void quantize_weights(quantizer *q, quantize_layer *l, float x_scale, nod
 
 /* --- values --- */
 
-/* Behind what makes it; readers get the dequantised one. */
-static void quantize_one(quantizer *q, quantize_value *v, node_list *behind)
+/* Behind what makes it (`maker`; NULL: an input); readers get the dequantised one, and so do those of a result of the
+ * model: it keeps its name. */
+static void quantize_one(quantizer *q, quantize_value *v, pb_node *maker, node_list *behind)
 {
     arena *a = &q->c->mem;
     const quantize_value *group = &q->values.data[v->group];
@@ -174,10 +175,14 @@ static void quantize_one(quantizer *q, quantize_value *v, node_list *behind)
     v->zero = group->zero;
     v->lo = group->lo;
     v->hi = group->hi;
-    const char *in[3] = {v->name, scalar(q, arena_printf(a, "%s_scale", v->name), DT_F32, (double)v->scale),
+    const bool is_result = maker && onnx_edit_is_result(&q->e, v->name);
+    const char *x = is_result ? onnx_edit_fresh(&q->e, arena_printf(a, "%s_float", v->name)) : v->name;
+    const char *in[3] = {x, scalar(q, arena_printf(a, "%s_scale", v->name), DT_F32, (double)v->scale),
                          scalar(q, arena_printf(a, "%s_zero_point", v->name), dt, (double)v->zero)};
     const char *numbers = onnx_edit_fresh(&q->e, arena_printf(a, "%s_quantized", v->name));
-    v->dequantized = onnx_edit_fresh(&q->e, arena_printf(a, "%s_dequantized", v->name));
+    v->dequantized = is_result ? v->name : onnx_edit_fresh(&q->e, arena_printf(a, "%s_dequantized", v->name));
+    if (is_result)
+        onnx_edit_set_output(&q->e, maker, v->name, x);
     vec_push(a, behind, onnx_edit_node(&q->e, "QuantizeLinear", 3, in, numbers));
     in[0] = numbers;
     vec_push(a, behind, onnx_edit_node(&q->e, "DequantizeLinear", 3, in, v->dequantized));
@@ -201,7 +206,7 @@ static void insert(quantizer *q)
         ptr_map_set(&layers, q->layers[i].node, i);
     for (uint32_t i = 0; i < q->values.len; i++)
         if (!*q->values.data[i].op)
-            quantize_one(q, &q->values.data[i], &all);
+            quantize_one(q, &q->values.data[i], NULL, &all);
     for (uint32_t i = 0; i < g->node.len; i++) {
         pb_node *n = g->node.data[i];
         const quantize_value *x = value_of(q, onnx_edit_input(&q->e, n, 0));
@@ -216,7 +221,7 @@ static void insert(quantizer *q)
         for (uint32_t k = 0; k < n->output.len; k++) {
             const quantize_value *v = value_of(q, onnx_edit_output(&q->e, n, k));
             if (v)
-                quantize_one(q, &q->values.data[v - q->values.data], &all);
+                quantize_one(q, &q->values.data[v - q->values.data], n, &all);
         }
     }
     g->node.data = all.data;
@@ -271,11 +276,8 @@ bool quantize_write(quantizer *q, span *out, span *shown)
     if (!onnx_edit_bytes(&q->e, out))
         return false;
     const uint32_t own = g->output.len;
-    for (uint32_t i = 0; i < q->values.len; i++) {
-        pb_value_info *v = arena_new(&q->c->mem, pb_value_info);
-        v->name = (span){(const uint8_t *)q->values.data[i].dequantized, strlen(q->values.data[i].dequantized)};
-        vec_push(&q->c->mem, &g->output, v);
-    }
+    for (uint32_t i = 0; i < q->values.len; i++)
+        (void)onnx_edit_add_result(&q->e, q->values.data[i].dequantized);
     bool ok = onnx_edit_bytes(&q->e, shown);
     g->output.len = own;
     return ok;

@@ -61,7 +61,7 @@ ROWS = {
     "share-kernels": [("shape", "conv", ["--target", "generic"])],
     "input-in-workspace": [(None, "conv", [])],
     "quantized-io": [(None, "quantised", [])],
-    "allow-float-io": [(None, "conv", ["--quantized-io"])],
+    "allow-float-io": [(None, "half", ["--quantized-io"])],
     "ram": [("5K", "quantised", CORTEX)],
     "minimize": [("ram", "quantised", CORTEX)],
     "schedules": [("@schedules", "conv", ["--target", "x86-64-v3"])],
@@ -189,6 +189,10 @@ def write_models(folder):
          [info("y", F, [4])], [])
     save(folder, "found", [helper.make_node("NonZero", ["x"], ["y"])], [info("x", F, ["n"])],
          [info("y", TensorProto.INT64, [1, "found"])], [])
+    at = [numpy_helper.from_array(np.float32(0.5), "s"), numpy_helper.from_array(np.uint8(3), "z")]
+    half = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]), helper.make_node("Softmax", ["d"], ["y"])]
+    half.insert(1, helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]))
+    save(folder, "half", half, [info("x", F, [2, 4])], [info("y", F, [2, 4])], at) # its result is a float
     for name, layer, kind in (("quantised", Model.chain, "i8"), ("split", Model.split, "u8")):
         m = Model(np.random.default_rng(3))
         layer(m, kind)

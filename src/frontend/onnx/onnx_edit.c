@@ -313,13 +313,22 @@ void onnx_edit_set_input(onnx_edit *e, pb_node *n, uint32_t i, const char *name)
         vec_push(&e->c->mem, &n->input, text(name));
 }
 
-void onnx_edit_add_result(onnx_edit *e, const char *name)
+void onnx_edit_set_output(onnx_edit *e, pb_node *n, const char *from, const char *to)
 {
-    if (onnx_edit_is_result(e, name))
-        return;
+    for (uint32_t i = 0; i < n->output.len; i++)
+        if (onnx_edit_output(e, n, i) == from)
+            n->output.data[i] = text(to);
+}
+
+uint32_t onnx_edit_add_result(onnx_edit *e, const char *name)
+{
+    for (uint32_t i = 0; i < e->graph->output.len; i++)
+        if (onnx_edit_name(e, e->graph->output.data[i]->name) == name)
+            return i;
     pb_value_info *v = arena_new(&e->c->mem, pb_value_info);
     v->name = text(name);
     vec_push(&e->c->mem, &e->graph->output, v);
+    return e->graph->output.len - 1;
 }
 
 void onnx_edit_set_metadata(onnx_edit *e, const char *key, const char *value)

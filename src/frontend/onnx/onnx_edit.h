@@ -43,7 +43,9 @@ const char *onnx_edit_add_constant(onnx_edit *e, const char *want, const tensor_
 pb_node *onnx_edit_node(onnx_edit *e, const char *op, uint32_t n_in, const char *const *in, const char *result);
 void onnx_edit_set_int(onnx_edit *e, pb_node *n, const char *attribute, int64_t v);
 void onnx_edit_set_input(onnx_edit *e, pb_node *n, uint32_t i, const char *name); /* appended when i is its number */
-void onnx_edit_add_result(onnx_edit *e, const char *name);                       /* of the graph, a tensor */
+void onnx_edit_set_output(onnx_edit *e, pb_node *n, const char *from, const char *to); /* the result of that name */
+/* A tensor becomes a result of the graph, if it is none yet; which one it is. */
+uint32_t onnx_edit_add_result(onnx_edit *e, const char *name);
 void onnx_edit_set_metadata(onnx_edit *e, const char *key, const char *value);
 /* BatchNormalization with constant parameters right behind a Conv with constant weights goes into these. Returns how
  * many went. */

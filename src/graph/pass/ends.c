@@ -48,17 +48,18 @@ static bool moves(const graph_node *n)
     return strcmp(n->op->name, "reshape") == 0 || strcmp(n->op->name, "transpose") == 0;
 }
 
-/* Scale and zero point of a quantize or dequantize node, when they are one number each that is known. */
-static bool read_end(const graph_node *n, graph_end *out)
+/* Scale and zero point of a quantize or dequantize node; NULL, or why they are not one number each that is known. */
+static const char *read_end(const graph_node *n, graph_end *out)
 {
     const tensor_data *scale = n->n_inputs > 1 ? graph_constant(n->inputs[1]) : NULL;
     const tensor_data *zero = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
     double z = 0;
-    if (!scale || !rewrite_is_uniform(scale, &out->scale) || (n->n_inputs > 2 && n->inputs[2] && !zero) ||
-        (zero && !rewrite_is_uniform(zero, &z)))
-        return false;
+    if (!scale || (n->n_inputs > 2 && n->inputs[2] && !zero))
+        return "the scale or the zero point of its numbers is computed at run time";
+    if (!rewrite_is_uniform(scale, &out->scale) || (zero && !rewrite_is_uniform(zero, &z)))
+        return "its numbers have a scale for each channel, not one for all";
     out->zero_point = (int64_t)z;
-    return true;
+    return NULL;
 }
 
 static void set_dtype(graph_value *v, dtype dt)
@@ -90,16 +91,17 @@ static void find_input(ends *e, graph_value *param)
     graph_value *v = param;
     graph_node *n = only_user(e, v);
     graph_end end = {.name = param->name, .is_input = true};
+    const char *why;
     uint32_t at = 0;
     if (!is_float(param))
         return;
     for (; n && moves(n) && n->inputs[0] == v; n = only_user(e, v))
         v = n->outputs[0];
     if (n && n->inputs[0] == v && strcmp(n->op->name, "qnn.quantize") == 0) {
-        if (read_end(n, &end))
-            add_cut(e, n, v, param, end);
+        if ((why = read_end(n, &end)) != NULL)
+            keep_end(e, param, true, n, why);
         else
-            keep_end(e, param, true, n, "the scale of this operator is not one constant number");
+            add_cut(e, n, v, param, end);
     } else if (n) {
         keep_end(e, param, true, n, "this operator reads it as a float");
     } else if (rewrite_uses(v) > 1 && ptr_map_get(&e->user, v, &at)) {
@@ -113,6 +115,7 @@ static void find_result(ends *e, graph_value *result)
 {
     graph_value *v = result;
     graph_end end = {.name = result->name};
+    const char *why;
     graph_node *n = v->def;
     if (!is_float(result))
         return;
@@ -124,8 +127,8 @@ static void find_result(ends *e, graph_value *result)
         keep_end(e, result, false, n, "this operator makes it as a float");
     else if (rewrite_uses(v) != 1)
         keep_end(e, result, false, n, "the float that this operator makes is used in several places");
-    else if (!read_end(n, &end))
-        keep_end(e, result, false, n, "the scale of this operator is not one constant number");
+    else if ((why = read_end(n, &end)) != NULL)
+        keep_end(e, result, false, n, why);
     else
         add_cut(e, n, result, v, end);
 }
@@ -157,15 +160,18 @@ static void find_users(ends *e)
                 ptr_map_set(&e->user, f->nodes.data[i]->inputs[k], i);
 }
 
-static bool refuse_float_ends(compiler *c, const ends *e)
+/* allowed: floats may stay, but all did, so that the options have no effect. */
+static bool refuse_float_ends(compiler *c, const ends *e, bool allowed)
 {
     for (uint32_t i = 0; i < e->kept.len; i++) {
         const float_end *k = &e->kept.data[i];
-        diag_error(&c->diags, DIAG_USAGE, k->loc, "--quantized-io: the %s '%s' stays %s, because %s",
-                   k->is_input ? "input" : "output", k->value->name, dtype_name(k->value->type.dt), k->why);
+        diag_error(&c->diags, DIAG_USAGE, k->loc, "--quantized-io%s: the %s '%s' stays %s, because %s",
+                   allowed ? " has no effect" : "", k->is_input ? "input" : "output", k->value->name,
+                   dtype_name(k->value->type.dt), k->why);
     }
     if (e->kept.len > 0)
-        diag_hint(&c->diags, "add --allow-float-io to keep such inputs and outputs in float");
+        diag_hint(&c->diags, "%s'lathe quantize --quantized-io' makes a model with 8-bit inputs and outputs",
+                  allowed ? "" : "add --allow-float-io to keep such inputs and outputs in float; ");
     return e->kept.len == 0;
 }
 
@@ -201,7 +207,8 @@ bool graph_pass_quantised_ends(compiler *c, graph_module *m, const pass_options 
             keep_end(&e, k->end.is_input ? k->last : k->first, k->end.is_input, k->node,
                      "its numbers are also an input or another output of the model");
     }
-    bool good = o->float_ends || refuse_float_ends(c, &e);
+    const bool allowed = o->float_ends && m->ends.len > 0;
+    bool good = allowed || refuse_float_ends(c, &e, o->float_ends);
     arena_free(&tmp);
     return good;
 }
