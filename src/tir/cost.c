@@ -38,7 +38,7 @@ static int64_t larger(int64_t a, int64_t b)
 
 static int64_t of_call(counter *k, tir_expr_ref e)
 {
-    int64_t n = k->prices->call(k->prices->ctx, k->bounds, e);
+    int64_t n = k->prices->call(k->prices->ctx, k->bounds->c, k->bounds, e);
     const char *name = e->kind == TIR_INSTR ? e->u.row->name : e->u.name;
     return n >= 0 ? n : give_up(k, arena_printf(&k->bounds->c->mem, "%s is called, which may do anything", name));
 }

@@ -40,7 +40,7 @@ typedef struct tir_prices {
     tir_expr_ref (*as)(const void *ctx, compiler *c, tir_expr_ref e); /* NULL: all are e */
     int64_t (*expr)(const void *ctx, tir_expr_ref e);
     int64_t (*stmt)(const void *ctx, const tir_stmt *s);
-    int64_t (*call)(const void *ctx, tir_bounds *b, tir_expr_ref e);
+    int64_t (*call)(const void *ctx, compiler *c, tir_bounds *b, tir_expr_ref e);
 } tir_prices;
 /* The sum of one run, at most (cost.c). -1: none is known; out_why says what has no bound, else it is NULL. */
 int64_t tir_most_operations(compiler *c, const tir_func *f, const tir_prices *p, const char **out_why);

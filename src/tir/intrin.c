@@ -99,6 +99,7 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
 #define DOT_ROWS_RESET   "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, r) \"unrolled\" { out[i, j] = 0 } }"
 #define DOT_ROWS_INSTR(by_words)                                                                                       \
     .reset = DOT_ROWS_RESET, .update = TIR_INSTRUCTION, .passed = "aaa", .words = true,                                \
+    .features = TARGET_DSP, .cost = tir_cost_rows, .widen = 3, .channels = 1,                                          \
     .call = "lathe_dot_rows(out, a, w, m, r, n, a_row, a_step, " by_words ")",                                         \
     .runs = "lathe_dot_runs(out, $starts, $count, w, m, r, n, a_row, a_step, " by_words ")",                           \
     .kernel = "kernel/dsp/dot_rows.h", .runs_kernel = "kernel/dsp/dot_runs.h"
@@ -125,6 +126,7 @@ static bool configure_vta_gemm(compiler *c, tir_intrin *row)
 #define DOT_BYTES_RESET   "for (j: int64, 0, r) \"unrolled\" { out[j] = 0 }"
 #define DOT_BYTES_INSTR(is_signed)                                                                                     \
     .reset = DOT_BYTES_RESET, .update = TIR_INSTRUCTION, .passed = "aaa",                                              \
+    .features = TARGET_DSP, .cost = tir_cost_bytes, .widen = 3, .channels = 1,                                         \
     .call = "lathe_dot_bytes(out, a, w, r, n, " is_signed ")", .kernel = "kernel/dsp/dot_bytes.h"
 
 static const tir_intrin built_in[] = {
@@ -171,7 +173,9 @@ static const tir_intrin built_in[] = {
      .update = TIR_INSTRUCTION,
      .passed = "vaa",
      .call = "lathe_rvv_vwmacc(out, a, b, n)",
-     .kernel = "kernel/rvv/vwmacc.h"},
+     .kernel = "kernel/rvv/vwmacc.h",
+     .features = TARGET_RVV,
+     .cost = tir_cost_lanes},
     /* Cortex-M: products of bytes and 16-bit numbers, four in a step. */
     {.name = "dot_rows",
      .help = "a few runs of int16 by a few rows of int8: out[i, j] += a[i, k] * w[j, k], k in steps of 4",
@@ -217,7 +221,11 @@ static const tir_intrin built_in[] = {
      .update = TIR_INSTRUCTION,
      .passed = "aaa",
      .call = "lathe_taps_row(out, a, w, m, n, a_step, a_tap)",
-     .kernel = "kernel/dsp/taps_row.h"},
+     .kernel = "kernel/dsp/taps_row.h",
+     .features = TARGET_DSP,
+     .cost = tir_cost_taps,
+     .widen = 3,
+     .channels = 1},
 };
 
 static const tir_intrin *of_this_file(uint32_t *out_n)

@@ -26,6 +26,8 @@ typedef struct tir_intrin_symbol {
 /* The weights of an instruction whose data may stay in registers: bytes, or two of 4 bits in each byte. */
 typedef enum tir_stays { TIR_STAYS_NOT, TIR_STAYS_BYTES, TIR_STAYS_NIBBLES } tir_stays;
 
+struct tir_intrin_use;
+
 typedef struct tir_intrin {
     const char *name;
     const char *help;
@@ -60,9 +62,32 @@ typedef struct tir_intrin {
     tir_stays stays;
     bool words; /* arrays of small elements that it gets the address of should begin at a word */
     uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */
+    uint32_t features; /* of target_feature: what its kernel is written for; other processors run it as plain C */
+    /* Instructions of one call of the kernel, at most (intrin_cost.c). NULL: nobody counts them; of instructions in
+     * lanes type/dot.h has the costs. */
+    double (*cost)(const struct tir_intrin_use *use);
+    double widen;      /* of its cost: instructions that widen a channel's weights, for each step or vector */
+    uint32_t channels; /* of its cost: channels for each unit of the symbol r */
     /* Fills in what depends on the configuration of the target, in a copy of the row. NULL: nothing does. */
     bool (*configure)(compiler *c, struct tir_intrin *row);
 } tir_intrin;
+
+/* A call of an instruction whose cost is asked for. */
+typedef struct tir_intrin_use {
+    const tir_intrin *row;
+    int64_t of[TIR_INTRIN_SYMBOLS]; /* what its symbols are, at most */
+    uint32_t runs;                  /* first operands that it takes */
+    bool words;                     /* the first operand begins at a word */
+    bool fast;                      /* the processor has the row's features */
+} tir_intrin_use;
+
+double tir_cost_rows(const tir_intrin_use *use);   /* kernel/dsp/dot_rows.h, nibble_rows.h */
+double tir_cost_bytes(const tir_intrin_use *use);  /* kernel/dsp/dot_bytes.h, nibble_bytes.h */
+double tir_cost_taps(const tir_intrin_use *use);   /* kernel/dsp/taps_row.h, nibble_taps.h */
+double tir_cost_sums(const tir_intrin_use *use);   /* kernel/mve/dot.h, nibbles.h */
+double tir_cost_window(const tir_intrin_use *use); /* kernel/mve/window.h, window_nibbles.h */
+double tir_cost_words(const tir_intrin_use *use);  /* kernel/mve/words.h */
+double tir_cost_lanes(const tir_intrin_use *use);  /* kernel/rvv/vwmacc.h */
 
 /* As `body` or `update`: the instruction itself. */
 #define TIR_INSTRUCTION "@"

@@ -6,6 +6,7 @@
 #define SUMS_RESET "for (i: int64, 0, m) { for (j: int64, 0, r) { out[i, j] = 0 } }"
 /* The function begins the sums, or adds to them. */
 #define INSTR(zeros, file, text)                                                                                      \
+    .features = TARGET_MVE,                                                                                           \
     .body = TIR_INSTRUCTION, .reset = zeros, .update = TIR_INSTRUCTION, .passed = "aaa", .call = text,               \
     .kernel = "kernel/mve/" file ".h"
 
@@ -41,7 +42,9 @@ static const tir_intrin rows[] = {
                  TIR_STRIDE("out_step")},
      INSTR(SUMS_RESET, "dot",
            "lathe_mve_dot(out, a, w, m, r, h, n, a_step, a_row, w_step, w_row, out_step, $begins)"),
-     .stays = TIR_STAYS_BYTES},
+     .stays = TIR_STAYS_BYTES,
+     .cost = tir_cost_sums,
+     .channels = 1},
     /* A word of a channel and a column holds its rows of the window: four columns are a vector. */
     {.name = "mve_window",
      .help = "windows of a few channels whose rows stand side by side, int8 by int8: "
@@ -68,7 +71,9 @@ static const tir_intrin rows[] = {
                  TIR_STRIDE("a_step"), TIR_STRIDE("a_tap"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"),
                  TIR_STRIDE("out_step")},
      INSTR(SUMS_RESET, "window",
-           "lathe_mve_window(out, a, w, m, r, p, q, a_step, a_tap, w_step, w_row, out_step, $begins)")},
+           "lathe_mve_window(out, a, w, m, r, p, q, a_step, a_tap, w_step, w_row, out_step, $begins)"),
+     .cost = tir_cost_window,
+     .channels = 1},
     {.name = "mve_nibbles",
      .help = "mve_dot by weights of 4 bits: a byte for two channels",
      .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
@@ -96,7 +101,10 @@ static const tir_intrin rows[] = {
                  TIR_STRIDE("out_step")},
      INSTR(PAIRS_RESET, "nibbles",
            "lathe_mve_nibbles(out, a, w, m, r*2, h, n, a_step, a_row, w_step, w_row, out_step, $begins)"),
-     .stays = TIR_STAYS_NIBBLES},
+     .stays = TIR_STAYS_NIBBLES,
+     .cost = tir_cost_sums,
+     .widen = 2,
+     .channels = 2},
     {.name = "mve_window_nibbles",
      .help = "mve_window by weights of 4 bits: a byte for two channels",
      .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"
@@ -123,7 +131,9 @@ static const tir_intrin rows[] = {
                  TIR_STRIDE("a_step"), TIR_STRIDE("a_tap"), TIR_STRIDE("w_step"), TIR_STRIDE("w_row"),
                  TIR_STRIDE("out_step")},
      INSTR(PAIRS_RESET, "window_nibbles",
-           "lathe_mve_window_nibbles(out, a, w, m, r*2, d, e, a_step, a_tap, w_step, w_row, out_step, $begins)")},
+           "lathe_mve_window_nibbles(out, a, w, m, r*2, d, e, a_step, a_tap, w_step, w_row, out_step, $begins)"),
+     .cost = tir_cost_window,
+     .channels = 2},
     {.name = "mve_words",
      .help = "up to four rows of int8 side by side, in words: out[x, i, j] = a[j, x, i]",
      .nest = "primfn(a: handle, out: handle) -> ()\n"
@@ -144,7 +154,9 @@ static const tir_intrin rows[] = {
      .body = TIR_INSTRUCTION,
      .passed = "aa",
      .call = "lathe_mve_words(out, a, n, m, c, a_row, a_step, out_step)",
-     .kernel = "kernel/mve/words.h"},
+     .kernel = "kernel/mve/words.h",
+     .features = TARGET_MVE,
+     .cost = tir_cost_words},
 };
 
 const tir_intrin *tir_intrins_mve(uint32_t *out_n)

@@ -37,6 +37,7 @@
     "out[i, q, j] = 0 } } }"
 #define NIBBLE_ROWS_INSTR(by_words)                                                                                    \
     .reset = NIBBLE_ROWS_RESET, .update = TIR_INSTRUCTION, .passed = "aaa", .words = true,                             \
+    .features = TARGET_DSP, .cost = tir_cost_rows, .widen = 6, .channels = 2,                                          \
     .call = "lathe_nibble_rows(out, a, w, m, r*2, n, a_row, a_step, " by_words ")",                                    \
     .runs = "lathe_nibble_runs(out, $starts, $count, w, m, r*2, n, a_row, a_step, " by_words ")",                      \
     .kernel = "kernel/dsp/nibble_rows.h", .runs_kernel = "kernel/dsp/nibble_runs.h"
@@ -65,6 +66,7 @@
     "for (q: int64, 0, r) \"unrolled\" { for (j: int64, 0, 2) \"unrolled\" { out[q, j] = 0 } }"
 #define NIBBLE_BYTES_INSTR(is_signed)                                                                                  \
     .reset = NIBBLE_BYTES_RESET, .update = TIR_INSTRUCTION, .passed = "aaa",                                           \
+    .features = TARGET_DSP, .cost = tir_cost_bytes, .widen = 6, .channels = 2,                                         \
     .call = "lathe_nibble_bytes(out, a, w, r*2, n, " is_signed ")", .kernel = "kernel/dsp/nibble_bytes.h"
 
 /* A row of a window in one number, the first weight in its lowest bits. */
@@ -90,7 +92,8 @@
      .reset = "for (i: int64, 0, m) \"unrolled\" { out[i] = 0 }",                                                     \
      .update = TIR_INSTRUCTION,                                                                                       \
      .passed = "ava",                                                                                                 \
-     .call = "lathe_nibble_taps(out, a, " wide "w, m, n, a_step, a_tap)", .kernel = "kernel/dsp/nibble_taps.h"}
+     .call = "lathe_nibble_taps(out, a, " wide "w, m, n, a_step, a_tap)", .kernel = "kernel/dsp/nibble_taps.h",       \
+     .features = TARGET_DSP, .cost = tir_cost_taps, .widen = 6, .channels = 1}
 
 static const tir_intrin rows[] = {
     {.name = "nibble_rows",

@@ -428,12 +428,12 @@ static void test_runs(void **unused)
 
 /* --- a program that runs kernels --- */
 
-/* A row's kernel is for processors of one family, or the row has lanes, whose text is for all that have vectors. */
+/* A row says which processors its kernel is for, or it has lanes, whose text is for all that have vectors. */
 static bool is_for(const tir_intrin *row, const target *t)
 {
     if (tir_instr_gives_value(row))
         return !t->small;
-    return row->kernel && t->small && strstr(row->kernel, (t->features & TARGET_MVE) != 0 ? "/mve/" : "/dsp/");
+    return t->small && row->features == ((t->features & TARGET_MVE) != 0 ? TARGET_MVE : TARGET_DSP);
 }
 
 /* Extents at which kernels do something else, of which few fill a board's memory. Sometimes pixels are a vector apart,

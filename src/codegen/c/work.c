@@ -3,7 +3,7 @@
  * decide about the latter: the prices are what gcc and clang make of an operation at -O1 or more where little helps
  * them (an index computed anew for each access, a register saved and loaded again), and of functions of the C library
  * and of arithmetic in software their slow cases (docs/reference/cli.md; test/py/microcontrollers.py compares them with
- * what emulators count). Functions that kernels call have theirs here, too, beside the files with their text. */
+ * what emulators count). What a kernel takes its row says (tir/intrin_cost.c). */
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
 
@@ -15,172 +15,38 @@
 
 /* --- functions that kernels call --- */
 
-/* Of one run or pixel by one channel and one step of weights, in C: loads, a product, a sum in memory. */
-static const double IN_C = 9;
-/* What a call takes beside: registers saved, arguments, sums, a choice of tiles. */
-static const double CALL = 30, RUN = 14, SUM = 4;
-
-typedef struct work_call {
-    tir_bounds *bounds;
-    tir_expr_ref e;
-    const target *t;
-    double channels;    /* of the symbol r */
-    bool words;         /* runs begin at words */
-} work_call;
-
-/* A symbol of the instruction, at most. What is no constant is far: prices are those of the C beside the assembly,
- * then. */
-static int64_t arg(const work_call *k, const char *symbol)
-{
-    tir_expr_ref e = tir_instr_arg(k->e, symbol);
-    tir_range r = e ? tir_range_of(k->bounds, e) : (tir_range){0};
-    return r.known_max && r.max < INT32_MAX ? r.max : INT32_MAX;
-}
-
-/* Channels; a byte of weights of 4 bits is of two. */
-static double channels(const work_call *k)
-{
-    return (double)arg(k, "r") * k->channels;
-}
-
-static bool has(const work_call *k, target_feature f)
-{
-    return (k->t->features & f) != 0;
-}
-
-/* A step: four numbers of each run by four of each channel; needs_rows.c. `weights`: to widen those of a channel. */
-static double rows_step(const work_call *k, double m, double r, double row, bool words, double weights)
-{
-    bool tile = (r == 2 && m == 3 && row < 1020) || (r == 2 && m == 2 && row < (words ? 510 : 2040)) ||
-                (m == 1 && (r == 2 || r == 4));
-    return has(k, TARGET_DSP) && tile ? 3 + 2 * m + weights * r + 2 * m * r : 4 * m * r * (IN_C + weights - 3) + 20;
-}
-
-static double dot_rows(const work_call *k, double weights)
-{
-    const double m = (double)arg(k, "m"), r = channels(k), n = (double)arg(k, "n"), runs = tir_instr_runs(k->e);
-    const double step = n * rows_step(k, m, r, (double)arg(k, "a_row"), k->words, weights);
-    return CALL + SUM * m * r + (runs > 1 ? runs * (RUN + step) : step);
-}
-
-static double dot_bytes(const work_call *k, double weights)
-{
-    double r = channels(k), n = (double)arg(k, "n");
-    bool tile = has(k, TARGET_DSP) && (r == 2 || r == 4);
-    return CALL + SUM * r + n * (tile ? 6 + (weights + 2) * r : 4 * r * (IN_C + weights - 3) + 20);
-}
-
-/* Taps of three neighbours take two of them in an instruction. */
-static double taps_row(const work_call *k, double weights)
-{
-    double m = (double)arg(k, "m"), n = (double)arg(k, "n");
-    bool near = has(k, TARGET_DSP) && n == 3 && arg(k, "a_tap") == 1 && arg(k, "a_step") <= 2;
-    return CALL + SUM * m + (near ? 5 + weights + 5 * m : n * (m * (IN_C + weights - 3) + 10));
-}
-
-/* Data that stays in registers, tiles, or sums one by one; mve_text.c. `weights`: what taking a channel's apart costs
- * for each vector. */
-static double mve_dot(const work_call *k, double weights)
-{
-    double m = (double)arg(k, "m"), r = channels(k), h = (double)arg(k, "h");
-    int64_t vectors = (arg(k, "n") + 15) / 16;
-    double v = (double)vectors, by = m == 1 ? 4 : 2, alone = 10 + h * (12 + (4 + weights) * v);
-    if (!has(k, TARGET_MVE))
-        return CALL + m * r * h * (double)arg(k, "n") * IN_C;
-    if (m * v <= 6 || m + v - 1 <= 6)
-        return CALL + h * (20 + 2 * m * v + r * (v * (1 + weights + m) + (2 + weights) * m + 8));
-    if (m > 3)
-        return CALL + m * r * alone;
-    const double tile = h * (14 + v * (m + (1 + weights) * by + m * by + 2));
-    return CALL + (r / by + 1) * (2 * SUM * m * by + tile) + by * m * alone;
-}
-
-/* p and q: rows and columns of the window. */
-static double window(const work_call *k, double p, double q)
-{
-    double m = (double)arg(k, "m"), r = channels(k);
-    return CALL + 20 + r * 40 + m * r * (has(k, TARGET_MVE) ? 6 : 4 + p * q * IN_C);
-}
-
-static double mve_window(const work_call *k, double weights)
-{
-    (void)weights;
-    return window(k, (double)arg(k, "p"), (double)arg(k, "q"));
-}
-
-static double mve_window_nibbles(const work_call *k, double weights)
-{
-    (void)weights;
-    return window(k, (double)arg(k, "d"), (double)arg(k, "e"));
-}
-
-/* 16 channels of a column at a time, else four. */
-static double mve_words(const work_call *k, double weights)
-{
-    double n = (double)arg(k, "n"), m = (double)arg(k, "m"), columns = (double)arg(k, "c");
-    (void)weights;
-    if (!has(k, TARGET_MVE))
-        return CALL + n * columns * m * 8;
-    return CALL + 30 + columns * (n / 16 + 1) * 16 + (columns + 1) * 4 * 14;
-}
-
-static double rvv_vwmacc(const work_call *k, double weights)
-{
-    (void)weights;
-    return CALL + (double)arg(k, "n") * (k->t->vlen ? 1 : IN_C);
-}
-
 /* A number that becomes a byte: lathe_rounded_i8, lathe_scaled_i8 and those of vectors. */
 static const char rounded_name[] = "lathe_rounded";
+static const double ROUNDED = 16;
 
-static double rounded(const work_call *k)
+static double of_rounded(const target *t, tir_expr_ref e)
 {
-    return 16.0 * (has(k, TARGET_MVE) ? (k->e->type.lanes + 3u) / 4u : k->e->type.lanes);
+    return ROUNDED * ((t->features & TARGET_MVE) != 0 ? (e->type.lanes + 3u) / 4u : e->type.lanes);
 }
 
-static double of_known_call(work_call *k)
+/* What an instruction's row says of its kernel; -1: nothing. Symbols count at most; what is no constant is far: prices
+ * are those of the C beside the assembly, then. */
+static double of_row(compiler *c, tir_bounds *b, const target *t, tir_expr_ref e)
 {
-    static const struct {
-        const char *name;
-        double (*work)(const work_call *k, double weights);
-        double weights;  /* instructions to widen a step's weights of a channel */
-        double channels; /* of the symbol r */
-        bool words;
-    } rows[] = {
-        {"dot_rows", dot_rows, 3, 1, true},
-        {"dot_rows_anywhere", dot_rows, 3, 1, false},
-        {"nibble_rows", dot_rows, 6, 2, true},
-        {"nibble_rows_anywhere", dot_rows, 6, 2, false},
-        {"dot_bytes", dot_bytes, 3, 1, false},
-        {"dot_bytes_u8", dot_bytes, 3, 1, false},
-        {"nibble_bytes", dot_bytes, 6, 2, false},
-        {"nibble_bytes_u8", dot_bytes, 6, 2, false},
-        {"taps_row", taps_row, 3, 1, false},
-        {"nibble_taps", taps_row, 6, 1, false},
-        {"nibble_taps_i32", taps_row, 6, 1, false},
-        {"mve_dot", mve_dot, 0, 1, false},
-        {"mve_nibbles", mve_dot, 2, 2, false},
-        {"mve_window", mve_window, 0, 1, false},
-        {"mve_window_nibbles", mve_window_nibbles, 0, 2, false},
-        {"mve_words", mve_words, 0, 1, false},
-        {"rvv_vwmacc", rvv_vwmacc, 0, 1, false},
-    };
-    if (k->e->kind == TIR_EXTERN)
-        return strcmp(rounded_name, k->e->u.name) == 0 ? rounded(k) : -1;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(rows[i].name, k->e->u.row->name) != 0)
-            continue;
-        k->channels = rows[i].channels;
-        k->words = rows[i].words;
-        return rows[i].work(k, rows[i].weights);
+    const tir_intrin *row = e->u.row;
+    if (!row->cost)
+        return -1;
+    tir_intrin_use use = {.row = row,
+                          .runs = tir_instr_runs(e),
+                          .fast = (t->features & row->features) == row->features,
+                          .words = tir_instr_form_of(c, row)->params[0]->align >= 4};
+    for (uint32_t i = 0; i < row->n_symbols; i++) {
+        tir_expr_ref symbol = tir_instr_arg(e, row->symbols[i].name);
+        const tir_range r = symbol ? tir_range_of(b, symbol) : (tir_range){0};
+        use.of[i] = r.known_max && r.max < INT32_MAX ? r.max : INT32_MAX;
     }
-    return -1;
+    return row->cost(&use);
 }
 
-static int64_t call_work(const void *ctx, tir_bounds *b, tir_expr_ref e)
+static int64_t call_work(const void *ctx, compiler *c, tir_bounds *b, tir_expr_ref e)
 {
-    work_call k = {.bounds = b, .e = e, .t = ctx};
-    double n = of_known_call(&k);
+    const bool known = e->kind == TIR_EXTERN && strcmp(rounded_name, e->u.name) == 0;
+    const double n = known ? of_rounded(ctx, e) : e->kind == TIR_INSTR ? of_row(c, b, ctx, e) : -1;
     return n < 0 || n > 0x1p62 ? -1 : (int64_t)n + 1;
 }
 

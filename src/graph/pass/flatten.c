@@ -109,7 +109,7 @@ static bool is_epilogue(const flattener *f, const graph_node *n)
     bool any = false;
     uint32_t at = 0;
     bool plain = n->op->cls <= CLASS_BROADCAST && n->op->effect == EFFECT_PURE && n->n_outputs == 1 &&
-                 (n->op->flags & ~OPF_COMMUTATIVE) == 0;
+                 (n->op->flags & ~(OPF_COMMUTATIVE | OPF_SUM)) == 0;
     if (!plain || counts_axes(n) || !rows_in(f, n->outputs[0]))
         return false;
     for (uint32_t i = 0; i < n->n_inputs; i++) {

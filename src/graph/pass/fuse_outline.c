@@ -5,7 +5,6 @@
 #include "graph/pass/rounded.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_NAME 80u
 
@@ -55,16 +54,6 @@ static bool leaves(const graph_node *tip, const graph_value *v)
     return v->mark != 0 || !any || tip->op->cls == CLASS_OPAQUE;
 }
 
-/* Computes a sum element by element, of which a product may be an operand. */
-static bool is_sum(const graph_node *n)
-{
-    static const char *const names[] = {"add", "subtract", "gelu", "hard_sigmoid", "hard_swish", "shrink"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(n->op->name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* Whether a product of the group may share its rounding with a sum, and must not. */
 static bool keeps_products(const graph_func *f, const fuse_group *g, const ptr_map *rounded)
 {
@@ -73,7 +62,7 @@ static bool keeps_products(const graph_func *f, const fuse_group *g, const ptr_m
         const graph_node *n = f->nodes.data[g->nodes.data[i]];
         if (!rounded_has(rounded, n))
             return false;
-        sums |= is_sum(n);
+        sums |= (n->op->flags & OPF_SUM) != 0;
     }
     return sums;
 }
