@@ -76,8 +76,63 @@ void offload_show(compiler *c, writer *w, const offload_log *log)
     for (uint32_t i = 0; i < log->regions.len; i++)
         show_region(c, w, &log->regions.data[i]);
     show_stays(c, w, log);
-    if (log->advice)
-        w_line(w, "%s", log->advice);
+}
+
+/* --- targets that run nothing --- */
+
+static bool runs_some(const struct offload *o, const char *who)
+{
+    for (uint32_t i = 0; i < o->log->regions.len; i++) {
+        const offload_region *r = &o->log->regions.data[i];
+        if (strcmp(r->target, who) == 0 && !r->why)
+            return true;
+    }
+    return false;
+}
+
+static const char *operators_of(compiler *c, const graph_patterns *all)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    for (uint32_t i = 0; i < all->list.len; i++)
+        for (uint32_t k = 0; k < all->list.data[i]->n_nodes; k++)
+            for (uint32_t j = 0; j < all->list.data[i]->nodes[k].n_ops; j++)
+                offload_add_name(&w, all->list.data[i]->nodes[k].ops[j]->name);
+    return w.data;
+}
+
+/* A node that a pattern of the target nearly took, or a region that it declined. */
+static const char *nearest_reason(compiler *c, const struct offload *o, const char *who)
+{
+    const size_t n = strlen(who);
+    for (uint32_t i = 0; i < o->log->regions.len; i++) {
+        const offload_region *r = &o->log->regions.data[i];
+        if (strcmp(r->target, who) == 0)
+            return arena_printf(&c->mem, "it declines %s: %s", r->name, r->why);
+    }
+    for (uint32_t i = 0; i < o->log->stayed.len; i++) {
+        const offload_stay *s = &o->log->stayed.data[i];
+        if (strncmp(s->why, who, n) == 0 && s->why[n] == '.')
+            return arena_printf(&c->mem, "'%s' stays: %s", s->node, s->why);
+    }
+    return NULL;
+}
+
+void offload_warn(compiler *c, const char *path, const struct offload *o)
+{
+    for (uint32_t i = 0; i < o->n_targets; i++) {
+        const offload_target *t = &o->targets[i];
+        const char *why = nearest_reason(c, o, t->name);
+        if (runs_some(o, t->name))
+            continue;
+        diag_warning(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: no part of '%s' runs on %s, which takes %s",
+                     path, t->name, operators_of(c, &t->patterns));
+        if (t->row && t->row->offload && t->row->offload->advice)
+            diag_hint(&c->diags, "%s", t->row->offload->advice);
+        else
+            diag_hint(&c->diags, "%s%s'lathe inspect' with the same --offload says why each operator stays",
+                      why ? shown(c, why) : "", why ? "; " : "");
+    }
 }
 
 void offload_show_short(writer *w, const offload_log *log)
@@ -89,6 +144,4 @@ void offload_show_short(writer *w, const offload_log *log)
     }
     w_line(w, "offload    regions %u, nodes %u, declined regions %u, nodes that stayed %u (inspect says why)",
            log->regions.len - n_declined, nodes, n_declined, log->stayed.len);
-    if (log->advice)
-        w_line(w, "           %s", log->advice);
 }

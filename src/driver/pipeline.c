@@ -33,6 +33,7 @@
 #include "driver/state.h"
 #include "driver/stream.h"
 #include "graph/pass/offload.h"
+#include "prog/source.h"
 #include "plan/stream.h"
 
 #include <ctype.h>
@@ -443,19 +444,6 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
     return strcmp(o->emit, "graph") == 0 || prog_from_graph(c, out->graph, t, compile_is_for_module(o), &out->prog);
 }
 
-/* What a target that took nothing of the model asks for. */
-static void take_advice(const struct offload *o)
-{
-    for (uint32_t i = 0; i < o->n_targets; i++) {
-        const target *row = o->targets[i].row;
-        bool took = false;
-        for (uint32_t r = 0; r < o->log->regions.len; r++)
-            took |= strcmp(o->log->regions.data[r].target, o->targets[i].name) == 0;
-        if (!took && row && row->offload && row->offload->advice && !o->log->advice)
-            o->log->advice = row->offload->advice;
-    }
-}
-
 static const codegen_end *take_ends(compiler *c, const graph_module *m)
 {
     const uint32_t n = m ? m->ends.len : 0;
@@ -503,10 +491,8 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .n_facts = out->graph ? out->graph->facts.len : 0,
                                .opt_level = o->opt_level,
                                .offload = o->offload ? o->offload->log : NULL};
-    if (o->offload) {
+    if (o->offload)
         offload_note_runners(c, o->offload->log, out->prog);
-        take_advice(o->offload);
-    }
     return plan_and_check(c, o, out);
 }
 
@@ -611,12 +597,36 @@ static bool has_region(const graph_module *m, const char *who)
     return found;
 }
 
+/* Libraries with threads of an operating system, and build systems of microcontrollers, beside a target that is for the
+ * other kind of machine. */
+static void warn_of_machine(compiler *c, const compile_options *o, const compile_result *r)
+{
+    const target *t = target_of(c, o);
+    for (uint32_t i = 0; r->prog && t->address_bits == 32 && i < r->prog->sources.len; i++) {
+        const prog_source *s = &r->prog->sources.data[i];
+        if (!s->text || !s->ldflags || !strstr(s->ldflags, "-lpthread"))
+            continue;
+        diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
+                     "--offload %s: its library needs threads of an operating system, and %s is a microcontroller",
+                     s->target->name, t->name);
+        diag_hint(&c->diags, "leave it out, or take --target native; cmsis_nn is for Cortex-M");
+    }
+    if (!o->as || o->as->takes_files || t->address_bits == 32 || t->vector_bytes == 0 || strstr(o->as->ports, "posix"))
+        return;
+    diag_warning(&c->diags, DIAG_USAGE, src_loc_none(), "--as %s is for microcontrollers, and the code is for %s",
+                 o->as->name, t->name);
+    diag_hint(&c->diags, "add --target cortex-m4, for example, or --target generic; 'lathe targets' lists all");
+}
+
 /* Options that the model has nothing for. */
 static void warn_of_options(compiler *c, const char *path, const compile_options *o, const compile_result *r)
 {
     if (o->integers && r->graph && !r->quantised)
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
                      "nothing in '%s' is quantized, so --integers, --requant and --quantized-io have no effect", path);
+    if (o->offload && r->prog)
+        offload_warn(c, path, o->offload);
+    warn_of_machine(c, o, r);
     if (c->vta && r->graph && !has_region(r->graph, "vta"))
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
                      "no part of '%s' runs on the accelerator, so --vta-config has no effect", path);

@@ -26,6 +26,5 @@ typedef struct offload_log {
     ptr_map reasons; /* nodes that a pattern refused -> position in `why` */
     VEC(const char *) why;
     VEC(uint32_t) fitted; /* how many nodes had fitted until then: the best one counts */
-    const char *advice;   /* of a target that took nothing; NULL: there is none */
 } offload_log;
 #endif

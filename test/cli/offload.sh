@@ -50,6 +50,22 @@ expect 0 'log \(small\): acme: the region' inspect net.txt --load-ops ./targets.
     --patterns log.pat
 expect 0 'brand_[0-9] on .*: brand.log' inspect net.txt $both --offload-least 0
 expect 0 '"why": "acme.scale: 100 elements are more than 64"' inspect net.txt $both --json
+# A target that runs nothing: a warning has what it takes, and the nearest reason. One for another kind of machine, too.
+echo 'func @main(%x: i8[1, 2, 4, 4]) { %y = nn.max_pool2d(%x) {pool_size = [2, 2]} return %y }' > bytes.txt
+expect 0 "no part of 'bytes.txt' runs on xnnpack, which takes nn.conv2d, .*nn.max_pool2d" \
+    compile bytes.txt -q --offload xnnpack -o unused
+expect 0 "hint: '.*' stays: xnnpack.nn.max_pool2d: %x is i8.*f32.* is asked for" \
+    compile bytes.txt -q --offload xnnpack -o unused
+expect 0 'runs on cutlass, which takes .*' inspect net.txt --load-ops ./targets.so --offload acme,cutlass
+check "acme runs some" sh -c '! grep -q "runs on acme" stderr'
+expect 0 'no part of .* runs on vta.*' compile net.txt -q --offload vta -o unused
+expect 0 'hint: vta takes quantized layers of i8' compile net.txt -q --offload vta -o unused
+sed 's/i8/f32/' bytes.txt > pool.txt
+expect 0 'warning: --offload xnnpack: its library needs threads .*, and cortex-m4 is a microcontroller' \
+    compile pool.txt -q --offload xnnpack --target cortex-m4 --port baremetal -o unused
+expect 0 '' compile pool.txt -q --offload xnnpack -o unused
+check "nothing to warn of" test ! -s stderr
+rm -r unused
 "$lathe" inspect net.txt $both --json > report.json
 check "the report is JSON, and names the runner" python3 - << 'END'
 import json

@@ -51,5 +51,7 @@ bool offload_is_literal(const graph_node *n, uint32_t i);
 void offload_drop_composites(graph_module *m); /* those that nobody calls any more go */
 /* Regions and what stayed, from the graph as it is now. */
 void offload_tell(compiler *c, const graph_module *m, const struct offload *o);
+/* Adds a name to a list, unless it is there already; long lists are cut. */
+void offload_add_name(writer *w, const char *name);
 const char *offload_c_name(compiler *c, const char *name); /* letters, digits and _ */
 #endif

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* Distinct names in order of appearance; long lists are cut. */
-static void add_name(writer *w, const char *name)
+void offload_add_name(writer *w, const char *name)
 {
     size_t n = strlen(name);
     if (w->len > 400)
@@ -27,7 +26,7 @@ static void tell_region(compiler *c, const graph_func *f, offload_log *log)
         const char *composite = callee ? graph_func_text(callee, "composite") : NULL;
         if (n->op->infer == infer_constant)
             continue;
-        add_name(&w, composite ? composite : n->op->name);
+        offload_add_name(&w, composite ? composite : n->op->name);
         for (uint32_t k = 0; callee && k < callee->nodes.len; k++)
             r.n_nodes += callee->nodes.data[k]->op->infer != infer_constant;
         r.n_nodes += !callee;
