@@ -151,7 +151,7 @@ static void add_operator(table *t, const compile_result *r, uint32_t i, bool sha
     if (shared)
         table_add(t, "%s", op->step->kernel->target->name);
     table_add(t, "%s", op->step->kernel->kind);
-    table_add(t, "%s", op->step->source);
+    table_add(t, "%s", groups_short_names(t->a, op->step->source));
 }
 
 /* Heads in order; without the one of who runs an operator where all run on one target. */

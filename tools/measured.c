@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "driver/groups.h"
 #include "table.h"
 
 static void show_operators(const session *s, const board_measure *m)
@@ -19,7 +20,7 @@ static void show_operators(const session *s, const board_measure *m)
         table_add(&t, "%u", i);
         table_add(&t, "%s", op->kernel);
         table_add(&t, "%lld", (long long)m->operators[i]);
-        table_add(&t, "%s", op->source);
+        table_add(&t, "%s", groups_short_names(t.a, op->source));
     }
     table_print(&t, &x->out);
 }

@@ -3,6 +3,7 @@
 #include "profile.h"
 
 #include "api/session.h"
+#include "driver/groups.h"
 #include "table.h"
 
 /* "0.12 0.11" of each worker, where there are several. */
@@ -35,7 +36,7 @@ static void print_text(writer *w, arena *a, const run_report *r, const profile *
         const profile_operator *o = &p->operators[i];
         bool by_bytes;
         const double peak = profile_share_of_peak(p, r, i, &by_bytes);
-        table_add(&t, "%s", *op->source ? op->source : op->kind);
+        table_add(&t, "%s", *op->source ? groups_short_names(a, op->source) : op->kind);
         table_add(&t, "%s", op->kernel);
         table_add(&t, "%.3g", 1e3 * o->seconds);
         table_add(&t, "%.1f %%", p->seconds > 0 ? 100 * o->seconds / p->seconds : 0.0);

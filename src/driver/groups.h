@@ -22,4 +22,8 @@ void groups_begin(groups *g, compiler *c);
 /* Items of equal keys are a group. */
 void groups_add(groups *g, uint32_t item, const char *key, const char *name);
 void groups_write_names(writer *w, const group *g); /* "a, b and 3 more", in one line */
+
+/* Names of the model's nodes with ", " between, for a line: each once, and up to the first ';', with which TensorFlow
+ * joins the names of the operators that it has fused. */
+const char *groups_short_names(arena *a, const char *names);
 #endif
