@@ -19,7 +19,12 @@ build: ## build/lathe, liblathe, libvta, liblathe_vm and build/exec.out (the def
 	@mkdir -p $(BUILD)
 	@[ -e $(BUILD)/lathe ] || echo "building $(BUILD)/lathe and its libraries; configuring: $(BUILD)/configure.log"
 	@$(CMAKE) > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
-	@quiet=--quiet; [ ! -t 1 ] || quiet=; ninja $$quiet -C $(BUILD) -j$(JOBS) products # a terminal sees how far it is
+	@# A terminal sees each step; a log has a line for each tenth, and what compilers say.
+	@run="ninja -C $(BUILD) -j$(JOBS) products"; [ ! -t 1 ] || exec $$run; \
+		{ NINJA_STATUS='%p ' $$run; echo $$? > $(BUILD)/status; } | awk '/^ninja: (E|n)/ { next } \
+			/^ *[0-9]+% / { if ($$1 + 0 >= next_share) { print "building: " $$1; next_share = int($$1 / 10) * 10 + 10 } fflush(); next } \
+			{ print; fflush() }'; \
+		exit $$(cat $(BUILD)/status)
 	@echo "built: $(BUILD)/lathe, $(BUILD)/liblathe.so, $(BUILD)/exec.out, $(BUILD)/runtime/vta/libvta.so, $(BUILD)/runtime/vm/liblathe_vm.so"
 
 install: build ## lathe, its manual page, the libraries and their headers under PREFIX (/usr/local); DESTDIR for packages

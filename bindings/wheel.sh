@@ -40,7 +40,8 @@ environment() {
 
 # The pages about the package, by the Python of the environment.
 pages() {
-    "$work/venv/bin/python" test/docs.py --lathe "$build/lathe" docs/tutorials/python.md docs/how-to/python.md
+    "$work/venv/bin/python" test/docs.py --lathe "$build/lathe" docs/tutorials/python.md docs/how-to/python.md \
+        docs/reference/python.md
 }
 
 program() {

@@ -291,7 +291,8 @@ static bool quantize(quantize_run *r, const char *path, const char *out)
     span bytes, plain, quantized, shown;
     if (!read_options(r, &o) || !read_labels(r) || !samples_open(c, from, &calibration) ||
         !samples_open(c, data ? data : from, &evaluation) || !format_read(c, "quantize", path, &bytes, &format) ||
-        !compiler_may_write(c, out) || !check_model(r, path) || !open_quantizer(r, bytes, path, &o, &plain) ||
+        !compiler_may_write(c, out) || !samples_fix_shapes(&calibration, path, &r->options) ||
+        !check_model(r, path) || !open_quantizer(r, bytes, path, &o, &plain) ||
         !open_runner(r, "float", plain, &r->plain) || !calibrate(r, &calibration) ||
         !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantized", shown, &r->quantized) ||
         !evaluate(r, &evaluation) || !compiler_write_file(c, out, quantized.data, quantized.len))

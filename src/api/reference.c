@@ -460,15 +460,16 @@ static const struct {
 
 /* Runtimes that a Python child runs: what --against and messages call them; packages of Python that they need; the
  * runtime that its format names in driver/format.def, whose numbers such models stand for; its script, NULL for
- * several; its oracle, where it has one; whether it shows what every operator makes. */
+ * several; what runs a model that it does not; its oracle, where it has one; whether it shows what every operator
+ * makes. */
 static const struct runtime {
-    const char *name, *title, *packages, *format, *script;
+    const char *name, *title, *packages, *format, *script, *instead;
     uint32_t oracle;
     bool per_node;
 } runtimes[] = {
-    {"onnxruntime", "onnxruntime", "onnxruntime numpy", "onnxruntime", NULL, 0, true},
-    {"tflm", "TensorFlow Lite Micro", "tflite-micro numpy", "tflm", micro_script, MICRO, false},
-    {"litert", "LiteRT", "ai-edge-litert numpy", "tflm", litert_script, LITERT, false},
+    {"onnxruntime", "onnxruntime", "onnxruntime numpy", "onnxruntime", NULL, "--against interpreter", 0, true},
+    {"tflm", "TensorFlow Lite Micro", "tflite-micro numpy", "tflm", micro_script, "--against litert", MICRO, false},
+    {"litert", "LiteRT", "ai-edge-litert numpy", "tflm", litert_script, "--against interpreter", LITERT, false},
 };
 
 static const struct runtime *runtime_of(const ask *x)
@@ -735,8 +736,11 @@ static bool start(session *s, const char *mode, uint32_t oracle, long threads, p
         return false;
     const char *failed = after(line, "failed "), *missing = after(line, "missing ");
     s->refused |= failed != NULL;
-    if (failed)
-        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "%s: %s", child->title, failed);
+    if (failed) {
+        diag_error(&c->diags, DIAG_DATA, src_loc_none(), "%s: %s", child->title, failed);
+        diag_hint(&c->diags, "if it does not run the model, compare with another one: %s", child->instead);
+        return false;
+    }
     if (missing)
         diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s has no %s: %s", argv[0], child->title,
                    missing);

@@ -63,6 +63,75 @@ void samples_rewind(samples *s)
     s->counted = 0;
 }
 
+/* --- open dimensions --- */
+
+static bool fixed_by_user(const compile_options *o, const char *name)
+{
+    for (uint32_t i = 0; i < o->n_shapes; i++)
+        if (strcmp(o->shapes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The dimensions of an input, in a file that has axes of its own in front. Where the samples lie along an open first
+ * axis, one of them runs at a time. */
+static void take_axes(samples_axis axis, const shape *own, dim_binding *b)
+{
+    int64_t batch;
+    if (axis != SAMPLES_WHOLE && b->rank == (uint32_t)own->rank + 1)
+        memmove(b->dims, b->dims + 1, --b->rank * sizeof *b->dims);
+    else if (axis == SAMPLES_ROWS && b->rank > 0 && own->rank > 0)
+        b->dims[0] = dim_is_const(own->dims[0], &batch) ? batch : 1;
+}
+
+bool samples_shapes_from_files(compiler *c, const char *path,
+                               const char *(*file_of)(const void *from, const char *name, uint32_t i), const void *from,
+                               samples_axis axis, compile_options *o)
+{
+    compiler probe; /* so that nothing of it stays */
+    graph_module *m;
+    compiler_setup_under(&probe, &c->mem);
+    if (pipeline_load_inputs(&probe, path, o, &m)) {
+        const graph_func *f = graph_module_find(m, "main");
+        uint32_t n = o->n_shapes;
+        dim_binding *shapes = arena_array(&c->mem, dim_binding, n + (f ? f->params.len : 0) + 1u);
+        memcpy(shapes, o->shapes, n * sizeof *shapes);
+        for (uint32_t i = 0; f && i < f->params.len; i++) {
+            const graph_value *v = f->params.data[i];
+            const char *file = file_of(from, v->name, i);
+            dim_binding *b = &shapes[n];
+            dtype dt;
+            if (!file || fixed_by_user(o, v->name) || type_most_bytes(&v->type) >= 0 ||
+                !tensor_file_peek(c, file, v->name, &dt, &b->rank, b->dims))
+                continue;
+            take_axes(axis, &v->type.shape, b);
+            b->name = intern(c->names, v->name);
+            n++;
+        }
+        o->shapes = shapes;
+        o->n_shapes = n;
+    }
+    compiler_free(&probe); /* what is wrong with the model is reported by the compile that follows */
+    return c->diags.errors == 0;
+}
+
+static const char *first_file(const void *from, const char *name, uint32_t i)
+{
+    const samples *s = from;
+    (void)name;
+    if (s->files.len == 0 || !s->folders)
+        return s->files.len ? s->files.data[0] : NULL;
+    const char *file = arena_printf(&s->c->mem, "%s/input_%u.pb", s->files.data[0], i);
+    return file_exists(file) ? file : NULL;
+}
+
+bool samples_fix_shapes(const samples *s, const char *path, compile_options *o)
+{
+    return samples_shapes_from_files(s->c, path, first_file, s, s->folders ? SAMPLES_WHOLE : SAMPLES_ROWS, o);
+}
+
+/* --- samples --- */
+
 /* The names of tensors, or of arrays, with commas between. */
 static const char *input_names(compiler *c, const run_model *m)
 {

@@ -17,7 +17,16 @@ typedef struct samples {
     int64_t counted;    /* samples so far: entries of the first axis of the first input */
 } samples;
 
+/* What the first axis of a file is: one of the input; or the samples or steps, where there is one more of them. */
+typedef enum samples_axis { SAMPLES_WHOLE, SAMPLES_STEPS, SAMPLES_ROWS } samples_axis;
+/* Open dimensions of the model at `path` become those of the files of its inputs (NULL: there is none), unless the user
+ * fixed them. A model that cannot be read is no error here. */
+bool samples_shapes_from_files(compiler *c, const char *path,
+                               const char *(*file_of)(const void *from, const char *name, uint32_t i), const void *from,
+                               samples_axis axis, compile_options *o);
+
 bool samples_open(compiler *c, const char *path, samples *out);
+bool samples_fix_shapes(const samples *s, const char *path, compile_options *o); /* the same from the first file */
 void samples_rewind(samples *s);
 /* Fills m's inputs with what comes next; *out_more false: there was nothing left. false after a diagnostic. */
 bool samples_next(samples *s, const run_model *m, bool *out_more);

@@ -42,45 +42,18 @@ static const char *input_file(const session *s, const char *name, uint32_t i)
 /* --- dynamic dimensions
  * ------------------------------------------------------------------------------------------------ */
 
-static bool fixed_by_user(const session *s, const char *name)
+static const char *file_of(const void *s, const char *name, uint32_t i)
 {
-    for (uint32_t i = 0; i < s->options.n_shapes; i++)
-        if (strcmp(s->options.shapes[i].name, name) == 0)
-            return true;
-    return false;
+    return input_file(s, name, i);
 }
 
-/* Reads the model's inputs in a context of its own, so that nothing of it stays. */
 static bool shapes_from_data(session *s)
 {
-    compiler *c = s->x->c, probe;
-    graph_module *m;
-    compiler_setup_under(&probe, &c->mem);
-    dim_binding *shapes = NULL;
-    uint32_t n = s->options.n_shapes;
-    if (pipeline_load_inputs(&probe, s->path, &s->options, &m)) {
-        const graph_func *f = graph_module_find(m, "main");
-        shapes = arena_array(&c->mem, dim_binding, n + (f ? f->params.len : 0) + 1u);
-        memcpy(shapes, s->options.shapes, n * sizeof *shapes);
-        for (uint32_t i = 0; f && i < f->params.len; i++) {
-            const graph_value *v = f->params.data[i];
-            const char *file = input_file(s, v->name, i);
-            dtype dt;
-            if (!file || fixed_by_user(s, v->name) || type_most_bytes(&v->type) >= 0)
-                continue;
-            dim_binding *b = &shapes[n];
-            if (tensor_file_peek(c, file, v->name, &dt, &b->rank, b->dims)) {
-                if (s->steps > 0 && b->rank == (uint32_t)v->type.shape.rank + 1)
-                    memmove(b->dims, b->dims + 1, --b->rank * sizeof *b->dims);
-                b->name = intern(c->names, v->name);
-                n++;
-            }
-        }
-        s->options.shapes = shapes;
-        s->options.n_shapes = n;
-    }
-    compiler_free(&probe); /* what is wrong with the model is reported by the compile that follows */
-    return c->diags.errors == 0;
+    if (s->rows)
+        return samples_fix_shapes(s->rows, s->path, &s->options);
+    return !(ask_has(s->x, OPT_INPUT) || s->data) ||
+           samples_shapes_from_files(s->x->c, s->path, file_of, s, s->steps > 0 ? SAMPLES_STEPS : SAMPLES_WHOLE,
+                                     &s->options);
 }
 
 /* --- opening
@@ -204,7 +177,7 @@ static bool open_model(session *s)
                                "%s cannot run a computation", reference_title(s->x));
     if (s->is_computation && s->options.vta)
         return session_open_vta(s);
-    if (!s->is_computation && (ask_has(s->x, OPT_INPUT) || s->data) && !shapes_from_data(s))
+    if (!s->is_computation && !shapes_from_data(s))
         return false;
     const char *keep = ask_get(s->x, OPT_KEEP, NULL);
     if (ask_has(s->x, OPT_INTERPRET))

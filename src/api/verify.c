@@ -36,15 +36,36 @@ static const uint8_t *expected(verify_judge *j, uint32_t i, const char *file, co
     return want.data && tensor_file_read(c, file, &want) ? want.data : NULL;
 }
 
+/* Operators of a model in integers that compute in floats, by their remarks: the first, and how many. */
+static const codegen_remark *in_floats(const session *s, uint32_t *out_n)
+{
+    const codegen_remark *first = NULL;
+    *out_n = 0;
+    for (uint32_t i = 0; s->result.integers && i < s->result.n_remarks; i++)
+        if (strcmp(s->result.remarks[i].pass, "use-integers") == 0) {
+            first = first ? first : &s->result.remarks[i];
+            ++*out_n;
+        }
+    return first;
+}
+
 static bool mismatch(const verify_judge *j, const run_tensor *got, const compare_result *r, const char *what)
 {
     diags *d = &j->s->x->c->diags;
+    uint32_t n;
+    const codegen_remark *in_float = in_floats(j->s, &n);
     diag_error(d, DIAG_MISMATCH, src_loc_none(),
                "%s '%s': %lld of %lld elements are outside of the tolerance; element %lld is %.9g, %.9g is expected",
                what, got->name, (long long)r->wrong, (long long)got->count, (long long)r->first, r->got, r->want);
     if (j->s->result.half_up && reference_is(j->s->x, "onnxruntime"))
         diag_hint(d, "the model rounds halves up, and onnxruntime rounds them to even, so results may differ by one; "
                      "--against interpreter rounds as the model does");
+    else if (reference_is(j->s->x, "onnxruntime") && in_float)
+        diag_hint(d, "%u operator%s of this model compute%s in floats (%s '%s' is the first). The last bit of a float "
+                     "depends on the order of a sum, and may decide which 8-bit number it is rounded to; then later "
+                     "layers differ too. --per-node compares every result without optimizations",
+                  n, n == 1 ? "" : "s", n == 1 ? "s" : "", in_float->op,
+                  *in_float->node ? in_float->node : in_float->value);
     else if (reference_is(j->s->x, "onnxruntime") && reference_has_ties(j->s))
         diag_hint(d, "onnxruntime computes these integers in floats, so it may round a number half-way between two "
                      "integers to the other one, and then later layers differ too; --against interpreter compares with "

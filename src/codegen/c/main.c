@@ -173,7 +173,8 @@ static const char size_known[] =
 
 static const char size_open[] =
     "\", arg + n + 1, (unsigned long)t->bytes, t->dtype,\n                    t->shape);\n"
-    "            print_extents(stderr);\n";
+    "            print_extents(stderr);\n            if (extents->name != NULL)\n"
+    "                fprintf(stderr, \"runner: the argument %s=N gives another size\\n\", extents->name);\n";
 
 static const char read_text[] =
     "            return 2;\n        }\n"
