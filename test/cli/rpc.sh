@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Remote devices by the command line: the commands of docs/how-to/rpc.md, what they refuse, and what is left when they
-# end.
+# end. Not in `make check`: servers start and end for ten seconds; unit/test_rpc has the protocol.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 cd "$top" || exit 3
