@@ -112,7 +112,9 @@ def build(args, model, folder, more=()):
     fault = package.compile_model(args.lathe, model, folder, "m", more)
     if fault:
         raise package.Failure(fault)
-    command = [*args.cc.split(), "-shared", "-fPIC", "-w", f"-I{folder}/include", f"-I{folder}/src",
+    # with the target's flags, as its Makefile does: without them wide vectors are taken apart, for minutes
+    flags = package.report(folder)["target_cflags"].split()
+    command = [*args.cc.split(), *flags, "-shared", "-fPIC", "-w", f"-I{folder}/include", f"-I{folder}/src",
                package.one_source(folder), *sorted(glob.glob(f"{folder}/src/tvmrt*.c")), "-o", f"{folder}/m.so", "-lm",
                "-lpthread"]
     done = subprocess.run(command, capture_output=True, text=True)
