@@ -83,13 +83,17 @@ def binary(name, kind):
     return one
 
 
-def unary(name, version=1, steps=None, zero=None, kind=None, high=0.2, **fields):
-    """steps: of the result in 1, of numbers of 8 bits; zero: their zero point, of numbers with a sign."""
+def unary(name, version=1, steps=None, zero=None, kind=None, high=0.2, finer=None, **fields):
+    """steps: of the result in 1, of numbers of 8 bits; zero: their zero point, of numbers with a sign; finer: steps of
+    the result in one of the data that the oracles take at most."""
     def one(net, r, q):
         shape = r.shape()
         x = data(net, r, q, shape, r.scale(1e-3, high) / (256 if q == "int16" else 1))
         at = None if zero is None else {"uint8": zero + 128, "int16": 0}.get(q, zero)
-        y = result(net, r, q, None if steps is None else 1 / (32768 if q == "int16" else steps), at)
+        scale = None if steps is None else 1 / (32768 if q == "int16" else steps)
+        if finer and q:
+            scale = max(r.scale(), np.float32(1.01 / finer) * scale_of(net, x))
+        y = result(net, r, q, scale, at)
         net.graph.tensors[y].shape = shape
         net.operator(name, version, [x], [y], options(kind, **fields) if kind else None)
     return one
@@ -686,7 +690,7 @@ KINDS = {
     "add": binary("ADD", "Add"), "sub": binary("SUB", "Sub"), "mul": binary("MUL", "Mul"),
     "relu": unary("RELU", 2), "relu6": unary("RELU6", 2),
     "logistic": unary("LOGISTIC", 2, 256, -128), "tanh": unary("TANH", 2, 128, 0),
-    "hard_swish": unary("HARD_SWISH"), "leaky_relu": leaky_relu, "softmax": softmax, "quantize": requantize,
+    "hard_swish": unary("HARD_SWISH", finer=128), "leaky_relu": leaky_relu, "softmax": softmax, "quantize": requantize,
     "dequantize": dequantize, "reshape": reshape, "transpose": transpose, "pad": pad, "mean": mean,
     "concatenation": concatenation, "strided_slice": strided_slice, "split": split, "split_v": split_v,
     "resize_bilinear": resize("RESIZE_BILINEAR", "ResizeBilinear", 3),
