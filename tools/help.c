@@ -111,6 +111,12 @@ static void put_row(FILE *to, const char *name, const char *text, int left)
     wrap(to, text, indent, indent);
 }
 
+/* What other programs call, and people hardly ever. */
+static bool is_for_tools(uint32_t verb)
+{
+    return verb == VERB_MEASURE || verb == VERB_COMPLETION || verb == VERB_MAN;
+}
+
 void help_overview(FILE *to)
 {
     fprintf(to,
@@ -122,7 +128,12 @@ void help_overview(FILE *to)
             "verbs:\n",
             lathe_version());
     for (uint32_t v = 0; v < VERB_COUNT; v++)
-        put_row(to, verbs[v].name, verbs[v].help, 14);
+        if (!is_for_tools(v))
+            put_row(to, verbs[v].name, verbs[v].help, 14);
+    fputs("\nfor tools:\n", to);
+    for (uint32_t v = 0; v < VERB_COUNT; v++)
+        if (is_for_tools(v))
+            put_row(to, verbs[v].name, verbs[v].help, 14);
     fputs("\n  lathe VERB --help   options and examples\n  lathe --version\n\n", to);
     wrap(to, exit_text, fprintf(to, "exit status: "), 4);
 }

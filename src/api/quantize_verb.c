@@ -116,9 +116,12 @@ static bool count_answers(quantize_run *r)
         r->same += x == y;
         if (!r->has_labels)
             continue;
-        if (r->samples >= r->labels.count)
-            return diag_error(&r->c->diags, DIAG_DATA, src_loc_none(), "--labels has %lld entries, fewer than samples",
-                              (long long)r->labels.count);
+        if (r->samples >= r->labels.count) {
+            diag_error(&r->c->diags, DIAG_DATA, src_loc_none(), "--labels has %lld entries, fewer than samples",
+                       (long long)r->labels.count);
+            diag_hint(&r->c->diags, "give one label for each sample of --data, in the same order");
+            return false;
+        }
         int64_t want = dtype_load_i64(r->labels.dt, r->labels.data + (size_t)r->samples * dtype_bytes(r->labels.dt));
         r->classes = classes;
         r->strangers += want < 0 || want >= classes;
@@ -245,9 +248,14 @@ static bool read_labels(quantize_run *r)
     if (!path)
         return true;
     *t = (run_tensor){.name = "labels"};
-    if (!tensor_file_peek(r->c, path, t->name, &t->dt, &t->rank, t->dims) || !dtype_is_int(t->dt))
-        return r->c->diags.errors > 0 ? false : diag_error(&r->c->diags, DIAG_DATA, src_loc_none(),
-                                                           "'%s': labels are integers in a .npy file", path);
+    if (!tensor_file_peek(r->c, path, t->name, &t->dt, &t->rank, t->dims) || !dtype_is_int(t->dt)) {
+        if (r->c->diags.errors > 0)
+            return false;
+        diag_error(&r->c->diags, DIAG_DATA, src_loc_none(), "'%s': labels are integers in a .npy file", path);
+        diag_hint(&r->c->diags, "the number of the right class for each sample: np.save('labels.npy', "
+                                "y.astype('int64'))");
+        return false;
+    }
     run_set_dims(t, t->dims);
     t->most_bytes = t->bytes;
     t->data = arena_try_alloc(&r->c->mem, t->bytes + 1, 64);

@@ -133,6 +133,9 @@ static bool no_such_extent(compiler *c, const graph_module *m, const char *name)
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--bound: no result has the extent '%s'", name);
     if (w.len)
         diag_hint(&c->diags, "%sextents that depend on the data are: %s", nearest_in(name, w.data, &c->mem), w.data);
+    else
+        diag_hint(&c->diags, "no extent of this model depends on the data: leave --bound out; --dim is for dimensions "
+                             "of inputs");
     return false;
 }
 

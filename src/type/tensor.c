@@ -406,9 +406,12 @@ bool tensor_from_numbers(compiler *c, const type *t, const char *name, const cha
         if (!read_number(t->dt, &at, bytes + (size_t)n * size))
             return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s': '%.100s' is not a list of %s", name, text,
                               dtype_name(t->dt));
-    if (n != count && n != 1)
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' has %lld elements; %lld numbers are given", name,
-                          (long long)count, (long long)n);
+    if (n != count && n != 1) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' has %lld elements; %lld numbers are given", name,
+                   (long long)count, (long long)n);
+        diag_hint(&c->diags, "give %lld numbers, or one for all elements", (long long)count);
+        return false;
+    }
     *out = n == count ? tensor_dense(c, t->dt, rank, dims, bytes) : tensor_splat(c, t->dt, rank, dims, bytes);
     return true;
 }

@@ -20,7 +20,7 @@ m (float[1, 3] x, int64[1] n) => (float[k, 3] y) {
 E
 
 # --- options
-expect_error 1 "symbolic dimensions: seq .* --dim seq=" compile model.onnx -o p
+expect_error 1 "open dimensions: seq .* --dim seq=" compile model.onnx -o p
 expect_error 2 "--dim: 'seq<=x' is not understood" compile model.onnx --dim 'seq<=x' -o p
 expect_error 2 "no dimension 'sec'" compile model.onnx --dim 'sec<=8' -o p
 expect_error 2 "not a shape; a bound is given by --dim" compile model.onnx --shape 'ids<=1x8' -o p

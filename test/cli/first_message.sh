@@ -17,7 +17,7 @@ first() {
 }
 
 # --- open extents: the first line of every verb but inspect is the option to give, and giving it is enough
-open='symbolic dimensions: batch, seq \(inputs input_ids, mask\): give --dim batch=1 --dim seq=128'
+open='open dimensions: batch, seq \(inputs input_ids, mask\): give --dim batch=1 --dim seq=128'
 expect 0 '^open dimensions: batch, seq' inspect "$models/symbols.onnx"
 for verb in "compile -o out" run bench; do
     first 1 "$open" $verb "$models/symbols.onnx"
@@ -28,7 +28,7 @@ given=$(sed -n 's/.*: give \(.*\) \[type\]$/\1/p' "$work/stderr")
 expect 0 '' compile "$models/symbols.onnx" $given -o given
 hint=$("$lathe" compile "$models/declared_extent.onnx" -o out 2>&1 | sed -n 's/.*give \(--dim [^ ;]*=\)N.*/\13/p')
 expect 0 '' compile "$models/declared_extent.onnx" $hint -o declared
-first 1 'symbolic dimensions: n ' compile "$models/non_zero.onnx" -o out
+first 1 'open dimensions: n ' compile "$models/non_zero.onnx" -o out
 expect 0 '' compile "$models/non_zero.onnx" --dim 'n<=3' -o chosen
 
 # --- data gives the shapes: nothing is asked for that is known

@@ -310,7 +310,8 @@ def reason(message, listed):
     code that does not build, an internal error) only what somebody wrote down, or None."""
     if not message.startswith("error: ") or "[verify]" in message:
         return listed
-    message = re.sub(r"^error: (model: )?| \(\d+ nodes?: [^)]*\)| \[\w+\]$", "", message)
+    message = re.sub(r" \(operator set (\d+); [^)]*\)", r"-\1", message)
+    message = re.sub(r"^error: (model: )?| \[\w+\]$", "", message)
     return message.replace("operators that are not supported yet: ", "not supported yet: ").strip()
 
 

@@ -385,7 +385,7 @@ static void test_bad_graphs(void **state)
     g = add_graph();
     put_node(&g, "SequenceMap", "x", NULL, "l");
     put_node(&g, "StringConcat", "l", NULL, "s");
-    refuse_model(&g, "SequenceMap-17 (1 node: #1); StringConcat-17 (1 node: #2)");
+    refuse_model(&g, "SequenceMap (operator set 17; 1 node: #1); StringConcat (operator set 17; 1 node: #2)");
     g = (bytes){0};
     put_value(&g, 11, "x", 1, two);
     put_node(&g, "Add", "x", "x", "y");

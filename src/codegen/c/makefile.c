@@ -135,7 +135,7 @@ void makefile_write(const package *p, writer *w)
                      "# Builds model \"@n\": `make all` gives the program `runner`, `make lib` the library lib@p.a\n"
                      "# without main.c; `make run`; `make clean`.\n"
                      "# SPDX-License-Identifier: Apache-2.0\n");
-    if (bare)
+    if (bare || p->u->target->address_bits == 32)
         w_str(w, p->u->target->by_hand ? p->u->target->by_hand : arm_comment);
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
           port_usual_workers(p->u->port, p->u->target->workers));

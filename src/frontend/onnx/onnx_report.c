@@ -34,7 +34,7 @@ static void list_add(onnx_importer *im, list *l, const char *separator, const ch
         w_fmt(&l->w, "%s...", separator);
 }
 
-/* --- symbolic dimensions --- */
+/* --- open dimensions --- */
 
 static bool has_part(const char *name, const char *part)
 {
@@ -89,7 +89,7 @@ static void report_symbols(onnx_importer *im, const graph_func *f)
                      arena_printf(&im->c->mem, "--dim %s=%s", symbol, usual_extent(symbol, (uint32_t)k)));
         }
     }
-    diag_error(&im->c->diags, DIAG_TYPE, onnx_loc(im), "symbolic dimensions: %s (input%s %s): give %s", symbols.w.data,
+    diag_error(&im->c->diags, DIAG_TYPE, onnx_loc(im), "open dimensions: %s (input%s %s): give %s", symbols.w.data,
                inputs.len > 1 ? "s" : "", inputs.w.data, options.w.data);
     diag_hint(&im->c->diags, "--dim 'NAME<=N' leaves one open: each run says how large it is, up to N");
 }
@@ -163,8 +163,9 @@ static void report_missing(onnx_importer *im)
         if (m->version == 0)
             continue;
         list_add(im, &ops, "; ",
-                 arena_printf(&im->c->mem, "%s%s%s-%lld (%s%u node%s: %s%s)", m->domain, *m->domain ? "." : "", m->op,
-                              (long long)m->version, m->note, m->count, m->count > 1 ? "s" : "", m->nodes,
+                 arena_printf(&im->c->mem, "%s%s%s (operator set %lld; %s%u node%s: %s%s)", m->domain,
+                              *m->domain ? "." : "", m->op, (long long)m->version, m->note, m->count,
+                              m->count > 1 ? "s" : "", m->nodes,
                               m->count > 4 ? ", ..." : ""));
     }
     if (ops.len == 0)

@@ -413,7 +413,7 @@ def compile(  # noqa: A001  (the name of what it does)
     """Compiles a model: a path, bytes, or an ``onnx.ModelProto``.
 
     ``target``: ``native`` is this machine; ``lathe compile --help`` lists the others. What is compiled for another
-    machine cannot be called here, but saved. ``dims`` gives symbolic dimensions a value (``{"batch": 4}``) or a bound
+    machine cannot be called here, but saved. ``dims`` gives open dimensions a value (``{"batch": 4}``) or a bound
     (``{"seq": "<=128"}``), ``shapes`` gives inputs a shape. ``options`` are those of ``lathe compile``, with ``_`` for
     ``-``: ``workers=2``, ``opt_level=3``, ``emit="module"``, ``no_winograd=True``; an option that may be given several
     times takes a list. ``progress(stage, share)`` is told what is done; what it raises ends the compile, and so does
