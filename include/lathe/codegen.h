@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes whenever lathe_codegen does, or what a function here means. */
-#define LATHE_CODEGEN_API 1
+#define LATHE_CODEGEN_API 2
 
 #if defined(__GNUC__)
 #define LATHE_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -49,11 +49,20 @@ typedef struct lathe_check {
     const char *(*fn)(lathe_compiler *c, uint32_t n, lathe_graph_value *const *values);
 } lathe_check;
 
+/* The numbers of quantized models that a target takes: `lathe quantize --load-codegen FILE.so --for NAME` makes them.
+ * All false: those of --for cpu. */
+typedef struct lathe_numbers {
+    bool with_sign; /* values are i8 without zero points, instead of u8 with any */
+    bool one_scale; /* for the weights of a layer, instead of one for each output channel */
+    bool powers;    /* scales are powers of two, and halves are rounded up, so that shifts suffice */
+} lathe_numbers;
+
 typedef struct lathe_codegen {
     int api;              /* LATHE_CODEGEN_API */
     const char *name;     /* of the target: letters, digits and _; --offload NAME, [compiler = "NAME"] */
     const char *patterns; /* what it takes (docs/reference/partition.md); NULL: only what a graph's text names */
     const lathe_check *checks; /* that its patterns name; NULL: built-in ones alone */
+    const lathe_numbers *numbers; /* NULL: it takes no quantized models, or does not say which */
     uint64_t least_work;  /* multiply-adds below which a region stays on the CPU */
     const char *suffix;   /* of the file that is written: NULL for "c"; "cu": compiled by nvcc, not for modules */
     const char *cflags;   /* for that file: "-I/opt/lib/include"; NULL: none. Modules take none */
@@ -90,6 +99,7 @@ bool lathe_gen_finish(lathe_gen *g, const lathe_func *f);
 uint32_t lathe_gen_funcs(const lathe_gen *g); /* how many functions the target has got */
 const lathe_func *lathe_gen_func(const lathe_gen *g, uint32_t i);
 void *lathe_gen_user(const lathe_gen *g);
+lathe_compiler *lathe_gen_compiler(const lathe_gen *g);
 /* The C function that is being written: unique in the program, so names at file scope can begin with it. */
 const char *lathe_gen_symbol(const lathe_gen *g);
 
@@ -108,6 +118,10 @@ const char *lathe_gen_table(lathe_gen *g, const char *name, const char *dtype, c
  * tables, results of nodes places in the scratch, which the plan of the model provides. A value of a composite that is
  * handed over by the call at hand is the value outside. NULL after an error: v is made inside of a composite. */
 const char *lathe_gen_name(lathe_gen *g, const lathe_graph_value *v);
+/* The constant parameter v lies in the package in another order, once: element (i, j, ...) at i * strides[0] +
+ * j * strides[1] + ..., every place taken. `strides` has the rank of v. False after lathe_gen_decline: v is no such
+ * parameter, or is wanted in another order already. */
+bool lathe_gen_move(lathe_gen *g, const lathe_graph_value *v, const int64_t *strides);
 /* Scratch for the node that is being written: a pointer to that many bytes, aligned to 64. */
 const char *lathe_gen_scratch(lathe_gen *g, size_t bytes);
 /* The C function ends with `status` unless the condition holds. */
@@ -155,6 +169,8 @@ int32_t lathe_value_rank(const lathe_graph_value *v);
 int64_t lathe_value_extent(const lathe_graph_value *v, int32_t axis);
 int64_t lathe_value_count(const lathe_graph_value *v); /* elements */
 const lathe_node *lathe_value_node(const lathe_graph_value *v); /* that makes it; NULL: a parameter */
+/* For checks: the elements of a value that the graph itself has as a constant, as lathe_gen_constant gives them. */
+const void *lathe_value_constant(lathe_compiler *c, const lathe_graph_value *v);
 /* What v stands for in the function that is written: of a parameter of a composite the operand of the call at hand, of
  * its results those of the call; else v. */
 const lathe_graph_value *lathe_gen_outer(const lathe_gen *g, const lathe_graph_value *v);

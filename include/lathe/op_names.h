@@ -498,6 +498,8 @@
 #define target_find lathe_op_target_find
 #define target_lookup lathe_op_target_lookup
 #define target_names lathe_op_target_names
+#define target_numbers_names lathe_op_target_numbers_names
+#define target_numbers_of lathe_op_target_numbers_of
 #define target_region_names lathe_op_target_region_names
 #define target_register lathe_op_target_register
 #define target_with_features lathe_op_target_with_features

@@ -5,6 +5,7 @@
 
 #include "api/samples.h"
 #include "base/json_out.h"
+#include "base/nearest.h"
 #include "driver/format.h"
 
 #include <math.h>
@@ -263,15 +264,30 @@ static bool read_labels(quantize_run *r)
                    : diag_error(&r->c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for '%s'", path);
 }
 
+/* Those that the target of --for says; the processor's are all false. */
+static bool read_numbers(const ask *x, compiler *c, target_numbers *out)
+{
+    const char *name = ask_get(x, OPT_FOR, "cpu");
+    const target_numbers *n = target_numbers_of(c, name);
+    *out = n ? *n : (target_numbers){0};
+    if (n || strcmp(name, "cpu") == 0)
+        return true;
+    const char *known = arena_printf(&c->mem, "cpu, %s", target_numbers_names(c));
+    return ask_usage_error(x, arena_printf(&c->mem, "%sit takes %s; other targets come with --load-codegen",
+                                           nearest_in(name, known, &c->mem), known),
+                           target_lookup(c, name) ? "--for: the target '%.100s' does not say which numbers it takes"
+                                                  : "--for: '%.100s' is unknown", name);
+}
+
 static bool read_options(quantize_run *r, quantize_options *o)
 {
     ask *x = r->x;
-    int scheme = ask_choice(x, OPT_FOR, NULL, "cpu"), method = ask_choice(x, OPT_METHOD, NULL, "minmax");
-    *o = (quantize_options){.shifts = scheme == 1, .method = (histogram_method)method};
+    const int method = ask_choice(x, OPT_METHOD, NULL, "minmax");
+    *o = (quantize_options){.method = (histogram_method)method};
     o->ends = ask_has(x, OPT_QUANTIZED_IO);
     o->skips = x->values[OPT_SKIP].data;
     o->n_skips = x->values[OPT_SKIP].len;
-    if (scheme < 0 || method < 0 || !ask_real(x, OPT_PERCENTILE, 99.99, &o->percentile) ||
+    if (method < 0 || !read_numbers(x, r->c, &o->numbers) || !ask_real(x, OPT_PERCENTILE, 99.99, &o->percentile) ||
         !ask_workers(x, &r->workers) || !ask_compile_options(x, true, &r->options))
         return false;
     r->options.quantised_ends = r->options.integers = false; /* the models that run here have floats at their ends */

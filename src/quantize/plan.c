@@ -356,8 +356,8 @@ static bool check_model(quantizer *q)
             return false;
         }
     }
-    q->one_scale = q->o.shifts || opset < 13;
-    if (opset >= 10 && (q->o.shifts || opset >= 13))
+    q->one_scale = q->o.numbers.one_scale || opset < 13;
+    if (opset >= 10 && (q->o.numbers.one_scale || opset >= 13))
         return true;
     if (opset >= 10 && q->o.n_others > 0)
         return true; /* said already */

@@ -6,6 +6,7 @@
 #define LATHE_QUANTIZE_QUANTIZE_H
 #include "frontend/onnx/onnx_edit.h"
 #include "quantize/histogram.h"
+#include "type/target.h"
 
 /* A value that has no scale because of its type. */
 typedef struct quantize_other {
@@ -14,8 +15,8 @@ typedef struct quantize_other {
 } quantize_other;
 
 typedef struct quantize_options {
-    bool ends;   /* inputs and results of the model get scales as well */
-    bool shifts; /* scales are powers of two, halves are rounded up, 8 bits with a sign, no zero points: for VTA */
+    target_numbers numbers; /* of the model that is made */
+    bool ends; /* inputs and results of the model get scales as well */
     histogram_method method;
     double percentile;
     const char *const *skips; /* names of nodes, or of their results, that stay in float */

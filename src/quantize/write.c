@@ -38,17 +38,18 @@ static int best_power(const quantizer *q, const histogram *h, double most)
 static void choose_scale(const quantizer *q, quantize_value *v)
 {
     const histogram *h = &v->seen;
-    histogram_range(h, q->o.method, q->o.percentile, q->o.shifts, q->o.shifts ? 255 : 256, &v->lo, &v->hi);
-    if (q->o.shifts) {
+    const bool sign = q->o.numbers.with_sign;
+    histogram_range(h, q->o.method, q->o.percentile, sign, sign ? 255 : 256, &v->lo, &v->hi);
+    if (q->o.numbers.powers) {
         int e = q->o.method == HISTOGRAM_MSE ? best_power(q, h, fmax(h->greatest, -h->least)) : power_for(v->hi);
         v->scale = (float)ldexp(1.0, e);
         v->hi = ldexp(127.0, e);
         v->lo = -v->hi;
         return;
     }
-    v->scale = (float)((v->hi - v->lo) / 255);
+    v->scale = (float)((v->hi - v->lo) / (sign ? 254 : 255));
     v->scale = v->scale > 0 ? fmaxf(v->scale, FLT_MIN) : 1.0f;
-    v->zero = (int64_t)rint(-v->lo / (double)v->scale);
+    v->zero = sign ? 0 : (int64_t)rint(-v->lo / (double)v->scale);
 }
 
 /* --- weights and biases --- */
@@ -63,7 +64,7 @@ static const char *scalar(quantizer *q, const char *want, dtype dt, double x)
 static double most_bias(const quantizer *q, const quantize_layer *l)
 {
     double products = (double)(l->weights->count / l->channels);
-    return fmax(MOST_BIAS - products * (q->o.shifts ? 128 : 255) * 128, MOST_BIAS / 2);
+    return fmax(MOST_BIAS - products * (q->o.numbers.with_sign ? 128 : 255) * 128, MOST_BIAS / 2);
 }
 
 /* The least scale of weights with which a bias is at most `most`, and the product of the scales a normal number. */
@@ -100,7 +101,7 @@ static void weight_scales(const quantizer *q, const quantize_layer *l, const ten
     }
     float power = (float)ldexp(1.0, power_for(fmax(all, most_least * 127)));
     for (int64_t i = 0; i < l->channels && q->one_scale; i++)
-        scale[i] = q->o.shifts ? power : at_least(same, most_least);
+        scale[i] = q->o.numbers.powers ? power : at_least(same, most_least);
 }
 
 static const char *dequantize(quantizer *q, const char *want, const tensor_data *t, const tensor_data *scale,
@@ -170,7 +171,7 @@ static void quantize_one(quantizer *q, quantize_value *v, pb_node *maker, node_l
 {
     arena *a = &q->c->mem;
     const quantize_value *group = &q->values.data[v->group];
-    dtype dt = q->o.shifts ? DT_I8 : DT_U8;
+    dtype dt = q->o.numbers.with_sign ? DT_I8 : DT_U8;
     v->scale = group->scale;
     v->zero = group->zero;
     v->lo = group->lo;
@@ -272,7 +273,7 @@ bool quantize_write(quantizer *q, span *out, span *shown)
     insert(q);
     drop_unread(q);
     q->e.model->ir_version = q->e.model->ir_version < 4 ? 4 : q->e.model->ir_version;
-    onnx_edit_set_metadata(&q->e, "lathe.rounding", q->o.shifts ? "half_up" : "nearest_even");
+    onnx_edit_set_metadata(&q->e, "lathe.rounding", q->o.numbers.powers ? "half_up" : "nearest_even");
     if (!onnx_edit_bytes(&q->e, out))
         return false;
     const uint32_t own = g->output.len;

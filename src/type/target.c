@@ -239,14 +239,41 @@ const char *target_names(compiler *c)
     return w.data;
 }
 
-const char *target_region_names(compiler *c)
+static bool takes_regions(const target *t)
+{
+    return t->regions_only;
+}
+
+static bool says_numbers(const target *t)
+{
+    return t->offload && t->offload->numbers;
+}
+
+/* Of the registered targets that `wanted` holds of. */
+static const char *names_of(compiler *c, bool (*wanted)(const target *))
 {
     writer w;
     writer_init(&w, &c->mem);
     for (const target_list *l = c->targets; l; l = l->next)
-        if (l->t->regions_only)
+        if (wanted(l->t))
             w_fmt(&w, "%s%s", w.len ? ", " : "", l->t->name);
     return w.data ? w.data : "";
+}
+
+const char *target_region_names(compiler *c)
+{
+    return names_of(c, takes_regions);
+}
+
+const char *target_numbers_names(compiler *c)
+{
+    return names_of(c, says_numbers);
+}
+
+const target_numbers *target_numbers_of(const compiler *c, const char *name)
+{
+    const target *t = target_lookup(c, name);
+    return t && t->offload ? t->offload->numbers : NULL;
 }
 
 bool target_register(compiler *c, const target *t)

@@ -32,6 +32,13 @@ typedef struct target_check {
  * that it adds become parameters. False after a diagnostic. */
 typedef bool (*target_rewrite_fn)(compiler *c, struct graph_func *region);
 
+/* The numbers of the models that a target takes: what `lathe quantize --for NAME` makes. All false: --for cpu. */
+typedef struct target_numbers {
+    bool with_sign; /* values are i8 without zero points, instead of u8 with any */
+    bool one_scale; /* for the weights of a layer, instead of one for each output channel */
+    bool powers;    /* scales are powers of two, and halves are rounded up, so that shifts suffice */
+} target_numbers;
+
 /* What a target that takes parts of a model says of them: docs/reference/partition.md. */
 typedef struct target_offload {
     const char *patterns;       /* text; NULL: those of patterns.def alone */
@@ -39,6 +46,7 @@ typedef struct target_offload {
     target_rewrite_fn rewrite;  /* NULL: none */
     uint64_t least_work;        /* multiply-adds below which a region is not worth the way there */
     bool binds_constants;       /* constants stay inside of regions, and are no parameters */
+    const target_numbers *numbers; /* NULL: it takes none that are quantised, or does not say which */
     const char *advice;         /* what to do about a model of which it takes nothing; NULL: nothing to say */
 } target_offload;
 
@@ -113,4 +121,7 @@ const target *target_default(void); /* x86-64-v3 on x86-64 hosts, aarch64 on its
 const target *target_at(uint32_t i);   /* the table's rows in order; NULL behind the last */
 const char *target_names(compiler *c); /* "x86-64-v2, ..." for messages, registered ones among them */
 const char *target_region_names(compiler *c); /* those that take only regions; "" when there is none */
+/* The numbers that a registered target takes; NULL: there is no such target, or it does not say. */
+const target_numbers *target_numbers_of(const compiler *c, const char *name);
+const char *target_numbers_names(compiler *c); /* those that say it */
 #endif

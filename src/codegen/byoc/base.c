@@ -214,6 +214,13 @@ bool lathe_register(lathe_compiler *c, const lathe_codegen *own)
         checks[i] = (target_check){own->checks[i].name, own->checks[i].fn};
     target_offload *offload = arena_new(&c->mem, target_offload);
     *offload = (target_offload){.patterns = own->patterns, .checks = checks, .least_work = own->least_work};
+    if (own->numbers) {
+        const lathe_numbers *says = own->numbers;
+        target_numbers *numbers = arena_new(&c->mem, target_numbers);
+        *numbers = (target_numbers){.with_sign = says->with_sign, .one_scale = says->one_scale,
+                                     .powers = says->powers};
+        offload->numbers = numbers;
+    }
     target *t = arena_new(&c->mem, target);
     *t = (target){.name = own->name, .cflags = "", .vector_regs = 16, .stack_limit = 4096, .workers = 1,
                   .address_bits = 64, .codegen = generate, .generator = own, .regions_only = true, .offload = offload};

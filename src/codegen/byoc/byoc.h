@@ -44,6 +44,10 @@ void gen_release(lathe_gen *g, uint64_t at);
 /* What was noted of the values whose last reader was node `at` is gone. */
 void gen_end_node(lathe_gen *g);
 
+/* --- read.c --- */
+/* The elements of a constant; without memory for them the compile ends. */
+const void *gen_bytes(compiler *c, const tensor_data *t);
+
 /* --- xnnpack.c --- */
 extern const lathe_codegen byoc_xnnpack;
 /* --- cutlass.c --- */

@@ -96,28 +96,10 @@ static const char *dims_of(arm *a, const char *name, const graph_value *v)
 /* O, I, H, W is kept as O, H, W, I; or, where each channel has filters of its own, as H, W, O. */
 static bool move(arm *a, const graph_value *w, bool alone)
 {
-    prog_region *r = a->g->region;
-    uint32_t param = 0;
-    while (param < a->f->params.len && a->f->params.data[param] != w)
-        param++;
-    for (uint32_t i = 0; i < r->moved.len; i++)
-        if (r->moved.data[i].param == param)
-            return lathe_gen_decline(a->g, "'%s' is read by several convolutions", w->name);
-    if (param == a->f->params.len)
-        return lathe_gen_decline(a->g, "'%s' is not an operand of the region", w->name);
     const int64_t o = lathe_value_extent(w, 0), i = lathe_value_extent(w, 1), h = lathe_value_extent(w, 2);
     const int64_t x = lathe_value_extent(w, 3);
     const int64_t inside[4] = {h * x * i, 1, x * i, i}, apart[4] = {1, 1, x * o, o};
-    arena *mem = &a->g->c->mem;
-    const int64_t *strides = arena_copy(mem, alone ? apart : inside, sizeof inside, _Alignof(int64_t));
-    const int8_t *from = known(a, w);
-    int8_t *to = arena_alloc(mem, (size_t)lathe_value_count(w), 64);
-    for (int64_t n = 0; n < lathe_value_count(w); n++)
-        to[n / (i * h * x) * strides[0] + n / (h * x) % i * strides[1] + n / x % h * strides[2] + n % x * strides[3]] =
-            from[n];
-    const tensor_data *t = a->g->region->kernel->constants[param];
-    vec_push(mem, &r->moved, ((prog_moved){param, tensor_dense(a->g->c, DT_I8, t->rank, t->dims, to), strides}));
-    return true;
+    return lathe_gen_move(a->g, w, alone ? apart : inside);
 }
 
 /* --- requantisation --- */

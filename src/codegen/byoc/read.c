@@ -165,3 +165,17 @@ const lathe_node *lathe_value_node(const lathe_graph_value *v)
 {
     return v->def;
 }
+
+const void *gen_bytes(compiler *c, const tensor_data *t)
+{
+    const uint8_t *bytes = tensor_bytes(&c->mem, t);
+    if (!bytes)
+        arena_refuse(&c->mem, tensor_size(t));
+    return bytes;
+}
+
+const void *lathe_value_constant(lathe_compiler *c, const lathe_graph_value *v)
+{
+    const tensor_data *t = v ? graph_constant(v) : NULL;
+    return t ? gen_bytes(c, t) : NULL;
+}

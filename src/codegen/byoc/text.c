@@ -35,6 +35,11 @@ void *lathe_gen_user(const lathe_gen *g)
     return g->own->user;
 }
 
+lathe_compiler *lathe_gen_compiler(const lathe_gen *g)
+{
+    return g->c;
+}
+
 const char *lathe_gen_symbol(const lathe_gen *g)
 {
     return g->region ? g->region->symbol : "";
@@ -226,10 +231,51 @@ static const tensor_data *constant_of(const lathe_gen *g, const graph_value *v)
 const void *lathe_gen_constant(const lathe_gen *g, const lathe_graph_value *v)
 {
     const tensor_data *t = v ? constant_of(g, v) : NULL;
-    const uint8_t *bytes = t ? tensor_bytes(&g->c->mem, t) : NULL;
-    if (t && !bytes)
-        arena_refuse(&g->c->mem, tensor_size(t));
-    return bytes;
+    return t ? gen_bytes(g->c, t) : NULL;
+}
+
+/* --- constants in another order --- */
+
+/* The elements of t, each at the place that the strides give it. */
+static const tensor_data *move_elements(lathe_gen *g, const tensor_data *t, const int64_t *strides)
+{
+    const size_t size = dtype_bytes(t->dt);
+    const uint8_t *from = gen_bytes(g->c, t);
+    uint8_t *to = arena_alloc(&g->c->mem, tensor_size(t) + 1, 64);
+    int64_t *index = arena_array(&g->c->mem, int64_t, t->rank + 1u), at = 0;
+    memset(index, 0, t->rank * sizeof *index);
+    for (int64_t n = 0; n < t->count; n++) {
+        memcpy(to + (size_t)at * size, from + (size_t)n * size, size);
+        for (uint32_t axis = t->rank; axis-- > 0;) {
+            at += strides[axis];
+            if (++index[axis] < t->dims[axis])
+                break;
+            at -= index[axis] * strides[axis];
+            index[axis] = 0;
+        }
+    }
+    return tensor_dense(g->c, t->dt, t->rank, t->dims, to);
+}
+
+bool lathe_gen_move(lathe_gen *g, const lathe_graph_value *v, const int64_t *strides)
+{
+    prog_region *r = g->region;
+    const graph_func *f = r->kernel->func;
+    const size_t size = (size_t)v->type.shape.rank * sizeof *strides;
+    uint32_t param = 0;
+    v = lathe_gen_outer(g, v);
+    while (param < f->params.len && f->params.data[param] != v)
+        param++;
+    if (param == f->params.len || !r->kernel->constants || !r->kernel->constants[param])
+        return lathe_gen_decline(g, "'%s' is no constant operand of the region", v->name);
+    for (uint32_t i = 0; i < r->moved.len; i++)
+        if (r->moved.data[i].param == param)
+            return memcmp(r->moved.data[i].strides, strides, size) == 0 ||
+                   lathe_gen_decline(g, "'%s' is wanted in two orders", v->name);
+    arena *mem = &g->c->mem;
+    const int64_t *kept = arena_copy(mem, strides, size, _Alignof(int64_t));
+    vec_push(mem, &r->moved, ((prog_moved){param, move_elements(g, r->kernel->constants[param], strides), kept}));
+    return true;
 }
 
 /* --- scratch --- */
