@@ -12,6 +12,7 @@
 #define ADD (1u << 30)  /* a write adds */
 #define WIDE (1u << 29) /* a read gives int32 */
 #define ROW 0x3FFFu
+#define GARBAGE 0xFFFFFFFFu /* no operand, or a result that nobody wants */
 
 /* --- local memory (ISA, "Gemmini's Memory Addressing Scheme") --- */
 
@@ -32,12 +33,6 @@ static gemmini_block block_of(uint64_t word)
     return b;
 }
 
-/* Not an operand, or a result that nobody wants. */
-static bool is_garbage(gemmini_block b)
-{
-    return b.address == 0xFFFFFFFF;
-}
-
 /* Hardware wraps rows around, Spike stops. */
 static bool are_rows(gemmini *g, uint32_t address, uint32_t n)
 {
@@ -47,27 +42,32 @@ static bool are_rows(gemmini *g, uint32_t address, uint32_t n)
            fault(g, "a local memory has no such row");
 }
 
-static uint16_t *marks(gemmini *g, uint32_t address)
+/* The number of a row among those of both memories. */
+static uint32_t row_of(uint32_t address)
 {
-    return &g->loaded[(address & SUM ? GEMMINI_ROWS : 0) + (address & ROW)];
+    return (address & SUM ? GEMMINI_ROWS : 0) + (address & ROW);
 }
 
-/* Something uses rows, so it waits for the loads before, and later loads wait for it (ReservationStation.scala). */
+/* Something uses rows, so it waits for the loads before, and later loads wait for it (ReservationStation.scala).
+ * Loads do not wait for each other: two of them into the same element leave any of the two, until something else is
+ * written there. */
 static void use(gemmini *g, uint32_t address, uint32_t rows)
 {
-    memset(marks(g, address), 0, rows * sizeof g->loaded[0]);
+    memset(&g->loaded[row_of(address)], 0, rows * sizeof g->loaded[0]);
+}
+
+/* Whether an element has one meaning; else that is the fault. */
+static bool is_known(gemmini *g, uint32_t address, uint32_t row, uint32_t column)
+{
+    return !g->strict || !(g->raced[row_of(address + row)] & 1u << column) ||
+           fault(g, "two loads wrote what is read here, and nothing between them waited for the first");
 }
 
 /* --- arithmetic --- */
 
-static int8_t saturate(int64_t v)
-{
-    return (int8_t)(v < -128 ? -128 : v > 127 ? 127 : v);
-}
-
 /* By a scale: the integer as a float, the product as a float, to nearest with ties to even (gemmini_params.h,
  * ACC_SCALE, MVIN_SCALE; hardfloat units in hardware). Spike's macro adds one in float, and so makes one too much of
- * 14 floats just below a power of two; this does not. Limits in front of the rounding give the same, and no overflow. */
+ * 14 floats just below a power of two; this does not. Limits before the rounding give the same, and no overflow. */
 static int8_t scaled(int32_t v, float scale)
 {
     const float y = (float)v * scale;
@@ -134,22 +134,21 @@ static bool config_st(gemmini *g, uint64_t rs1, uint64_t rs2)
 
 /* An element goes to its place, and `repeats - 1` times to the row above, to the columns behind: neighboring pixels
  * come into one row, and few channels fill more of it. Spike repeats in the accumulator, too; hardware does not. */
-static bool put(gemmini *g, const gemmini_load *u, gemmini_block to, uint32_t row, uint32_t column, int32_t v)
+static void put(gemmini *g, const gemmini_load *u, gemmini_block to, uint32_t row, uint32_t column, int32_t v)
 {
     const uint32_t first = (to.address & ROW) + row;
     for (uint32_t q = 0; q < u->repeats && q <= first; q++) {
         const uint32_t at = first - q, c = column + q * to.columns;
         int32_t *sum = &g->sums[at % GEMMINI_SUMS][c];
-        uint16_t *m = marks(g, (to.address & SUM) | at);
+        uint16_t *loaded = &g->loaded[row_of((to.address & SUM) | at)];
+        uint16_t *raced = &g->raced[row_of((to.address & SUM) | at)];
         if (to.address & SUM)
             *sum = to.address & ADD ? (int32_t)((uint32_t)*sum + (uint32_t)v) : v;
         else
             g->scratchpad[at][c] = (int8_t)v;
-        if (g->strict && (*m & 1u << c))
-            return fault(g, "two loads write the same elements, and nothing between them waits for the first");
-        *m = (uint16_t)(*m | 1u << c);
+        *raced = (uint16_t)((*raced & ~(1u << c)) | (*loaded & 1u << c));
+        *loaded = (uint16_t)(*loaded | 1u << c);
     }
-    return true;
 }
 
 static bool mvin(gemmini *g, const gemmini_load *u, uint64_t from, gemmini_block to)
@@ -175,8 +174,7 @@ static bool mvin(gemmini *g, const gemmini_load *u, uint64_t from, gemmini_block
                 memcpy(&v, data + 4 * c, sizeof v);
             else if (data)
                 v = scaled((int8_t)data[c], u->scale);
-            if (!put(g, u, to, r + c / DIM * u->block_stride, c % DIM, v))
-                return false;
+            put(g, u, to, r + c / DIM * u->block_stride, c % DIM, v);
         }
     }
     g->loads++;
@@ -193,17 +191,17 @@ static void note_written(gemmini *g, uint64_t address, uint64_t bytes)
     g->written_to = address + bytes > g->written_to ? address + bytes : g->written_to;
 }
 
-static int8_t element(const gemmini *g, uint32_t address, uint32_t row, uint32_t column)
+static int8_t element(gemmini *g, uint32_t address, uint32_t row, uint32_t column)
 {
     const uint32_t at = (address & ROW) + row;
-    if (!(address & SUM))
+    if (!is_known(g, address, row, column) || !(address & SUM))
         return g->scratchpad[at][column];
     const int8_t v = scaled(g->sums[at][column], g->store.scale);
     return g->store.relu && v < 0 ? 0 : v;
 }
 
 /* The largest of a window; what lies outside of the tile counts as 0, not as nothing. */
-static int8_t largest(const gemmini *g, uint32_t address, uint32_t y, uint32_t x, uint32_t channel)
+static int8_t largest(gemmini *g, uint32_t address, uint32_t y, uint32_t x, uint32_t channel)
 {
     const gemmini_store *s = &g->store;
     int8_t most = -128;
@@ -235,7 +233,7 @@ static bool mvout_pooled(gemmini *g, uint64_t to, gemmini_block from)
             note_written(g, address, from.columns);
         }
     use(g, from.address, rows);
-    return true;
+    return !g->fault;
 }
 
 static bool mvout(gemmini *g, uint64_t to, gemmini_block from)
@@ -253,15 +251,15 @@ static bool mvout(gemmini *g, uint64_t to, gemmini_block from)
         const uint64_t address = to + (uint64_t)r * g->store.stride + g->offset;
         uint8_t *data = (uint8_t *)(uintptr_t)address;
         for (uint32_t c = 0; c < from.columns; c++)
-            if (wide)
+            if (wide && is_known(g, from.address, r + c / DIM * DIM, c % DIM))
                 memcpy(data + 4 * c, &g->sums[(from.address & ROW) + r + c / DIM * DIM][c % DIM], 4);
-            else
+            else if (!wide)
                 data[c] = (uint8_t)element(g, from.address, r + c / DIM * DIM, c % DIM);
         note_written(g, address, (uint64_t)from.columns * (wide ? 4 : 1));
     }
     for (uint32_t b = 0; b < blocks; b++)
         use(g, from.address + b * DIM, from.rows);
-    return true;
+    return !g->fault;
 }
 
 /* --- preload, compute (ISA, "matmul.preload", "matmul.compute"; gemmini.cc, compute) --- */
@@ -272,24 +270,27 @@ static bool read_matrix(gemmini *g, gemmini_block b, uint32_t stride, bool trans
 {
     const uint32_t n = transposed ? b.columns : b.rows, rows = n ? (n - 1) * stride + 1 : 0, at = b.address & ROW;
     memset(m, 0, DIM * sizeof m[0]);
-    if (is_garbage(b))
+    if (b.address == GARBAGE)
         return true;
     if ((b.address & SUM) || b.rows > DIM || b.columns > DIM)
         return fault(g, "an operand of the array lies in the accumulator, or has more than 16 rows or columns");
     if (!are_rows(g, b.address, rows))
         return false;
     for (uint32_t i = 0; i < b.rows; i++)
-        for (uint32_t j = 0; j < b.columns; j++)
-            m[i][j] = transposed ? g->scratchpad[at + stride * j][i] : g->scratchpad[at + stride * i][j];
+        for (uint32_t j = 0; j < b.columns; j++) {
+            const uint32_t row = stride * (transposed ? j : i), column = transposed ? i : j;
+            m[i][j] = g->scratchpad[at + row][column];
+            (void)is_known(g, b.address, row, column);
+        }
     use(g, b.address, rows);
-    return true;
+    return !g->fault;
 }
 
 /* Only sums of the array are shifted on their way to the scratchpad. */
 static bool write_matrix(gemmini *g, gemmini_block c, int32_t m[DIM][DIM])
 {
     const uint32_t rows = c.rows ? (c.rows - 1) * g->c_stride + 1 : 0;
-    if (is_garbage(c))
+    if (c.address == GARBAGE)
         return true;
     if (c.rows > DIM || c.columns > DIM)
         return fault(g, "a result of the array has more than 16 rows or columns");
@@ -299,11 +300,13 @@ static bool write_matrix(gemmini *g, gemmini_block c, int32_t m[DIM][DIM])
         for (uint32_t j = 0; j < c.columns; j++) {
             const uint32_t row = (c.address & ROW) + i * g->c_stride;
             int32_t *sum = &g->sums[row % GEMMINI_SUMS][j];
-            const int8_t v = saturate(g->weights_stay ? m[i][j] : shifted(m[i][j], g->shift));
+            const int64_t v = g->weights_stay ? m[i][j] : shifted(m[i][j], g->shift);
             if (c.address & SUM)
                 *sum = c.address & ADD ? (int32_t)((uint32_t)*sum + (uint32_t)m[i][j]) : m[i][j];
             else
-                g->scratchpad[row][j] = g->relu && v < 0 ? 0 : v;
+                g->scratchpad[row][j] = (int8_t)(v > 127 ? 127 : v >= 0 ? v : g->relu ? 0 : v < -128 ? -128 : v);
+            if (!(c.address & SUM) || !(c.address & ADD))
+                g->raced[row_of((c.address & SUM) | row)] &= (uint16_t)~(1u << j);
         }
     use(g, c.address, rows);
     return true;
@@ -322,7 +325,7 @@ static void add_product(int32_t to[DIM][DIM], int32_t a[DIM][DIM], int32_t b[DIM
 static bool compute(gemmini *g, bool fresh, gemmini_block a, gemmini_block bd)
 {
     int32_t left[DIM][DIM], right[DIM][DIM];
-    if (is_garbage(a))
+    if (a.address == GARBAGE)
         return fault(g, "the first operand of compute is garbage"); /* unknown numbers, here as there */
     if (g->strict && !g->weights_stay)
         return fault(g, "sums in the array have 20 bits in hardware: let the weights stay");
@@ -330,7 +333,7 @@ static bool compute(gemmini *g, bool fresh, gemmini_block a, gemmini_block bd)
         !read_matrix(g, a, g->a_stride, g->transpose_a, left) ||
         !read_matrix(g, bd, 1, !g->weights_stay && g->transpose_b, right))
         return false;
-    /* One row of A for each cycle; new cells take 16, beside the rows of the compute before (ExecuteController.scala). */
+    /* A row of A for each cycle; new cells take 16, beside the rows of the compute before (ExecuteController.scala). */
     g->computes++;
     g->compute_cycles += fresh ? DIM : a.rows < 4 ? 4 : a.rows;
     add_product(g->weights_stay ? right : g->cells, left, g->weights_stay ? g->cells : right);

@@ -45,7 +45,8 @@ typedef struct gemmini {
     gemmini_block preloaded, result; /* the operands of the last preload */
     uint64_t offset; /* added to addresses of main memory: 0 where they are those of this process */
     bool strict;     /* whether what hardware does not order is a fault, too (gemmini_run) */
-    uint16_t loaded[GEMMINI_ROWS + GEMMINI_SUMS]; /* columns that a load wrote and nobody has used yet, a bit each */
+    /* Of each row the columns, a bit each, that a load wrote and nobody has used yet; those that two loads wrote. */
+    uint16_t loaded[GEMMINI_ROWS + GEMMINI_SUMS], raced[GEMMINI_ROWS + GEMMINI_SUMS];
     uint64_t written_from, written_to; /* main memory that stores have written since the last fence */
     /* what it cost: cycles in which the array is busy, bytes of main memory */
     uint64_t instructions, computes, compute_cycles, loads, bytes_loaded, stores, bytes_stored, fences;
@@ -58,7 +59,7 @@ void gemmini_reset(gemmini *g);
  * before: nothing is done then. Faults are local addresses that do not exist, sizes beyond those of an instruction,
  * instructions that this model does not have, and with `strict`
  *  - a load of memory that a store wrote, without a fence between;
- *  - two loads into the same elements, with nothing between that uses them: the answers may come in another order;
+ *  - a use of elements that two loads wrote, with nothing between them that waited: either may be the later one;
  *  - sums in the array (output stationary), which has 20 bits in hardware and 32 here;
  *  - a pooling store whose tile lies in both banks of the accumulator, a load whose blocks overlap. */
 bool gemmini_run(gemmini *g, uint32_t funct, uint64_t rs1, uint64_t rs2);
