@@ -35,6 +35,11 @@
 #define LATHE_BYTES  (4 * LATHE_LANES)
 #endif
 #define LATHE_RISCV 1
+#if defined(__ARM_FEATURE_MVE)
+#define LATHE_HELIUM 1
+#else
+#define LATHE_HELIUM 0
+#endif
 /* Where one of two is chosen: the larger one. */
 #define LATHE_IS            >
 #define LATHE_BUILTIN(name) __builtin_ia32_max##name

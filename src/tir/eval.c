@@ -32,6 +32,10 @@ bool tir_op_is_compare(tir_op op)
 {
     return op >= TIR_EQ && op <= TIR_GE;
 }
+bool tir_op_is_fixed(tir_op op)
+{
+    return op == TIR_HIGH || op == TIR_DOUBLED || op == TIR_SHIFTED;
+}
 uint32_t tir_op_arity(tir_op op)
 {
     return table[op].arity;
@@ -72,6 +76,9 @@ static bool fits(tir_op op, dtype dt)
     case TIR_TO_BITS: return dt == DT_F32 || dt == DT_F64;
     case TIR_FROM_BITS: return dt == DT_U32 || dt == DT_U64;
     case TIR_SCALED: return dt == DT_I64;
+    case TIR_HIGH:
+    case TIR_DOUBLED:
+    case TIR_SHIFTED: return dt == DT_I32;
     default: return tir_op_is_compare(op) ? is_int || is_float || dt == DT_BOOL : is_float;
     }
 }
@@ -144,6 +151,17 @@ int64_t tir_eval_int(dtype t, tir_op op, int64_t a, int64_t b)
     if (op == TIR_OR)
         return a || b;
     return eval_wrap(t, op <= TIR_MAX ? eval_arith(t, op, a, b) : eval_bits(t, op, a, b));
+}
+
+int64_t tir_eval_fixed(tir_op op, int64_t a, int64_t b)
+{
+    const int64_t x[2] = {a, b};
+#define X(fixed, value) \
+    if (op == (fixed))  \
+        return value;
+    EVAL_FIXED_CALLS(X)
+#undef X
+    return 0;
 }
 
 double tir_eval_round(dtype t, double v)

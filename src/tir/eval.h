@@ -218,6 +218,28 @@ static inline int64_t eval_scaled(int64_t x, int64_t k, int64_t rough)
     return x < 0 ? -(int64_t)y : (int64_t)y;
 }
 
+/* Fixed point of i32: TIR_HIGH, TIR_DOUBLED and TIR_SHIFTED. */
+static inline int64_t eval_high(int64_t x, int64_t y)
+{
+    return (x * y) >> 32;
+}
+static inline int64_t eval_doubled(int64_t x, int64_t y)
+{
+    const int64_t r = (x * y + ((int64_t)1 << 30)) >> 31;
+    return r > INT32_MAX ? INT32_MAX : r;
+}
+static inline int64_t eval_shifted(int64_t x, int64_t n)
+{
+    const int64_t by = n < 0 ? 0 : n > 31 ? 31 : n, half = ((int64_t)1 << by) >> 1;
+    return x < 0 ? -((half - x) >> by) : (x + half) >> by;
+}
+
+/* X(op, value) over x[]: the intrinsics of i32 that constants fold. */
+#define EVAL_FIXED_CALLS(X)                  \
+    X(TIR_HIGH, eval_high(x[0], x[1]))       \
+    X(TIR_DOUBLED, eval_doubled(x[0], x[1])) \
+    X(TIR_SHIFTED, eval_shifted(x[0], x[1]))
+
 /* X(op, f32 form, f64 form) over x[]: the intrinsics that give a float. */
 #define EVAL_FLOAT_CALLS(X)                                                                                            \
     X(TIR_EXP, expf(x[0]), exp(x[0]))                                                                                  \
@@ -241,6 +263,8 @@ static inline int64_t eval_scaled(int64_t x, int64_t k, int64_t rough)
 
 /* a op b in type t. Comparisons and logic give 0 or 1. */
 int64_t tir_eval_int(dtype t, tir_op op, int64_t a, int64_t b);
+/* Intrinsics of fixed point. */
+int64_t tir_eval_fixed(tir_op op, int64_t a, int64_t b);
 /* Arithmetic of a float type, result rounded to it. */
 double tir_eval_float(dtype t, tir_op op, double a, double b);
 bool tir_eval_compare(dtype t, tir_op op, double a, double b);

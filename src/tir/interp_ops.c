@@ -206,6 +206,9 @@ instr_fn interp_cast(dtype to, dtype from)
 #define X(op, f32, f64) CALL(call_f32_##op, float, float, f32) CALL(call_f64_##op, double, double, f64)
 EVAL_FLOAT_CALLS(X)
 #undef X
+#define X(op, value) CALL(call_##op, int64_t, int64_t, value)
+EVAL_FIXED_CALLS(X)
+#undef X
 CALL(scaled_int, int64_t, int64_t, eval_scaled(x[0], x[1], x[2]))
 UNARY(isnan_float, float, int64_t, isnan(x))
 UNARY(isnan_double, double, int64_t, isnan(x))
@@ -235,6 +238,11 @@ instr_fn interp_call(dtype dt, tir_op op)
         return dt == DT_BOOL ? interp_not : bitnot_int;
     if (op == TIR_SCALED)
         return scaled_int;
+#define X(fixed, value) \
+    if (op == (fixed))   \
+        return call_##fixed;
+    EVAL_FIXED_CALLS(X)
+#undef X
     if (op == TIR_FROM_BITS)
         return dt == DT_U64 ? double_of_bits : float_of_bits;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)

@@ -54,6 +54,9 @@
                             X(TIR_ISINF, "isinf", 1) X(TIR_BITNOT, "bitnot", 1)                                  \
                                 X(TIR_FMA, "fma", 3) /* a*b+c, rounded once */                                   \
         X(TIR_SCALED, "rounded_product", 3)          /* of i64 by bits of an f64, rounded once: eval_scaled */   \
+        X(TIR_HIGH, "high_product", 2)               /* of i32: x * y >> 32 */                                   \
+        X(TIR_DOUBLED, "doubled_product", 2)         /* of i32: (x * y + 2^30) >> 31; y is above -2^31 */        \
+        X(TIR_SHIFTED, "rounded_shift", 2)           /* of i32: x / 2^n, halves away from 0; n: 0 to 31 */       \
         X(TIR_APART, "apart", 1)                     /* x; no compiler makes one step of its product and a sum */ \
         X(TIR_LDEXP, "ldexp", 2)                     /* x * 2^n for a whole n of x's type, rounded once */        \
         X(TIR_TO_BITS, "to_bits", 1)                 /* f32 as u32, f64 as u64: the same bits */                 \
@@ -72,6 +75,7 @@ typedef enum tir_op {
 const char *tir_op_text(tir_op op);
 bool tir_op_is_binary(tir_op op);
 bool tir_op_is_compare(tir_op op); /* EQ..GE */
+bool tir_op_is_fixed(tir_op op);   /* an intrinsic of fixed point, a few instructions */
 uint32_t tir_op_arity(tir_op op);
 dtype tir_op_result(tir_op op, dtype dt); /* of an intrinsic on operands of type dt */
 

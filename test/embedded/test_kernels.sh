@@ -2,7 +2,8 @@
 # Kernels, each beside the loops of its row, on random operands (unit/test_instr writes the program). Those of kernel/dsp
 # and kernel/mve: as gcc, clang, and compilers without GNU extensions get them, on a Cortex-M4 and a Cortex-M55 in the
 # emulator. What each compiler got is asked of it, so that no form stays away unseen. Sums of products in lanes: for each
-# processor that this one can run, or an emulator. --all, for `make test-long`: each form by each compiler.
+# processor that this one can run, or an emulator. With each, fixed point in lanes (fixed.c). --all, for `make
+# test-long`: each form by each compiler.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,28 +15,37 @@ for tool in arm-none-eabi-gcc qemu-system-arm; do
 done
 failed=0
 
+# on_board TARGET: program.o linked and run in the emulator; `out` has what it says
+on_board() {
+    local cpu="-mcpu=cortex-m55" script=mps3.ld machine=mps3-an547 more=-DBOARD_AN547
+    [ "$1" != cortex-m4 ] || { cpu="-mcpu=cortex-m4 -mfpu=fpv4-sp-d16" script=mps2.ld machine=mps2-an386 more=; }
+    # shellcheck disable=SC2086
+    arm-none-eabi-gcc $cpu -mthumb -mfloat-abi=hard $more -O1 -T "$board/$script" -nostartfiles --specs=nano.specs \
+        --specs=nosys.specs -Wl,--no-warnings "$work/program.o" "$board/startup_mps2.c" "$board/semihost.c" -lm \
+        -o "$work/program.elf" 2>> "$work/log" || { cat "$work/log"; return 1; } > "$work/out"
+    timeout "$(< "$here/../time_limit")" qemu-system-arm -M $machine -display none -serial null -monitor none \
+        -semihosting-config enable=on,target=native -kernel "$work/program.elf" < /dev/null > "$work/out" 2>&1
+}
+
 # run TARGET FORM COMPILER FLAG...: the program as it compiles it, which has to have this form
 run() {
-    local target=$1 form=$2 cpu script machine more="" name family=DSP
+    local target=$1 form=$2 cpu="-mcpu=cortex-m55" name family=MVE
+    [ "$1" != cortex-m4 ] || { cpu="-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"; family=DSP; }
     shift 2
-    case $target in
-    cortex-m4) cpu="-mcpu=cortex-m4 -mfpu=fpv4-sp-d16" script=mps2.ld machine=mps2-an386 ;;
-    *) cpu="-mcpu=cortex-m55" script=mps3.ld machine=mps3-an547 more=-DBOARD_AN547 family=MVE ;;
-    esac
     name="$target: $*"
     {
         cat "$work/$target.c"
         echo "typedef char form_is_as_asked[LATHE_$family == $form ? 1 : -1];"
     } > "$work/program.c"
     # shellcheck disable=SC2086
-    "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -pedantic -Werror=pedantic -c "$work/program.c" -o "$work/program.o" 2> "$work/log" &&
-        arm-none-eabi-gcc $cpu -mthumb -mfloat-abi=hard $more -O1 -T "$board/$script" -nostartfiles --specs=nano.specs \
-            --specs=nosys.specs -Wl,--no-warnings "$work/program.o" "$board/startup_mps2.c" "$board/semihost.c" -lm \
-            -o "$work/program.elf" 2>> "$work/log" || { echo "FAILED $name"; head -5 "$work/log"; failed=1; return; }
-    timeout "$(< "$here/../time_limit")" qemu-system-arm -M $machine -display none -serial null -monitor none \
-        -semihosting-config enable=on,target=native -kernel "$work/program.elf" < /dev/null > "$work/out" 2>&1 ||
-        { echo "FAILED $name"; head -5 "$work/out"; failed=1; }
+    "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -pedantic -Werror=pedantic -c "$work/program.c" -o "$work/program.o" 2> "$work/log" ||
+        { echo "FAILED $name"; head -5 "$work/log"; failed=1; return; }
+    on_board "$target" || { echo "FAILED $name"; head -5 "$work/out"; failed=1; }
     echo "$name: $(tail -n 1 "$work/out")"
+    # shellcheck disable=SC2086
+    "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -I"$root" -DROUNDS=5000 -c "$here/fixed.c" -o "$work/program.o" 2> "$work/log" &&
+        on_board "$target" || { echo "FAILED fixed point, $name"; head -5 "$work/log" "$work/out"; failed=1; }
+    echo "fixed point, $name: $(tail -n 1 "$work/out")"
 }
 
 for target in cortex-m4 cortex-m55; do
@@ -80,6 +90,14 @@ lanes() {
     timeout "$(< "$here/../time_limit")" $emulator "$work/program" > "$work/out" 2>&1 ||
         { echo "FAILED $name"; head -5 "$work/out"; failed=1; }
     echo "$name: $(tail -n 1 "$work/out")"
+    # shellcheck disable=SC2086
+    "$@" -std=c99 -Wno-psabi -I"$root" -DLATHE_ALONE=$(lanes_of "$target") "$here/fixed.c" -o "$work/program" 2> "$work/log" &&
+        timeout "$(< "$here/../time_limit")" $emulator "$work/program" > "$work/out" 2>&1 ||
+        { echo "FAILED fixed point, $name"; head -5 "$work/log" "$work/out"; failed=1; }
+    echo "fixed point, $name: $(tail -n 1 "$work/out")"
+}
+lanes_of() { # TARGET: numbers of 32 bits in a vector
+    case $1 in x86-64-v4) echo 16 ;; x86-64-v3) echo 8 ;; *) echo 4 ;; esac
 }
 vectors=1
 can() { # FLAG: of this processor

@@ -64,6 +64,10 @@ static tir_func *make(suite *s, const char *name, dtype in, dtype out, tir_for_k
     args[0] = tir_load(c, params[0], 1, &at);
     args[1] = tir_load(c, params[1], 1, &at);
     args[2] = args[0];
+    if (op == TIR_SHIFTED && in == DT_I32) /* what these two are for */
+        args[1] = tir_binary(c, TIR_BITAND, args[1], tir_int(c, in, 31));
+    if (op == TIR_DOUBLED && in == DT_I32)
+        args[1] = tir_max(c, args[1], tir_int(c, in, -INT32_MAX));
     tir_expr_ref value = cast                   ? tir_cast(c, out, args[0])
                          : tir_op_is_binary(op) ? tir_binary(c, op, args[0], args[1])
                                                 : tir_call(c, op, tir_op_arity(op), args);
@@ -103,6 +107,8 @@ static bool takes(tir_op op, dtype dt)
     if (op == TIR_TO_BITS || op == TIR_FROM_BITS)
         return tir_op_result(op, dt) != dt && dtype_bits(dt) >= 32 && (dt != DT_I32 && dt != DT_I64) &&
                floating == (op == TIR_TO_BITS);
+    if (tir_op_is_fixed(op))
+        return dt == DT_I32;
     if (op == TIR_SCALED)
         return dt == DT_I64;
     if (op == TIR_AND || op == TIR_OR)
@@ -123,7 +129,8 @@ static bool is_exact(tir_op op)
 {
     return tir_op_is_binary(op) || op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_RINT ||
            op == TIR_TRUNC || op == TIR_FABS || op == TIR_ISNAN || op == TIR_ISINF || op == TIR_BITNOT ||
-           op == TIR_TO_BITS || op == TIR_FROM_BITS || op == TIR_SCALED || op == TIR_APART;
+           op == TIR_TO_BITS || op == TIR_FROM_BITS || op == TIR_SCALED || op == TIR_APART ||
+           tir_op_is_fixed(op);
 }
 
 static void add_all(suite *s)

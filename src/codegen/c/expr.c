@@ -270,8 +270,22 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     return scalar_binary(e->tmp, e->needs, x->op, x->args[0]->type.dt, a, b, !expr_is_index(e, x));
 }
 
+static c_text vector_fixed(c_emit *e, tir_expr_ref x)
+{
+    const char *v = c_vector_name(e, x->type.dt, x->type.lanes), *name = tir_op_text(x->op);
+    needs_add_lanes_kernel(e->needs,
+                           x->op == TIR_HIGH      ? "kernel/lanes/high_product.inc"
+                           : x->op == TIR_DOUBLED ? "kernel/lanes/doubled_product.inc"
+                                                  : "kernel/lanes/rounded_shift.inc",
+                           x->type.dt, DT_NONE, x->type.lanes);
+    const char *a = expr_text(e, x->args[0]).s, *b = expr_text(e, x->args[1]).s;
+    return (c_text){arena_printf(e->tmp, "%s_%s(%s, %s)", v, name, a, b), PREC_PRIMARY};
+}
+
 static c_text intrinsic(c_emit *e, tir_expr_ref x)
 {
+    if (x->type.lanes > 1 && tir_op_is_fixed(x->op))
+        return vector_fixed(e, x);
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
     c_text args[3] = {{"", PREC_PRIMARY}, {"", PREC_PRIMARY}, {"", PREC_PRIMARY}};

@@ -251,6 +251,14 @@ static const char *plain_op(arena *a, const c_need *n, const char *v)
         return "return x * y + z;";
     if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS)
         return arena_printf(a, "return (%s)x;", needs_vector_name(a, n->to, n->lanes));
+    if (n->dt == DT_I32 && (n->op == TIR_SHL || n->op == TIR_SHR))
+        return arena_printf(a,
+                            "typedef uint32_t words __attribute__((vector_size(%u)));\n"
+                            "    const words by = (words)y, few = (words)(by < 32u);\n"
+                            "    return %s;",
+                            needs_vector_bytes(n->dt, n->lanes),
+                            n->op == TIR_SHL ? arena_printf(a, "(%s)(((words)x << (by & 31u)) & few)", v)
+                                             : arena_printf(a, "x >> (%s)((by & few) | (31u & ~few))", v));
     if (n->dt == DT_U32 || n->dt == DT_U64) {
         uint32_t width = dtype_bits(n->dt);
         sign = n->op == TIR_BITAND ? "&" : n->op == TIR_BITOR ? "|" : n->op == TIR_BITXOR ? "^" : NULL;
@@ -644,6 +652,7 @@ static void write_lanes_kernel(kernel_paste *k, writer *w, const c_need *n, cons
         {"LATHE_BYTES", arena_printf(k->a, "%u", bytes)},
         {"LATHE_WIDTH", arena_printf(k->a, "@%u", 8 * bytes)},
         {"LATHE_RISCV", all->riscv ? "1" : "0"},
+        {"LATHE_HELIUM", all->mve ? "1" : "0"},
         {"LATHE_INT", dtype_c_name(n->to)},
         {"LATHE_SIGNED", dtype_get_class(n->to) == DTC_INT ? "1" : "0"},
         {"LATHE_OF_INT", arena_printf(k->a, "%s_@_%s", v, dtype_name(n->to))},
@@ -651,6 +660,27 @@ static void write_lanes_kernel(kernel_paste *k, writer *w, const c_need *n, cons
         {"LATHE_X4", arena_printf(k->a, "lathe_%sx4_@", dtype_name(n->to))},
     };
     kernel_write(k, w, n->file, &(kernel_words){words, sizeof words / sizeof *words}, NULL);
+}
+
+/* An operation that is a file; NULL: it is written here. */
+static const char *op_file(const c_need *n)
+{
+    static const struct {
+        tir_op op;
+        dtype dt;
+        const char *file;
+    } files[] = {
+        {TIR_SCALED, DT_I64, "kernel/round/product.h"},
+        {TIR_APART, DT_F32, "kernel/round/apart_f32.h"},
+        {TIR_APART, DT_F64, "kernel/round/apart_f64.h"},
+        {TIR_HIGH, DT_I32, "kernel/round/high_product.h"},
+        {TIR_DOUBLED, DT_I32, "kernel/round/doubled_product.h"},
+        {TIR_SHIFTED, DT_I32, "kernel/round/rounded_shift.h"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i].op == n->op && files[i].dt == n->dt)
+            return files[i].file;
+    return NULL;
 }
 
 void needs_write(arena *a, writer *w, const c_needs *n)
@@ -674,11 +704,8 @@ void needs_write(arena *a, writer *w, const c_needs *n)
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
         case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
         case NEED_OP:
-            if (need->op == TIR_SCALED || need->op == TIR_APART) {
-                const char *file = need->op == TIR_SCALED ? "kernel/round/product.h"
-                                   : need->dt == DT_F64   ? "kernel/round/apart_f64.h"
-                                                          : "kernel/round/apart_f32.h";
-                kernel_write(&kernels, w, file, NULL, need->fallback ? "!LATHE_VECTORS" : NULL);
+            if (op_file(need)) {
+                kernel_write(&kernels, w, op_file(need), NULL, need->fallback ? "!LATHE_VECTORS" : NULL);
                 break;
             }
             if (need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)

@@ -179,6 +179,10 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
         return (c_text){arena_printf(a, "lathe_%s(%s, %s, %s)", tir_op_text(op), args[0].s, args[1].s, args[2].s),
                         PREC_PRIMARY};
     }
+    if (tir_op_is_fixed(op)) {
+        needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
+        return (c_text){arena_printf(a, "lathe_%s(%s, %s)", tir_op_text(op), args[0].s, args[1].s), PREC_PRIMARY};
+    }
     if (op == TIR_APART) {
         if (is_half(dt)) /* computed in f32 and rounded: a step by itself */
             return args[0];

@@ -142,6 +142,9 @@ static int64_t function_work(const work_prices *p, tir_expr_ref e)
     case TIR_TRUNC:
     case TIR_LDEXP: return is_double ? p->twice : p->convert + 4 * p->order;
     case TIR_APART: return 0;
+    case TIR_HIGH: return p->wide_multiply;
+    case TIR_DOUBLED: return p->wide_multiply + p->wide;
+    case TIR_SHIFTED: return 10 * p->op;
     case TIR_SCALED: return 4 * p->wide_multiply + 40 * p->wide; /* products of words, shifts of 64 bits */
     case TIR_FMA: return is_double ? 6 * p->twice : p->fused; /* in software wider, and rounded once */
     case TIR_SIN:
@@ -248,7 +251,7 @@ static int64_t stmt_instructions(const void *ctx, const tir_stmt *s)
 
 /* --- halves of the slots in which a processor with vectors starts instructions, for estimates --- */
 
-enum { DIVISION_SLOTS = 10, FUNCTION_SLOTS = 20 };
+enum { DIVISION_SLOTS = 10, FUNCTION_SLOTS = 20, FIXED_SLOTS = 8 };
 
 /* Compilers keep register tiles in registers, and take the arithmetic of indices out of loops or into addresses. */
 static int64_t expr_slots(const void *ctx, tir_expr_ref e)
@@ -262,7 +265,7 @@ static int64_t expr_slots(const void *ctx, tir_expr_ref e)
     if (e->n_args == 0 || e->kind == TIR_RAMP || e->kind == TIR_BROADCAST)
         return 0;
     if (e->kind == TIR_CALL)
-        return e->op == TIR_FMA ? 2 * n : FUNCTION_SLOTS * n;
+        return e->op == TIR_FMA ? 2 * n : tir_op_is_fixed(e->op) ? FIXED_SLOTS * n : FUNCTION_SLOTS * n;
     if (e->type.lanes == 1 && !dtype_is_float(e->type.dt))
         return 0;
     return e->kind == TIR_BINOP && e->op == TIR_DIV ? DIVISION_SLOTS * n : n;

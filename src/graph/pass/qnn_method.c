@@ -34,9 +34,10 @@ graph_value *qnn_rescale(rewriter *r, const qnn_fixed *x, graph_value *acc, grap
     const uint32_t rank = count == 1 ? 0 : 1;
     graph_value *in[4] = {acc, rewrite_constant(r, tensor_dense(c, DT_I32, rank, &count, m), "multiplier", loc),
                           rewrite_constant(r, tensor_dense(c, DT_I32, rank, &count, s), "shift", loc), zero};
-    attr attrs[4] = {attr_int(c, "axis", x->axis), attr_dtype(c, "out_dtype", x->out),
-                     attr_int(c, "twice", x->twice), attr_int(c, "up", ldexp((double)x->most, (int)most) > 0x1p30)};
-    return r->failed || !acc ? NULL : rewrite_emit(r, "qnn.rescale", zero ? 4 : 3, in, 4, attrs, loc);
+    attr attrs[5] = {attr_int(c, "axis", x->axis), attr_dtype(c, "out_dtype", x->out),
+                     attr_int(c, "twice", x->twice), attr_int(c, "up", ldexp((double)x->most, (int)most) > 0x1p30),
+                     attr_int(c, "most_shift", most)};
+    return r->failed || !acc ? NULL : rewrite_emit(r, "qnn.rescale", zero ? 4 : 3, in, 5, attrs, loc);
 }
 
 /* --- rows that an importer made --- */
@@ -88,12 +89,37 @@ static bool scales_are_known(const graph_node *n)
     return true;
 }
 
+/* The least and the greatest number of operand i; false: only the run knows. */
+static bool known_range(const graph_node *n, uint32_t i, int64_t *out_least, int64_t *out_most)
+{
+    const tensor_data *t = graph_constant(n->inputs[i]);
+    *out_least = INT64_MAX;
+    *out_most = INT64_MIN;
+    for (int64_t k = 0; t && k < t->count; k++) {
+        const int64_t v = tensor_get_i64(t, k);
+        *out_least = v < *out_least ? v : *out_least;
+        *out_most = v > *out_most ? v : *out_most;
+    }
+    return t && t->count > 0;
+}
+
+/* What the steps of a qnn.rescale need not ask for then. */
+static void note_shifts(compiler *c, graph_func *f, graph_node *n)
+{
+    int64_t multiplier, least, most;
+    if (known_range(n, 1, &multiplier, &most) && multiplier >= 0 && known_range(n, 2, &least, &most) && least >= -31 &&
+        most < 31)
+        graph_set_attr(f, n, attr_int(c, "most_shift", most));
+}
+
 /* A row of a model of TensorFlow Lite rounds twice, unless one rounding is asked for. False: n is none. */
 static bool keep_own_method(compiler *c, graph_func *f, graph_node *n, bool once)
 {
     const bool rescales = strcmp(n->op->name, "qnn.rescale") == 0;
     if (!rescales && !(graph_attr(n, "method") && strcmp(graph_attr_string(n, "method"), "tflite") == 0))
         return false;
+    if (rescales)
+        note_shifts(c, f, n);
     if (once)
         graph_set_attr(f, n, rescales ? attr_int(c, "twice", 0) : attr_string(c, "method", "fast"));
     return true;

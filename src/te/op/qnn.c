@@ -269,10 +269,7 @@ static tir_expr_ref divided(te_graph *g, tir_expr_ref x, tir_expr_ref n)
 /* The high half of 2 a b, halves up. */
 static tir_expr_ref high_product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
 {
-    compiler *c = g->c;
-    tir_expr_ref p = tir_mul(c, tir_cast(c, DT_I64, a), tir_cast(c, DT_I64, b));
-    p = tir_add(c, p, tir_int(c, DT_I64, (int64_t)1 << 30));
-    return tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, p, tir_int(c, DT_I64, 31)));
+    return tir_call(g->c, TIR_DOUBLED, 2, (tir_expr_ref[]){a, b});
 }
 
 static tir_expr_ref fixed_term(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -361,10 +358,13 @@ static tir_expr_ref rescaled_wide(te_graph *g, tir_expr_ref x, tir_expr_ref mult
     return tir_binary(c, TIR_SHR, y, right);
 }
 
+#define MOST_SHIFT (1 << 30) /* beyond all that count */
+
 typedef struct rescale_ctx {
     const te_tensor *x, *multiplier, *shift, *y_zero;
     uint32_t axis;
-    bool twice, up;
+    qnn_fixed_factor by;
+    bool is_known; /* no multiplier is -2^31 */
     dtype out;
 } rescale_ctx;
 
@@ -378,7 +378,10 @@ static tir_expr_ref rescale_body(te_graph *g, void *ctx, tir_expr_ref const *idx
     tir_expr_ref x = te_read(g, v->x, idx), zero = te_read_one(g, v->y_zero);
     if (v->x->dt == DT_I64)
         return qnn_saturated(g, qnn_moved(g, DT_I64, rescaled_wide(g, x, fixed[0], fixed[1]), zero), DT_I64, v->out);
-    tir_expr_ref y = qnn_scaled_fixed(g, v->twice, v->up, x, fixed[0], fixed[1]);
+    qnn_fixed_factor by = v->by;
+    by.multiplier = v->is_known ? fixed[0] : tir_max(g->c, fixed[0], i32(g, -INT32_MAX));
+    by.shift = fixed[1];
+    tir_expr_ref y = qnn_scaled_fixed(g, &by, x);
     y = qnn_moved(g, DT_I32, y, zero);
     return v->out == DT_I32 ? y : qnn_saturated(g, y, DT_I32, v->out);
 }
@@ -391,9 +394,14 @@ bool compute_rescale(te_graph *g, const graph_node *n, te_tensor *const *in, te_
         !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))
         return false;
     v.axis = (uint32_t)axis;
-    v.twice = graph_attr_int(n, "twice") != 0;
-    v.up = graph_attr_int(n, "up") != 0;
+    const int64_t most = graph_attr_int(n, "most_shift");
+    v.is_known = most < 31;
+    v.by = (qnn_fixed_factor){.least = v.is_known ? -31 : -MOST_SHIFT,
+                              .most = v.is_known ? (int32_t)most : MOST_SHIFT,
+                              .twice = graph_attr_int(n, "twice") != 0,
+                              .up = graph_attr_int(n, "up") != 0};
     v.out = te_out_type(n, 0)->dt;
     out[0] = te_compute(g, "rescale", v.out, in[0]->rank, in[0]->shape, rescale_body, &v);
+    out[0]->node->inline_hint = true;
     return true;
 }

@@ -258,19 +258,17 @@ static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, 
     const int more = dtype_bits(v->a->dt) == 16 ? 15 : 20;
     const double top = 2.0 * (double)(as > bs ? as : bs);
     const double real[3] = {(double)as / top, (double)bs / top, top / ((double)(1 << more) * (double)ys)};
-    tir_expr_ref m[3], s[3];
-    int32_t shifts[3];
+    qnn_fixed_factor by[3];
     for (uint32_t i = 0; i < 3; i++) {
-        int32_t multiplier;
-        graph_fixed_scale(real[i], &multiplier, &shifts[i]);
-        m[i] = i32(g, multiplier);
-        s[i] = i32(g, shifts[i]);
+        int32_t multiplier, shift;
+        graph_fixed_scale(real[i], &multiplier, &shift);
+        by[i] = qnn_fixed_by(g, twice, i == 2 && shift > 2, multiplier, shift); /* i < 2: by 1/2 at most, below 2^30 */
     }
     a = tir_mul(c, te_centred(g, DT_I32, a, v->a_zero), i32(g, 1 << more));
     b = tir_mul(c, te_centred(g, DT_I32, b, v->b_zero), i32(g, 1 << more));
-    a = qnn_scaled_fixed(g, twice, false, a, m[0], s[0]); /* by 1/2 at most: below 2^30 */
-    b = qnn_scaled_fixed(g, twice, false, b, m[1], s[1]);
-    tir_expr_ref y = qnn_scaled_fixed(g, twice, shifts[2] > 2, tir_binary(c, v->op, a, b), m[2], s[2]);
+    a = qnn_scaled_fixed(g, &by[0], a);
+    b = qnn_scaled_fixed(g, &by[1], b);
+    tir_expr_ref y = qnn_scaled_fixed(g, &by[2], tir_binary(c, v->op, a, b));
     return qnn_saturated(g, qnn_moved(g, DT_I32, y, v->y_zero), DT_I32, v->a->dt);
 }
 
@@ -301,7 +299,8 @@ static tir_expr_ref mul_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref pro
     graph_fixed_scale((double)as * (double)bs / (double)ys, &multiplier, &shift);
     const bool twice = is_method(v, "tflite");
     const bool up = shift > (dtype_bits(v->a->dt) == 16 ? 0 : 14);
-    tir_expr_ref y = qnn_scaled_fixed(g, twice, up, product, i32(g, multiplier), i32(g, shift));
+    const qnn_fixed_factor by = qnn_fixed_by(g, twice, up, multiplier, shift);
+    tir_expr_ref y = qnn_scaled_fixed(g, &by, product);
     return qnn_moved(g, DT_I32, y, v->y_zero);
 }
 

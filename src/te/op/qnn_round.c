@@ -140,47 +140,61 @@ static tir_expr_ref within(te_graph *g, tir_expr_ref x, tir_expr_ref most)
     return tir_min(c, tir_max(c, x, tir_sub(c, tir_int(c, x->type.dt, 0), most)), most);
 }
 
-/* acc << shift where that is above 0. */
-static tir_expr_ref rounded_twice(te_graph *g, bool up, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
+/* n within least..most, which numbers of `known` are anyway. */
+static tir_expr_ref limited(te_graph *g, tir_expr_ref n, const qnn_fixed_factor *known, int64_t least, int64_t most)
 {
     compiler *c = g->c;
-    tir_expr_ref left = tir_min(c, tir_max(c, shift, i32(g, 0)), i32(g, 30));
-    acc = up ? within(g, acc, tir_binary(c, TIR_SHR, i32(g, MOST_SUM), left)) : acc;
-    tir_expr_ref right = tir_min(c, tir_max(c, tir_sub(c, i32(g, 0), shift), i32(g, 0)), i32(g, 31));
-    tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, tir_binary(c, TIR_SHL, acc, left)),
-                                   tir_cast(c, DT_I64, multiplier));
-    product = tir_add(c, product, tir_int(c, DT_I64, (int64_t)1 << 30));
-    tir_expr_ref high = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, product, tir_int(c, DT_I64, 31)));
-    tir_expr_ref mask = tir_binary(c, TIR_SHL, u32(g, 1), tir_cast(c, DT_U32, right));
-    mask = tir_sub(c, mask, u32(g, 1));
-    tir_expr_ref rest = tir_binary(c, TIR_BITAND, tir_cast(c, DT_U32, high), mask);
-    tir_expr_ref sign = tir_binary(c, TIR_SHR, tir_cast(c, DT_U32, high), u32(g, 31));
-    tir_expr_ref half = tir_add(c, tir_binary(c, TIR_SHR, mask, u32(g, 1)), sign);
-    tir_expr_ref above = tir_select(c, tir_binary(c, TIR_GT, rest, half), i32(g, 1), i32(g, 0));
-    return tir_add(c, tir_binary(c, TIR_SHR, high, right), above);
+    n = known->least < least ? tir_max(c, n, i32(g, least)) : n;
+    return known->most > most ? tir_min(c, n, i32(g, most)) : n;
+}
+
+static tir_expr_ref rounded_twice(te_graph *g, const qnn_fixed_factor *f, tir_expr_ref acc)
+{
+    compiler *c = g->c;
+    const qnn_fixed_factor minus = {.least = -f->most, .most = -f->least};
+    tir_expr_ref left = f->most > 0 ? limited(g, f->shift, f, 0, 30) : i32(g, 0);
+    tir_expr_ref right = f->least < 0 ? limited(g, tir_sub(c, i32(g, 0), f->shift), &minus, 0, 31) : i32(g, 0);
+    acc = f->up ? within(g, acc, tir_binary(c, TIR_SHR, i32(g, MOST_SUM), left)) : acc;
+    acc = f->most > 0 ? tir_binary(c, TIR_SHL, acc, left) : acc;
+    acc = tir_call(c, TIR_DOUBLED, 2, (tir_expr_ref[]){acc, f->multiplier});
+    return f->least < 0 ? tir_call(c, TIR_SHIFTED, 2, (tir_expr_ref[]){acc, right}) : acc;
 }
 
 /* Below 1/2 the product's high word has all that counts. */
-static tir_expr_ref rounded_once(te_graph *g, bool up, tir_expr_ref acc, tir_expr_ref multiplier, tir_expr_ref shift)
+static tir_expr_ref rounded_by_word(te_graph *g, const qnn_fixed_factor *f, tir_expr_ref acc)
 {
     compiler *c = g->c;
-    tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, acc), tir_cast(c, DT_I64, multiplier));
-    tir_expr_ref high = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, product, tir_int(c, DT_I64, 32)));
-    tir_expr_ref right = tir_sub(c, i32(g, -2), shift); /* shift < -1 */
-    right = tir_min(c, tir_max(c, right, i32(g, 0)), i32(g, 31));
-    tir_expr_ref most = tir_binary(c, TIR_SHR, tir_add(c, tir_binary(c, TIR_SHR, high, right), i32(g, 1)), i32(g, 1));
-    tir_expr_ref wide = tir_sub(c, tir_int(c, DT_I64, 31), tir_cast(c, DT_I64, shift));
+    const qnn_fixed_factor rest = {.least = -2 - f->most, .most = -2 - f->least};
+    tir_expr_ref high = tir_call(c, TIR_HIGH, 2, (tir_expr_ref[]){acc, f->multiplier});
+    tir_expr_ref right = limited(g, tir_sub(c, i32(g, -2), f->shift), &rest, 0, 31);
+    high = tir_add(c, tir_binary(c, TIR_SHR, high, right), i32(g, 1));
+    return tir_binary(c, TIR_SHR, high, i32(g, 1));
+}
+
+static tir_expr_ref rounded_once(te_graph *g, const qnn_fixed_factor *f, tir_expr_ref acc)
+{
+    compiler *c = g->c;
+    if (f->most < -1)
+        return rounded_by_word(g, f, acc);
+    tir_expr_ref product = tir_mul(c, tir_cast(c, DT_I64, acc), tir_cast(c, DT_I64, f->multiplier));
+    tir_expr_ref wide = tir_sub(c, tir_int(c, DT_I64, 31), tir_cast(c, DT_I64, f->shift));
     wide = tir_min(c, tir_max(c, wide, tir_int(c, DT_I64, 1)), tir_int(c, DT_I64, 62));
     tir_expr_ref half = tir_binary(c, TIR_SHL, tir_int(c, DT_I64, 1), tir_sub(c, wide, tir_int(c, DT_I64, 1)));
     tir_expr_ref all = tir_binary(c, TIR_SHR, tir_add(c, product, half), wide);
-    all = tir_cast(c, DT_I32, up ? within(g, all, tir_int(c, DT_I64, MOST_SUM)) : all);
-    return tir_select(c, tir_binary(c, TIR_LT, shift, i32(g, -1)), most, all);
+    all = tir_cast(c, DT_I32, f->up ? within(g, all, tir_int(c, DT_I64, MOST_SUM)) : all);
+    if (f->least >= -1)
+        return all;
+    return tir_select(c, tir_binary(c, TIR_LT, f->shift, i32(g, -1)), rounded_by_word(g, f, acc), all);
 }
 
-tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, bool up, tir_expr_ref acc, tir_expr_ref multiplier,
-                              tir_expr_ref shift)
+qnn_fixed_factor qnn_fixed_by(te_graph *g, bool twice, bool up, int32_t multiplier, int32_t shift)
 {
-    return twice ? rounded_twice(g, up, acc, multiplier, shift) : rounded_once(g, up, acc, multiplier, shift);
+    return (qnn_fixed_factor){i32(g, multiplier), i32(g, shift), shift, shift, twice, up};
+}
+
+tir_expr_ref qnn_scaled_fixed(te_graph *g, const qnn_fixed_factor *f, tir_expr_ref acc)
+{
+    return f->twice ? rounded_twice(g, f, acc) : rounded_once(g, f, acc);
 }
 
 /* --- steps that rows share --- */

@@ -31,10 +31,17 @@ tir_expr_ref qnn_rounded_near(te_graph *g, tir_expr_ref x);
 tir_expr_ref qnn_is_near_half(te_graph *g, tir_expr_ref y, int bits, int64_t reach);
 /* y * 2^-bits rounded in i32; `slow` where it is near. */
 tir_expr_ref qnn_rounded_fixed(te_graph *g, tir_expr_ref y, int bits, int64_t reach, tir_expr_ref slow);
-/* acc * multiplier * 2^(shift - 31) as TensorFlow Lite rounds it: twice, or once. All i32. up: the result may
- * leave +-2^30, and stays there, beyond every type's range and zero point. */
-tir_expr_ref qnn_scaled_fixed(te_graph *g, bool twice, bool up, tir_expr_ref acc, tir_expr_ref multiplier,
-                              tir_expr_ref shift);
+/* A factor as TensorFlow Lite has it: multiplier * 2^(shift - 31), both i32. least and most: of the shift; twice:
+ * rounded behind the product as well; up: the result may leave +-2^30, and stays there, beyond every type's range and
+ * zero point. */
+typedef struct qnn_fixed_factor {
+    tir_expr_ref multiplier, shift; /* the multiplier is above -2^31 */
+    int32_t least, most;
+    bool twice, up;
+} qnn_fixed_factor;
+qnn_fixed_factor qnn_fixed_by(te_graph *g, bool twice, bool up, int32_t multiplier, int32_t shift);
+/* acc times that factor, rounded. All i32. */
+tir_expr_ref qnn_scaled_fixed(te_graph *g, const qnn_fixed_factor *f, tir_expr_ref acc);
 /* --- to 16 bits (qnn_wide.c): the exact quotient, ties to even --- */
 /* y, of f64, rounded in i32; beyond 2^30 on the same side. */
 tir_expr_ref qnn_rounded_real(te_graph *g, tir_expr_ref y);

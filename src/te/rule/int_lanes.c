@@ -22,12 +22,13 @@ static void look(void *ctx, tir_expr_ref e)
     bool index = e->type.dt == DT_I64;
     if (e->kind == TIR_SELECT || tir_is_call(e) || (!index && !is_lane_type(e->type.dt)))
         k->fits = false;
-    if (e->kind == TIR_CALL && e->op != TIR_RINT && e->op != TIR_APART)
+    if (e->kind == TIR_CALL && e->op != TIR_RINT && e->op != TIR_APART && !tir_op_is_fixed(e->op))
         k->fits = false;
     if (e->kind == TIR_BINOP && !index)
         k->fits &= e->op == TIR_ADD || e->op == TIR_SUB || e->op == TIR_MUL || e->op == TIR_MIN || e->op == TIR_MAX ||
+                   ((e->op == TIR_SHL || e->op == TIR_SHR) && e->type.dt == DT_I32) ||
                    (e->op == TIR_DIV && dtype_is_float(e->type.dt));
-    k->rounds |= e->kind == TIR_CALL && e->op == TIR_RINT;
+    k->rounds |= e->kind == TIR_CALL && (e->op == TIR_RINT || tir_op_is_fixed(e->op));
 }
 
 bool te_bytes_fit(const te_sched *s, const te_node *n)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The upper 32 bits of a product. */
+#ifndef LATHE_KERNEL_ROUND_HIGH_PRODUCT_H
+#define LATHE_KERNEL_ROUND_HIGH_PRODUCT_H
+#include "kernel/common/maybe.h"
+#include "kernel/common/shifts.h"
+#include <stdint.h>
+
+static LATHE_MAYBE int32_t lathe_high_product(int32_t x, int32_t y)
+{
+    return (int32_t)(((int64_t)x * y) >> 32);
+}
+
+#endif
