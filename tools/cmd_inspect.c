@@ -50,9 +50,8 @@ typedef uint32_t (*count_fn)(const tir_left *left);
 TIR_LEFT(X)
 #undef X
 
-/* "guards_left: 8 in 3 nn.conv2d (Conv_0, Conv_4, Conv_9): conditions ...": by what the operators are. */
-static void show_count(writer *w, compiler *c, const compile_result *r, count_fn count, const char *key,
-                       const char *help)
+/* "bounds checks ...: 8 in 3 nn.conv2d (Conv_0, Conv_4, Conv_9)": by what the operators are. */
+static void show_count(writer *w, compiler *c, const compile_result *r, count_fn count, const char *help)
 {
     const plan_problem *p = r->plan.problem;
     groups all;
@@ -66,21 +65,21 @@ static void show_count(writer *w, compiler *c, const compile_result *r, count_fn
         uint32_t sum = 0;
         for (uint32_t i = g->first; i < p->ops.len; i++)
             sum += strcmp(p->ops.data[i].step->kernel->kind, kind) == 0 ? count(&p->ops.data[i].func->left) : 0;
-        w_fmt(w, "%s: %u in %u %s (", key, sum, g->n, kind);
+        w_fmt(w, "%s: %u in %u %s (", help, sum, g->n, kind);
         groups_write_names(w, g);
-        w_line(w, "): %s", help);
+        w_line(w, ")");
     }
 }
 
 /* What passes did not do, where there is something. */
 static void show_left(writer *w, compiler *c, const compile_result *r)
 {
-#define X(member, key, help) show_count(w, c, r, count_##member, key, help);
+#define X(member, key, help) show_count(w, c, r, count_##member, help);
     TIR_LEFT(X)
 #undef X
 }
 
-/* "workers_idle: 2 nn.conv2d (Conv_3, Conv_7): no loop can be cut ...": of those who have work for more of them. */
+/* "idle workers: 2 of 4 in 2 nn.conv2d (Conv_3, Conv_7): no loop can be cut ...": of those who have work for more of them. */
 static void show_idle(writer *w, compiler *c, const compile_result *r)
 {
     groups all;
@@ -97,7 +96,7 @@ static void show_idle(writer *w, compiler *c, const compile_result *r)
         const group *g = &all.all.data[i];
         plan_idle_cause why;
         const uint32_t idle = plan_idle_workers(&r->plan, g->first, &why);
-        w_fmt(w, "workers_idle: %u of %u in %u %s (", idle, r->unit.target->workers, g->n,
+        w_fmt(w, "idle workers: %u of %u in %u %s (", idle, r->unit.target->workers, g->n,
               r->plan.problem->ops.data[g->first].step->kernel->kind);
         groups_write_names(w, g);
         w_line(w, "): %s", plan_idle_help(why));
@@ -112,7 +111,7 @@ static const char *item_text(arena *a, const char *name)
     return w.data;
 }
 
-/* "use-integers: 4 nn.conv2d (conv1, conv2, %y, %z): why": by the model's nodes, else by values. */
+/* "stayed in float: 4 nn.conv2d (conv1, conv2, %y, %z): why": by the model's nodes, else by values. */
 static void show_remarks(writer *w, compiler *c, const compile_result *r)
 {
     groups all;
@@ -125,7 +124,8 @@ static void show_remarks(writer *w, compiler *c, const compile_result *r)
     for (uint32_t i = 0; i < all.all.len; i++) {
         const group *g = &all.all.data[i];
         const codegen_remark *first = &r->remarks[g->first];
-        w_fmt(w, "%s: %u %s (", first->pass, g->n, first->op);
+        w_fmt(w, "%s: %u %s (", strcmp(first->pass, "use-integers") == 0 ? "stayed in float" : first->pass, g->n,
+              first->op);
         groups_write_names(w, g);
         w_line(w, "): %s", first->text);
     }

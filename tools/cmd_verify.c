@@ -34,7 +34,7 @@ static void tell_tally(verify_judge *j, const verify_tally *t)
                 {" are made and carried by branches and loops", t->inside},
                 {" are extents", t->extents}};
     const char *sign = "; not compared: ";
-    w_fmt(w, "%u results of operators agree at -O%d", t->agree, j->s->options.opt_level);
+    w_fmt(w, "the results of %u operators agree at -O%d", t->agree, j->s->options.opt_level);
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         if (left[i].n == 0)
             continue;

@@ -354,11 +354,9 @@ static bool no_such_target(const ask *x, const char *name)
     if (x->verb == VERB_VERIFY || x->verb == VERB_RUN)
         names = arena_printf(&x->c->mem, "%s; in an emulator %s", names, board_names(x->c));
     const char *near = nearest_in(name, arena_printf(&x->c->mem, "%s, %s", names, parts), &x->c->mem);
-    return ask_usage_error(
-        x, *near ? arena_printf(&x->c->mem, "%s'lathe targets' lists all targets", near)
-                 : arena_printf(&x->c->mem, "--target takes %s; for computations vta; --offload takes %s", names,
-                                parts),
-        "--target: '%.100s' is unknown", name);
+    return ask_usage_error(x, arena_printf(&x->c->mem, "%s'lathe targets' lists all targets%s", near,
+                                           *near ? "" : "; of a microcontroller, name the core, such as cortex-m4"),
+                           "--target: '%.100s' is unknown", name);
 }
 
 /* --target, or what is usual for the port and for what is made. */

@@ -673,8 +673,9 @@ static bool is_package(const ask *x, const char *path)
 static bool check_format(const ask *x, const struct runtime *child, const char *path)
 {
     const frontend *f = format_frontend_of(x->c, path);
+    const char *other = strstr(ask_values(OPT_AGAINST, x->verb), "interpreter") ? "interpreter" : "lathe";
     return !f || strcmp(f->reference, child->format) == 0 ||
-           ask_usage_error(x, arena_printf(&x->c->mem, "give --against %s, or interpreter", f->reference),
+           ask_usage_error(x, arena_printf(&x->c->mem, "give --against %s, or %s", f->reference, other),
                            "%s cannot run %s", child->title, f->name);
 }
 
@@ -742,7 +743,7 @@ static bool start(session *s, const char *mode, uint32_t oracle, long threads, p
         return false;
     }
     if (missing)
-        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s has no %s: %s", argv[0], child->title,
+        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "%s cannot run %s: %s", argv[0], child->title,
                    missing);
     else if (status == PROCESS_NOT_FOUND)
         diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "there is no program '%s', to run %s", argv[0],

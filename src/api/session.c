@@ -272,6 +272,9 @@ static bool no_data(const session *s, uint32_t i, const char *name)
     diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has no input_%u.pb for input '%s'", s->data, i, name);
     if (file_is_dir(below))
         diag_hint(&c->diags, "it holds data sets: --data %s", below);
+    else
+        diag_hint(&c->diags, "such a folder has input_0.pb, input_1.pb, ... in the order of the model's inputs; "
+                             "--input NAME=FILE gives one input");
     return false;
 }
 
@@ -473,9 +476,12 @@ bool session_open(ask *x, session *s)
     if (s->data && x->verb == VERB_VERIFY && !file_is_dir(s->data) && file_exists(s->data) && !open_rows(s))
         return false;
     if (s->data && !file_is_dir(s->data)) {
-        diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
-        if (file_exists(s->data))
-            diag_hint(&x->c->diags, "verify takes files of samples; --input NAME=FILE gives one sample");
+        if (!file_exists(s->data))
+            return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
+        diag_error(&x->c->diags, DIAG_IO, src_loc_none(),
+                   "--data: '%s' is a file, and 'lathe %s' takes a test_data_set_* folder", s->data,
+                   ask_verb_name(x->verb));
+        diag_hint(&x->c->diags, "--input NAME=FILE gives one sample");
         return false;
     }
     if (!ask_workers(x, &workers) || !count_samples(s))

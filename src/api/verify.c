@@ -159,6 +159,13 @@ static bool judge_output(verify_judge *j, uint32_t i, const char *file, bool fro
     return r.wrong == 0 || mismatch(j, got, &r, "output");
 }
 
+static bool no_output(const session *s, uint32_t i)
+{
+    diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
+    diag_hint(&s->x->c->diags, "to compare with another program, give --against onnxruntime or interpreter");
+    return false;
+}
+
 static bool judge_outputs(verify_judge *j, bool from_data)
 {
     session *s = j->s;
@@ -168,7 +175,7 @@ static bool judge_outputs(verify_judge *j, bool from_data)
     for (uint32_t i = 0; i < s->model.n_outputs; i++) {
         const char *file = from_data ? session_data_file(s, "output", i) : reference_output(s, i);
         if (!file)
-            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
+            return no_output(s, i);
         ok &= judge_output(j, i, file, from_data);
     }
     return ok;
@@ -391,7 +398,7 @@ static bool count_sample(verify_judge *j, uint32_t at, verify_total *totals)
         verify_total *t = &totals[i];
         compare_result r;
         if (!j->has_oracle && !file)
-            return diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
+            return no_output(s, i);
         if (!compare_output(j, i, file, !j->has_oracle && !j->options, &r))
             return false;
         t->wrong += r.wrong > 0;

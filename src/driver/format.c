@@ -278,7 +278,7 @@ bool format_folder(compiler *c, const char *verb, const char *path)
     if (has_suffix(path, ".mlpackage"))
         return refuse(c, verb, path, (span){NULL, 0}, FORMAT_CORE_ML);
     diag_error(&c->diags, DIAG_FORMAT, at_file(path), "this is a folder%s",
-               taken ? ", and no package: it has no report.json" : "");
+               taken ? ", but not a package: it has no report.json" : "");
     diag_hint(&c->diags, "%s", what_it_takes(c, verb));
     return false;
 }

@@ -97,7 +97,7 @@ bool npz_read(compiler *c, const char *path, span s, npz_file *out)
 {
     *out = (npz_file){0};
     if (s.len < 4 || le(s.data, 4) != 0x04034b50u)
-        return fail(c, path, "this is no .npz file");
+        return fail(c, path, "this is not a .npz file");
     const uint8_t *end = find_end(s);
     if (!end)
         return fail(c, path, "the .npz file is cut off");

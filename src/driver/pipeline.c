@@ -429,9 +429,11 @@ static bool load_program(compiler *c, const char *path, const compile_options *o
         diag_hint(&c->diags, "the accelerator takes regions of a model, beside a CPU: --offload vta");
         return false;
     }
-    if (o->schedule)
-        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--schedule is for computations, and '%s' is a model",
-                          path);
+    if (o->schedule) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--schedule is for computations, and '%s' is a model", path);
+        diag_hint(&c->diags, "--schedules FILE has schedules for the kernels of a model");
+        return false;
+    }
     if (!load(c, path, o, LOAD_MODEL, o->proof ? &out->model_sha256 : NULL, &out->graph) ||
         !set_bounds(c, out->graph, o) || !state_mark(c, out->graph, o, &out->states))
         return false;
@@ -624,9 +626,13 @@ static void warn_of_machine(compiler *c, const compile_options *o, const compile
 /* Options that the model has nothing for. */
 static void warn_of_options(compiler *c, const char *path, const compile_options *o, const compile_result *r)
 {
-    if (o->integers && r->graph && !r->quantised)
-        diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
-                     "nothing in '%s' is quantized, so --integers, --requant and --quantized-io have no effect", path);
+    if (o->integers && r->graph && !r->quantised) {
+        diag_warning(&c->diags, DIAG_USAGE, src_loc_none(), "nothing in '%s' is quantized, so %s has no effect", path,
+                     o->quantised_ends             ? "--quantized-io"
+                     : o->requant != REQUANT_EXACT ? "--requant"
+                                                      : "--integers");
+        diag_hint(&c->diags, "lathe quantize makes a quantized model");
+    }
     if (o->offload && r->prog)
         offload_warn(c, path, o->offload);
     warn_of_machine(c, o, r);

@@ -46,16 +46,29 @@ static bool failed(compiler *c, const lathe_error *e)
     if (c->cancelled) /* which is said already */
         return false;
     diag_code code = DIAG_DATA;
+    const char *hint = NULL;
     switch (e->code) {
-    case LATHE_E_MEMORY:
-    case LATHE_E_COMPILER: code = DIAG_ENVIRONMENT; break;
+    case LATHE_E_MEMORY: code = DIAG_ENVIRONMENT; break;
+    case LATHE_E_COMPILER:
+        code = DIAG_ENVIRONMENT;
+        hint = "a C compiler is needed, which CC names; modules that are compiled with --with-interpreter run without";
+        break;
     case LATHE_E_FILE: code = DIAG_IO; break;
-    case LATHE_E_FORMAT: code = DIAG_FORMAT; break;
+    case LATHE_E_FORMAT:
+        code = DIAG_FORMAT;
+        hint = "was the module copied as a whole? 'lathe compile --emit module' makes modules";
+        break;
     case LATHE_E_UNSUPPORTED: code = DIAG_UNSUPPORTED; break;
-    case LATHE_E_REFUSED: code = DIAG_USAGE; break;
+    case LATHE_E_REFUSED:
+        code = DIAG_USAGE;
+        hint = "leave --no-jit out; modules that are compiled with --with-interpreter run with it";
+        break;
     default: break; /* what is wrong with the call, or its data */
     }
-    return diag_error(&c->diags, code, src_loc_none(), "%s", e->message);
+    diag_error(&c->diags, code, src_loc_none(), "%s", e->message);
+    if (hint)
+        diag_hint(&c->diags, "%s", hint);
+    return false;
 }
 
 /* --- opening --- */

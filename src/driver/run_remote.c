@@ -288,8 +288,12 @@ bool run_open_remote(compiler *c, const char *path, const run_remote_options *o,
     *out = (run_model){
         .module = r, .call_module = call_remote, .close_module = close_remote, .time_module = time_remote,
         .reset_module = reset_remote};
-    if (lathe_rpc_connect(&client, &r->rpc, &e) != LATHE_OK)
-        return failed(c, &e);
+    if (lathe_rpc_connect(&client, &r->rpc, &e) != LATHE_OK) {
+        (void)failed(c, &e);
+        if (e.code == LATHE_E_FILE)
+            diag_hint(&c->diags, "does 'lathe rpc-server' run there? (docs/how-to/rpc.md)");
+        return false;
+    }
     if (!send_module(c, r, path, &module) || !initialise(c, r, module) || !find_functions(c, r) ||
         !describe(c, r, path, out))
         return false;

@@ -89,7 +89,7 @@ static bool parse_shape(const char *text, content *out)
 static bool parse_npy(compiler *c, const char *path, span s, content *out)
 {
     if (s.len < 12 || memcmp(s.data, "\x93NUMPY", 6) != 0)
-        return fail(c, path, "this is no .npy file");
+        return fail(c, path, "this is not a .npy file");
     size_t head = s.data[6] >= 2 ? 12 : 10, len = s.data[8] | (size_t)s.data[9] << 8;
     if (s.data[6] >= 2)
         len |= (size_t)s.data[10] << 16 | (size_t)s.data[11] << 24;

@@ -203,10 +203,15 @@ bool operands_check(compiler *c, const graph_node *n)
         writer_init(&wanted, &c->mem);
         type_print(&found, t);
         print_wanted(&wanted, n, d);
-        (void)infer_error(c, n, "operand %u, %s '%.100s', is %s; %s is needed", i, d->name, n->inputs[i]->name,
-                          found.data, wanted.data);
-        if (d->cls == OPERAND_LIKE && !has_type(n, d, t->dt))
+        if (d->cls == OPERAND_LIKE && !has_type(n, d, t->dt)) {
+            (void)infer_error(c, n, "operand %s ('%.100s') is %s, but operand %s ('%.100s') is %s", d->name,
+                              n->inputs[i]->name, dtype_name(t->dt), n->op->operand_defs[d->like].name,
+                              n->inputs[d->like]->name, dtype_name(infer_in(n, d->like)->dt));
             diag_hint(&c->diags, "convert one of them in the model, with the operator Cast");
+        } else {
+            (void)infer_error(c, n, "operand %u, %s '%.100s', is %s; %s is needed", i, d->name, n->inputs[i]->name,
+                              found.data, wanted.data);
+        }
         return false;
     }
     return true;

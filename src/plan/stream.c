@@ -488,17 +488,16 @@ static bool search_least(stream *x, bool raising, uint32_t tries, found *best)
 /* The budget is not met by `ram` bytes of workspace and tables. Effort is advised where the cuts leave room for it. */
 static bool is_over(stream *x, uint64_t ram, const stream_bounds *b)
 {
-    const unsigned long long alone = x->ram_alone, least = best_ram(x, b);
+    const unsigned long long least = best_ram(x, b);
     diag_error(&x->c->diags, DIAG_UNSUPPORTED, src_loc_none(),
-               "--ram %llu: the smallest size that was reached is %llu bytes of workspace and tables",
+               "--ram %llu: the smallest plan that was found needs %llu bytes for workspace and tables",
                (unsigned long long)x->p->ram, (unsigned long long)ram);
     if (least > x->p->ram)
-        diag_hint(&x->c->diags, "kernel by kernel they take %llu bytes, with chains of kernels row by row %llu: use a "
-                                "smaller model, or give as much RAM as was reached", alone,
-                  least < ram ? least : (unsigned long long)ram);
+        diag_hint(&x->c->diags, "give --ram %llu, or a smaller model; docs/explanation/plan.md lists options that save "
+                                "RAM", (unsigned long long)ram);
     else
-        diag_hint(&x->c->diags, "kernel by kernel they take %llu bytes, with chains of kernels row by row %llu if a "
-                                "plan is found: a larger --plan-effort searches longer", alone, least);
+        diag_hint(&x->c->diags, "a larger --plan-effort searches longer, for %llu bytes at best; "
+                                "docs/explanation/plan.md lists options that save RAM", least);
     return false;
 }
 

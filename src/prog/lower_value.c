@@ -40,6 +40,18 @@ static bool is_stated(const lowering *l, dim symbol)
     return found;
 }
 
+/* Extents with bounds, of which one is too large. */
+static void hint_limits(lowering *l, const type *t)
+{
+    dim open[MOST_OPEN];
+    uint32_t n = 0;
+    for (int32_t i = 0; i < t->shape.rank; i++)
+        open_symbols(t->shape.dims[i], true, &n, open);
+    if (n > 0)
+        diag_hint(&l->c->diags, "its dimensions are counted at their limits; give '%s' a smaller one",
+                  dim_symbol_name(open[0]));
+}
+
 /* How the extents of t that have no bound get one. A graph's text states its shapes itself; a model's are given. */
 static void hint_bounds(lowering *l, const type *t, bool model)
 {
@@ -98,10 +110,13 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
     writer w;
     writer_init(&w, &l->c->mem);
     type_print(&w, &v->type);
-    if (bounded)
-        return diag_error(d, DIAG_UNSUPPORTED, loc,
-                          "value '%s' of type %s is too large for the target %s: the most is 2^%d bytes", v->name,
-                          w.data, l->t->name, most >> 40 ? 40 : 31);
+    if (bounded) {
+        diag_error(d, DIAG_UNSUPPORTED, loc,
+                   "value '%s' of type %s is too large for the target %s: the most is 2^%d bytes", v->name, w.data,
+                   l->t->name, most >> 40 ? 40 : 31);
+        hint_limits(l, &v->type);
+        return false;
+    }
     diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, whose size has no upper bound", v->name, w.data);
     hint_bounds(l, &v->type, loc.op != NULL);
     return false;
@@ -292,9 +307,9 @@ bool lower_region(lowering *l, const graph_node *n, prog_kernel *k)
     k->host = k->target;
     k->target = target_lookup(c, who);
     if (!k->target) {
-        diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "the function @%s is for '%s', which is not a target",
-                   k->func->name, who);
-        diag_hint(&c->diags, "known are %s; others are given by --load-codegen", target_region_names(c));
+        diag_error(&c->diags, DIAG_UNSUPPORTED, n->loc, "the region @%s cannot be compiled: no code generator for '%s' "
+                                                        "is loaded", k->func->name, who);
+        diag_hint(&c->diags, "--load-codegen FILE loads one; %s have theirs", target_region_names(c));
         return false;
     }
     const char *name = graph_func_text(k->func, "global_symbol");

@@ -206,11 +206,11 @@ struct tir_stmt {
 
 /* What passes could not do as they were asked to. X(member and attribute, report's key, what it counts) */
 #define TIR_LEFT(X)                                                                           \
-    X(serial, "loops_left_serial", "vectorized loops that got no lanes")                      \
-    X(whole, "loops_left_whole", "loops that keep a guard because of a limit on cutting")     \
-    X(guards, "guards_left", "tests of an index that small innermost loops repeat")              \
-    X(scalar, "products_scalar", "innermost loops of products without lanes")                 \
-    X(calls, "calls_scalar", "calls of functions in innermost loops, one number at a time")   \
+    X(serial, "loops_left_serial", "loops whose schedule asks for vectors, and that got none")     \
+    X(whole, "loops_left_whole", "loops that check bounds in every round")                         \
+    X(guards, "guards_left", "bounds checks in small innermost loops")                             \
+    X(scalar, "products_scalar", "innermost loops that add products without vectors")              \
+    X(calls, "calls_scalar", "functions called for each number in innermost loops")                \
     X(beyond, "registers_beyond", "vectors in innermost loops for which there is no register")
 typedef struct tir_left {
 #define X(member, key, help) uint32_t member;

@@ -68,7 +68,8 @@ bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out
             return false;
         diag_hint(&c->diags,
                   "%stargets are:" VTA_TARGETS(TARGET_WORD)
-                          "; a configuration is 1x16_i8w8a32_15_15_18_17; _ joins the two",
+                          "; for example pynq, 1x16_i8w8a32_15_15_18_17 or pynq_1x16_i8w8a32_15_15_18_17 "
+                          "(docs/explanation/vta.md)",
                   nearest_in(text, VTA_TARGETS(TARGET_WORD), &c->mem));
         return false;
     }

@@ -69,7 +69,7 @@ printf 'int lathe_nothing;\n' > no.c && cc -shared -fPIC no.c -o no.so
 expect_error 2 'is not a library of code generators' compile net.txt --load-codegen ./no.so -o never
 expect_error 3 'cannot be loaded' compile net.txt --load-codegen ./net.txt -o never
 expect_error 1 'cannot be read|no such file|No such file' compile net.txt --load-codegen ./missing.so -o never
-expect_error 1 "is for 'petal', which is not a target" compile net.txt -o never
+expect_error 1 "no code generator for 'petal' is loaded" compile net.txt -o never
 # a file of its own that a package has already
 generator ops '.user = 0' && sed -i 's/"petal"/"ops"/' ops.c && cc -w -shared -fPIC -I"$top/include" ops.c -o ops.so
 sed 's/compiler = "petal"/compiler = "ops"/' net.txt > ops.txt

@@ -34,7 +34,7 @@ expect 0 '' run both.te -O0 "${inputs[@]}" --output-dir c
 check "vta" cmp vta/C.npy interpreted/C.npy
 check "c" cmp c/C.npy interpreted/C.npy
 expect 0 '^cycles: [0-9]+, load busy [0-9]+, compute busy' run both.te --target vta --cycle
-expect 0 'C: equal to what the interpreter gives' run both.te --target vta --against interpreter
+expect 0 'C: ok, equal to what the interpreter gives' run both.te --target vta --against interpreter
 expect 0 'equal to what C without the schedule gives' run both.te --target vta --against c
 expect 0 'ok' verify both.te --target vta --against interpreter
 expect 2 'onnxruntime cannot run a computation' verify both.te --against onnxruntime
@@ -66,9 +66,9 @@ expect 0 'C: i8' run gemm.so
 expect 0 'operators  none: this is a computation; calls 1, kernels 1, layers 1$' compile gemm.txt -o gemm.package
 expect 0 'operators  none: this is a computation; calls 1, kernels 1$' compile gemm.txt --emit module -o gemm.so
 expect 0 'C: max abs 0,' verify gemm.txt --emit module --against interpreter
-expect 0 'C: equal to' run gemm.txt --emit module --against c
+expect 0 'C: ok, equal to' run gemm.txt --emit module --against c
 printf 'split C.i1 4 -> o p\n' > host.sched
-expect 0 'C: near|C: equal' run gemm.txt --schedule host.sched --against interpreter
+expect 0 'C: ok, near|C: ok, equal' run gemm.txt --schedule host.sched --against interpreter
 
 # an array that a schedule puts on the stack of a part, and that is too large for it: each part has its own scratch
 {
@@ -77,14 +77,14 @@ expect 0 'C: near|C: equal' run gemm.txt --schedule host.sched --against interpr
     echo 'compute C: float32[j0: 64, j1: 160, j2: 160] = ((float32*)S[j0, j1, (159 - j2)] + (float32*)S[j0, (159 - j1), j2])'
     printf 'return C\n--- schedule\nparallel C.j0\ncompute_at S at C.j0\nset_scope S local\n'
 } > rows.te
-expect 0 'C: equal to|C: near' run rows.te --against interpreter --workers 4
+expect 0 'C: ok, equal to|C: ok, near' run rows.te --against interpreter --workers 4
 expect 0 'workspace 409600, .*kernel stack 0,' compile rows.te -o rows
 
 # each kernel of a model, alone, under the schedule that it got
 expect 0 '' compile "$top/demo/digits.onnx" --emit schedule -o all.txt
 awk '/^\/\/ / { n++ } { print > ("kernel." n) }' all.txt
 for kernel in kernel.*; do
-    expect 0 ': (near|equal to) what the interpreter gives' run "$kernel" --against interpreter
+    expect 0 ': ok, (near|equal to) what the interpreter gives' run "$kernel" --against interpreter
 done
 check "kernels" test "$(ls kernel.* | wc -l)" -ge 5
 
@@ -125,7 +125,7 @@ expect_error 1 'the extent n is known only when' run symbol.te
 sed -e '/^--- schedule/,$d' both.te > plain.te
 expect_error 1 'the schedule gives nothing to the accelerator' run plain.te --target vta
 awk '/^#/ { next } /^---$/ { exit } { print }' "$top/test/golden/vta/host-and-device.case" > host.te
-expect 0 'C: equal to' run host.te --target vta --against c
+expect 0 'C: ok, equal to' run host.te --target vta --against c
 expect_error 1 'the host computes something itself' compile host.te --target vta --capture -o x.c
 check "nothing is written" test ! -e x.c
 

@@ -45,14 +45,12 @@ expect 0 '"name": "cortex-m4"' targets --json
 expect 2 'no argument' targets extra
 digits=$top/demo/digits.onnx
 expect_error 2 "did you mean qemu-m4\? 'lathe targets' lists all" verify "$digits" --target qemu-n4 --against interpreter
-expect_error 2 ' in an emulator qemu-m4, ' verify "$digits" --target zzzzzzzz --against interpreter
-boards=$(sed -n 's/.* in an emulator \(.*\); for computations.*/\1/p' "$work/stderr")
-check "emulators are listed" test "$(tr ',' '\n' <<< "$boards" | wc -l)" -ge 8
-for board in $(tr -d ',' <<< "$boards"); do
-    check "help and cli.md name $board" sh -c "'$lathe' targets | grep -q $board && grep -q '^| .$board. ' '$top/docs/reference/cli.md'"
+expect_error 2 "'lathe targets' lists all targets; of a microcontroller, name the core" compile "$digits" --target zzzzzzzz -o "$work/none"
+boards=$("$lathe" targets | grep -o 'qemu-[a-z0-9]*' | sort -u)
+check "emulators are listed" test "$(wc -l <<< "$boards")" -ge 8
+for board in $boards; do
+    check "cli.md names $board" grep -q "^| .$board. " "$top/docs/reference/cli.md"
 done
-expect 2 '--target takes x86' compile "$digits" --target zzzzzzzz -o "$work/none"
-check "compile has no emulators" sh -c "! grep -q emulator '$work/stderr'"
 expect 0 'the folder or file to write' tune --help
 for verb in $("$lathe" --help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     case $verb in lathe | completion | man) continue ;; esac

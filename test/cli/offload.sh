@@ -44,7 +44,7 @@ says 'sin (wave): no pattern of acme or brand takes it'
 says 'multiply (long): acme.scale: 100 elements are more than 64'
 says 'exp (growth): brand.exp_relu: %e is used outside of the pattern, too'
 says 'nn.relu (positive): brand.exp_relu: %e is used outside of the pattern, too'
-says 'log (small): brand: the region is below the cost threshold: work 8 of 10'
+says 'log (small): brand: the region is too small: work 8 is less than 10 (--offload-least)'
 echo 'pattern acme.log(%x) { %y = log(%x) return %y }' > log.pat
 expect 0 'log \(small\): acme: the region' inspect net.txt --load-ops ./targets.so --offload acme --offload-least 9 \
     --patterns log.pat

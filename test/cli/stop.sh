@@ -34,7 +34,7 @@ for word in failed missing fail '' 'failed\c' 'missing\c'; do
 echo '$word'
 SH
 done
-python 'has no onnxruntime: No module' << 'SH'
+python 'cannot run onnxruntime: No module' << 'SH'
 #!/bin/sh
 echo missing No module
 SH

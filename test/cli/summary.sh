@@ -69,7 +69,7 @@ expect 0 '^slow .*operators that leave some of 4 workers idle: 1 \(cumsum\), no 
 check "a report without remarks says so" sh -c 'tr -d " \n" < alone/report.json | grep -q "\"remarks\":\[\]"'
 check "the report counts idle workers" grep -q '"workers_idle": 3,' alone/report.json
 check "the report says why" grep -q '"workers_idle_because": "extent"' alone/report.json
-expect 0 '^workers_idle: 3 of 4 in 1 cumsum \(fused_cumsum\): no loop can be cut' inspect alone.txt
+expect 0 '^idle workers: 3 of 4 in 1 cumsum \(fused_cumsum\): no loop can be cut' inspect alone.txt
 # a softmax of 16 bits: the reason is its width, not another type of its data
 cat > wide.txt << 'TEXT'
 func @main(%x: i16[1, 8]) {
@@ -81,7 +81,7 @@ func @main(%x: i16[1, 8]) {
   return %y
 }
 TEXT
-expect 0 '^use-integers: 1 nn.softmax \(%p\): a softmax of 16 bits has no integer form' inspect wide.txt --integers
+expect 0 '^stayed in float: 1 nn.softmax \(%p\): a softmax of 16 bits has no integer form' inspect wide.txt --integers
 # loops that are left are counted, and inspect names their operators
 cat > left.txt << 'TEXT'
 func @main(%x: f32[n, n]) where n <= 16 {
@@ -92,7 +92,7 @@ func @main(%x: f32[n, n]) where n <= 16 {
 }
 TEXT
 expect 0 '^slow .*loops left without vectors or with guards: [1-9]' compile left.txt -O0 -o left --target x86-64-v3
-expect 0 '^loops_left_serial: [0-9]+ in [0-9]+ [a-z_.+]+ \([^)]+\): vectorized loops' inspect left.txt -O0 --target x86-64-v3
+expect 0 '^loops whose schedule asks for vectors, and that got none: [0-9]+ in [0-9]+ [a-z_.+]+ \(' inspect left.txt -O0 --target x86-64-v3
 expect 0 '"on_one_worker": 1, "on_fewer_workers": 1' compile alone.txt -o alone --json
 expect 0 '^slow *nothing' compile alone.txt -o alone --workers 1
 

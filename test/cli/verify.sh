@@ -72,8 +72,8 @@ net() { # LIBRARY OPTIONS...
     expect 0 '^y: max abs .* ok$' $(net right --against interpreter)
     expect 0 '^y: max abs .* ok$' $(net right --against onnxruntime)
     expect 0 '^y: max abs .* ok$' $(net right --against c)
-    expect 0 '^4 results of operators agree at -O3$' $(net right --against interpreter --per-node)
-    expect 0 '^4 results of operators agree at -O0$' $(net right --against onnxruntime --per-node)
+    expect 0 '^the results of 4 operators agree at -O3$' $(net right --against interpreter --per-node)
+    expect 0 '^the results of 4 operators agree at -O0$' $(net right --against onnxruntime --per-node)
     expect 0 '"name": "kept", "operator": "fused_nn_relu \(node second\)".* "rms": 0\.[0-9]+' $(net right --against interpreter --per-node --json)
 }
 
@@ -121,8 +121,8 @@ m = h.make_model(h.make_graph(nodes, "g", [info("x", [2, 8])], [info("y", [2, 8]
                  opset_imports=[h.make_opsetid("", 13)], ir_version=8)
 onnx.save(m, "beside.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
 PY
-expect 0 '^3 results of operators agree at -O0$' verify beside.onnx --against onnxruntime --per-node
-expect 0 '^[23] results of operators agree at -O3$' verify beside.onnx --against interpreter --per-node
+expect 0 '^the results of 3 operators agree at -O0$' verify beside.onnx --against onnxruntime --per-node
+expect 0 '^the results of [23] operators agree at -O3$' verify beside.onnx --against interpreter --per-node
 
 # extents that a run decides, and a branch: their results are compared, and what is left out is counted
 "$python" - << 'PY' || exit 1
@@ -151,8 +151,8 @@ open() { # LIBRARY OPTIONS...
 left='; not compared: [0-9]+ are made and carried by branches and loops, 1 are extents'
 # shellcheck disable=SC2046
 {
-    expect 0 "^5 results of operators agree at -O0$left\$" $(open right --against onnxruntime --per-node)
-    expect 0 "^[45] results of operators agree at -O3$left\$" $(open right --against interpreter --per-node)
+    expect 0 "^the results of 5 operators agree at -O0$left\$" $(open right --against onnxruntime --per-node)
+    expect 0 "^the results of [45] operators agree at -O3$left\$" $(open right --against interpreter --per-node)
     expect 0 '"compared": \{"agree": 5, "not_the_models": 0, "inside_blocks": 4, "extents": 1\}' \
         $(open right --against onnxruntime --per-node --json)
     expect 1 "operator fused_com_microsoft_SampleOp \(node third\) is the first wrong one .*: 2\): result 'same': .* of 12" \
@@ -229,12 +229,12 @@ if command -v qemu-aarch64 > log && command -v aarch64-linux-gnu-gcc > log; then
     emulated="--emulator qemu-aarch64"
     # shellcheck disable=SC2046,SC2086
     {
-        expect 0 '^4 results of operators agree at -O3$' $(net right --against interpreter --per-node) $emulated
+        expect 0 '^the results of 4 operators agree at -O3$' $(net right --against interpreter --per-node) $emulated
         expect 1 "$relu" $(net wrong_loops --against interpreter --per-node) $emulated
         expect 1 "$relu" $(net wrong_loops --against onnxruntime --per-node) $emulated
-        expect 0 "^[45] results of operators agree at -O3$left\$" \
+        expect 0 "^the results of [45] operators agree at -O3$left\$" \
             $(open right --against interpreter --per-node) --target aarch64 $emulated
-        expect 0 "^5 results of operators agree at -O0$left\$" \
+        expect 0 "^the results of 5 operators agree at -O0$left\$" \
             $(open right --against onnxruntime --per-node) --target aarch64 $emulated
         expect 0 'y: f32\[2, 12\]' run open.onnx --load-ops ./right.so --dim 'n<=5' --input x=x3.npy --target aarch64 $emulated
         expect 1 'fused_nonzero.* status -10: .*; its data must give nonzero_0 <= 7' run open.onnx --load-ops ./right.so \

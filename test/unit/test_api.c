@@ -570,7 +570,7 @@ static int plans_for(lathe_context *x, unsigned long ram, unsigned long *least)
         lathe_executable_free(e);
     else
         assert_int_equal(sscanf(lathe_diagnostic_at(x, 0)->text,
-                                "--ram %*u: the smallest size that was reached is %lu bytes", least), 1);
+                                "--ram %*u: the smallest plan that was found needs %lu bytes", least), 1);
     lathe_on_progress(x, NULL, NULL);
     lathe_settings_free(s);
     lathe_model_free(m);

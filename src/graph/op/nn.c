@@ -15,7 +15,7 @@ static bool read_ints(compiler *c, const graph_node *n, const char *name, uint32
     const int64_t *v = NULL;
     uint32_t len = graph_attr_ints(n, name, &v);
     if (len != 0 && len != want)
-        return infer_error(c, n, "%s has %u entries where %u are needed", name, len, want);
+        return infer_error(c, n, "the length of %s is %u; it has to be %u", name, len, want);
     for (uint32_t i = 0; i < want; i++) {
         out[i] = len ? v[i] : dflt;
         if (out[i] < least || out[i] > INT32_MAX)

@@ -153,7 +153,7 @@ static bool unknown_pass(compiler *c, const char *name, size_t len)
     for (size_t i = 0; i < PASS_COUNT; i++)
         w_fmt(&w, "%s%s", i ? ", " : "", passes[i].name);
     name = arena_strndup(&c->mem, name, len);
-    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown graph pass '%s'", name);
+    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--passes: '%s' is unknown", name);
     diag_hint(&c->diags, "%spasses are: %s", nearest_in(name, w.data, &c->mem), w.data);
     return false;
 }

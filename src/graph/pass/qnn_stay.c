@@ -44,7 +44,7 @@ void qnn_note_floats(compiler *c, const graph_func *f, const qnn_reasons *r, boo
         uint32_t at = 0;
         if (!reads_dequantised(n) || makes_table(n, QNN_MAX_NODES + 1))
             continue;
-        const char *why = "rounding to nearest even: --integers asks for integers";
+        const char *why = "on this target, integers that round halves to even are slower; --integers asks for them";
         if (strcmp(n->op->name, "qnn.quantize") == 0)
             why = "its scale, zero point or type changes";
         else if (integers)
