@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lathe's own figures on microcontrollers in README.md and docs/explanation, measured in emulators.
+"""Lathe's own figures on microcontrollers in README.md and docs, measured in emulators.
 
     figures.py [--lathe FILE] [--models DIR] [--check]
 
 Runs `lathe verify` on MLPerf Tiny's four quantized networks, and on the float network of the demo, for each board of
-BOARDS. On a Cortex-M4 it also runs the four with `--minimize ram`, and one with `--ram 34K`. It writes the rows of the
-tables anew. --check writes nothing, and fails if a figure is more than 1 % off. Figures of other tools come from
-peers.py, which measures one of them again. README.md's sentence about x86-64 gets the means of benchmarks.md.
-Without the models or an emulator the exit status is 77."""
+BOARDS. On a Cortex-M4 it also runs the four with `--minimize ram`, one with `--ram 34K`, and the four as TensorFlow
+Lite has them. It writes the rows of the tables anew. --check writes nothing, and fails if a figure is more than 1 %
+off. Figures of other tools come from peers.py, which measures one of them again. README.md's sentence about x86-64
+gets the means of benchmarks.md. Without the models or an emulator the exit status is 77."""
 import argparse
 import json
 import os
@@ -20,8 +20,9 @@ import sys
 from peers import HELIUM, NETWORKS, PEERS
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-README, BENCHMARKS, BOARD_PAGE, PLAN = (os.path.join(TOP, name) for name in (
-    "README.md", "docs/explanation/benchmarks.md", "docs/explanation/cortex-m.md", "docs/explanation/plan.md"))
+README, BENCHMARKS, BOARD_PAGE, PLAN, TFLITE = (os.path.join(TOP, name) for name in (
+    "README.md", "docs/explanation/benchmarks.md", "docs/explanation/cortex-m.md", "docs/explanation/plan.md",
+    "docs/how-to/from-tflite-micro.md"))
 BOARDS = ("m0plus", "m3", "m4", "m7", "m33", "m55", "rv32")  # in the order of the columns in cortex-m.md
 EMULATORS = ("arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc", "qemu-system-riscv32")
 ROOM = 0.01
@@ -129,6 +130,16 @@ def write_plan(page, usual, least, budget):
                f"`--ram 34K` takes {budget['ram']:,} bytes and {millions(budget['instructions'])} million instructions")
 
 
+def write_tflite(page, found):
+    """The table of .tflite models beside TensorFlow Lite Micro, three rows each."""
+    for i, (n, name) in enumerate(NETWORKS.items()):
+        theirs, own = [row[i] for row in PEERS["TensorFlow Lite Micro, CMSIS-NN"]], found[n]
+        rows = [f"| {name.capitalize()}: instructions | {millions(theirs[0])} M | {millions(own['instructions'])} M |",
+                f"| RAM | {theirs[1]:,} | {own['ram']:,} |", f"| flash | {theirs[2]:,} | {own['flash']:,} |"]
+        page = put(page, rf"\| {name.capitalize()}: instructions \|.*\n\| RAM \|.*\n\| flash \|.*", "\n".join(rows))
+    return page
+
+
 def far(before, after):
     """Figures that are more than ROOM off, as pairs; the texts are alike but for their figures."""
     figure = re.compile(r"\d[\d,]*\.?\d*")
@@ -151,12 +162,14 @@ def main():
     boards = {b: {n: measure(args.lathe, m, b) for n, m in {**models, **digits}.items()} for b in BOARDS}
     least = {n: measure(args.lathe, m, "m4", "--minimize", "ram") for n, m in models.items()}
     budget = measure(args.lathe, models["vww"], "m4", "--ram", "34K")
-    pages = (BENCHMARKS, README, BOARD_PAGE, PLAN)
+    tflite = {n: measure(args.lathe, m.replace("_qdq.onnx", "_int8.tflite"), "m4") for n, m in models.items()}
+    pages = (BENCHMARKS, README, BOARD_PAGE, PLAN, TFLITE)
     before = [open(path, encoding="utf-8").read() for path in pages]
     usual = boards["m4"]
     after = [write_benchmarks(before[0], usual, least, boards["m55"]),
              write_x86(write_readme(before[1], usual, least), x86_means(before[0])),
-             write_boards(before[2], boards, least), write_plan(before[3], usual, least, budget)]
+             write_boards(before[2], boards, least), write_plan(before[3], usual, least, budget),
+             write_tflite(before[4], tflite)]
     wrong = 0
     for path, old, new in zip(pages, before, after):
         for what in far(old, new) if args.check else ():
