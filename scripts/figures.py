@@ -20,9 +20,9 @@ import sys
 from peers import HELIUM, NETWORKS, PEERS
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-README, BENCHMARKS, BOARD_PAGE, PLAN, TFLITE = (os.path.join(TOP, name) for name in (
+README, BENCHMARKS, BOARD_PAGE, PLAN, TFLITE, QUANTIZED = (os.path.join(TOP, name) for name in (
     "README.md", "docs/explanation/benchmarks.md", "docs/explanation/cortex-m.md", "docs/explanation/plan.md",
-    "docs/how-to/from-tflite-micro.md"))
+    "docs/how-to/from-tflite-micro.md", "docs/explanation/quantize.md"))
 BOARDS = ("m0plus", "m3", "m4", "m7", "m33", "m55", "rv32")  # in the order of the columns in cortex-m.md
 EMULATORS = ("arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc", "qemu-system-riscv32")
 ROOM = 0.01
@@ -140,6 +140,15 @@ def write_tflite(page, found):
     return page
 
 
+def write_quantized(page, usual):
+    """The figures with integers, behind those with floats: instructions, RAM, flash."""
+    for n, name in NETWORKS.items():
+        count = usual[n]["instructions"] / 1e6
+        page = put(page, rf"(\| {name} \| [^|]*\| [\d.]+ / )[\d.]+( \| [\d,]+ / )[\d,]+( \| [\d,]+ / )[\d,]+",
+                   rf"\g<1>{count:.{1 if count > 1 else 2}f}\g<2>{usual[n]['ram']:,}\g<3>{usual[n]['flash']:,}")
+    return page
+
+
 def far(before, after):
     """Figures that are more than ROOM off, as pairs; the texts are alike but for their figures."""
     figure = re.compile(r"\d[\d,]*\.?\d*")
@@ -163,13 +172,13 @@ def main():
     least = {n: measure(args.lathe, m, "m4", "--minimize", "ram") for n, m in models.items()}
     budget = measure(args.lathe, models["vww"], "m4", "--ram", "34K")
     tflite = {n: measure(args.lathe, m.replace("_qdq.onnx", "_int8.tflite"), "m4") for n, m in models.items()}
-    pages = (BENCHMARKS, README, BOARD_PAGE, PLAN, TFLITE)
+    pages = (BENCHMARKS, README, BOARD_PAGE, PLAN, TFLITE, QUANTIZED)
     before = [open(path, encoding="utf-8").read() for path in pages]
     usual = boards["m4"]
     after = [write_benchmarks(before[0], usual, least, boards["m55"]),
              write_x86(write_readme(before[1], usual, least), x86_means(before[0])),
              write_boards(before[2], boards, least), write_plan(before[3], usual, least, budget),
-             write_tflite(before[4], tflite)]
+             write_tflite(before[4], tflite), write_quantized(before[5], usual)]
     wrong = 0
     for path, old, new in zip(pages, before, after):
         for what in far(old, new) if args.check else ():
