@@ -79,7 +79,8 @@ static void show_left(writer *w, compiler *c, const compile_result *r)
 #undef X
 }
 
-/* "idle workers: 2 of 4 in 2 nn.conv2d (Conv_3, Conv_7): no loop can be cut ...": of those who have work for more of them. */
+/* "idle workers: 2 of 4 in 2 nn.conv2d (Conv_3, Conv_7): no loop can be cut ...": of those who have work for more of
+ * them. */
 static void show_idle(writer *w, compiler *c, const compile_result *r)
 {
     groups all;

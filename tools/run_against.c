@@ -9,7 +9,8 @@ static bool compare_output(session *s, uint32_t i, const run_model *other, const
     const compare_result r = compare_tensors(got, other->outputs[i].data, exact ? 0 : COMPARE_RTOL, exact ? 0 : -1);
     if (r.wrong == 0) {
         if (!ask_has(s->x, OPT_JSON))
-            w_fmt(&s->x->out, "%s: ok, %s what %s gives\n", cli_shown(s->x, got->name), exact ? "equal to" : "near", way);
+            w_fmt(&s->x->out, "%s: ok, %s what %s gives\n", cli_shown(s->x, got->name), exact ? "equal to" : "near",
+                  way);
         return true;
     }
     return diag_error(&s->x->c->diags, DIAG_MISMATCH, src_loc_none(),

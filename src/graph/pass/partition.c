@@ -86,7 +86,8 @@ static void judge(partitioner *p)
         region *r = &p->regions.data[i];
         const offload_target *t = p->o ? offload_find(p->o, r->target) : NULL;
         if (t && r->work < t->least_work)
-            r->why = arena_printf(&p->scratch, "%s: the region is too small: work %llu is less than %llu (--offload-least)",
+            r->why = arena_printf(&p->scratch,
+                                  "%s: the region is too small: work %llu is less than %llu (--offload-least)",
                                   r->target, (unsigned long long)r->work, (unsigned long long)t->least_work);
         else if (r->results.len == 0)
             r->why = arena_printf(&p->scratch, "%s: no node reads the results of the region", r->target);
