@@ -217,7 +217,7 @@ expect 0 '"samples": 3, .*"worst": "sample 0"' verify quantise.onnx --data rows.
 expect 2 'has only inputs, and no outputs to compare with' verify quantise.onnx --data rows.npy
 expect 2 'use only one of them' verify quantise.onnx --data rows.npy --seeds 2 --against c
 expect 2 '.--per-node runs one sample' verify quantise.onnx --data rows.npy --per-node --against interpreter
-expect 1 'verify takes files of samples' run quantise.onnx --data rows.npy
+expect 1 "'rows.npy' is a file, and 'lathe run' takes a test_data_set_" run quantise.onnx --data rows.npy
 expect 2 '.--per-node runs one sample' verify quantise.onnx --seeds 2 --per-node --against interpreter
 expect 0 '' run quantise.onnx --output-dir spanned
 "$python" -c 'import numpy as n; y = n.load("spanned/y.npy"); assert y.min() < -120 and y.max() > 120' ||
