@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers of a package: the public one, the storage of an instance, and the names that its files share. */
+/* The headers of a package: the public one, the storage of an instance, and the names that its files share.
+ * src/codegen/c/package has their text; here is what it says of the model. */
 #include "abi/package.h"
-#include "codegen/c/package.h"
+#include "codegen/c/template.h"
 
 static void sizes(const package *p, writer *w, const package_io *io, uint32_t n)
 {
@@ -137,32 +138,8 @@ static uint32_t area_align(uint64_t bytes)
     return bytes > 0 ? PACKAGE_MAX_ALIGN : 1;
 }
 
-static const char extents_comment[] =
-    "/* Numbers among the inputs are extents: set every one before each run, from 1 to its ..._MAX, or to @M_EMPTY\n"
-    " * for an extent of 0. A run that finds 0 there returns TVMRT_E_EXTENT (-16): it was forgotten. */\n";
-static const char open_comment[] =
-    "/* Tensors have no gaps at the extents of the run; shapes of outputs tell theirs. */\n";
-
-static void states(const package *p, writer *w)
+static void memory(const package *p, writer *w)
 {
-    if (package_has_states(p))
-        package_template(p, w,
-                         "/* The model has states: memory at the beginning of its workspace that keeps its value from "
-                         "run to run. They\n * begin anew with the first run, with an init, and here: for the static "
-                         "workspace, and for an instance. */\n"
-                         "int32_t @p_reset(void);\n"
-                         "int32_t @p_instance_reset(struct @p_instance *instance);\n");
-}
-
-void header_write(const package *p, writer *w)
-{
-    package_template(p, w,
-                     "/* @p.h: what a program needs to run model \"@n\". All memory is static: no function allocates.\n"
-                     OUTPUT_LICENCE
-                     "#ifndef @M_H\n#define @M_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
-                     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    counts(p, w);
-    w_str(w, "\n/* Bytes; exact. */\n");
     w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n", p->macro,
           (unsigned long long)p->pl->workspace_bytes, p->macro, area_align(p->pl->workspace_bytes));
     if (package_has_states(p))
@@ -175,6 +152,10 @@ void header_write(const package *p, writer *w)
           "#define %s_KERNEL_STACK_BYTES %lluu\n\n/* Bytes of each input and output; %s. */\n",
           p->macro, (unsigned long long)p->stack_bytes,
           package_is_open(p) ? "exact, or with all extents at their bounds" : "exact");
+}
+
+static void tensors(const package *p, writer *w)
+{
     sizes(p, w, p->inputs, p->n_inputs);
     sizes(p, w, p->outputs, p->n_outputs);
     inside(p, w);
@@ -182,53 +163,23 @@ void header_write(const package *p, writer *w)
     ends(p, w, p->outputs, p->n_outputs);
     labels(p, w);
     bounds(p, w);
-    package_template(p, w,
-                     "\n/* Define @M_WORKSPACE_SECTION as a section name to place the static workspace, and\n"
-                     " * @M_NO_STATIC_WORKSPACE to leave it (and with it @p_run) out of the build. */\n\n"
-                     "/* Tensors are dense, row-major, in the byte order of the machine and aligned to their element. "
-                     "Inputs are only\n"
-                     " * read; inputs and outputs must not overlap. */\n");
-    package_template(p, w, package_has_extents(p) ? extents_comment : "");
-    w_str(w, package_is_open(p) ? open_comment : "");
-    fields(p, w, "inputs", p->inputs, p->n_inputs);
-    fields(p, w, "outputs", p->outputs, p->n_outputs);
-    if (p->constants_form == CONSTANTS_BIN)
-        package_template(
-            p, w,
-            "/* Hands over the bytes of src/@n_constants.bin, loaded or mapped by the program and aligned to\n"
-            " * @M_CONST_ALIGN: once, before the first run or init; they stay in use. TVMRT_E_CONSTANTS: not that\n"
-            " * file, by size or content, or a machine that is not little-endian. */\n"
-            "int32_t @p_set_constants(const void *data, size_t size);\n\n");
-    package_template(
-        p, w,
-        "/* Runs the model once in the static workspace. One thread at a time. Returns 0 or a status "
-        "(tvmrt_status_text). */\n"
-        "int32_t @p_run(struct @p_inputs *inputs, struct @p_outputs *outputs);\n\n"
-        "/* The re-entrant way: @p_instance.h defines the struct, so that it can be put anywhere, and its init "
-        "function.\n"
-        " * Call init once per instance, then run any number of times; different instances may run at the same time "
-        "on\n"
-        " * different threads. */\n"
-        "struct @p_instance;\n");
-    states(p, w);
-    package_template(
-        p, w,
-        "/* At most `max_workers` threads, the caller included, work on a run of this instance; 0: all of the "
-        "engine's. */\n"
-        "int32_t @p_instance_set_workers(struct @p_instance *instance, uint32_t max_workers);\n"
-        "int32_t @p_run_instance(struct @p_instance *instance, struct @p_inputs *inputs,\n"
-        "                        struct @p_outputs *outputs);\n\n"
-        "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
-void instance_write(const package *p, writer *w)
+static void operands(const package *p, writer *w)
 {
-    package_template(
-        p, w,
-        "/* @p_instance.h: the storage of one instance of model \"@n\", for programs that run several. Members\n"
-        " * belong to the package.\n"
-        OUTPUT_LICENCE
-        "#ifndef @M_INSTANCE_H\n#define @M_INSTANCE_H\n\n#include \"@p.h\"\n#include \"tvmrt.h\"\n\n");
+    fields(p, w, "inputs", p->inputs, p->n_inputs);
+    fields(p, w, "outputs", p->outputs, p->n_outputs);
+}
+
+void header_write(const package *p, writer *w)
+{
+    static const template_piece pieces[] = {
+        {"counts", counts}, {"memory", memory}, {"tensors", tensors}, {"operands", operands}};
+    template_file(p, "package.h", pieces, sizeof pieces / sizeof *pieces, w);
+}
+
+static void storage(const package *p, writer *w)
+{
     w_fmt(w, "#define %s_NUM_OPS %u\n#define %s_NUM_ARGS %u /* pointers to inputs and outputs of all operators */\n\n",
           p->macro, p->pl->problem->ops.len, p->macro, p->n_args);
     w_fmt(w, "struct %s_instance {\n    tvmrt_context_t context;\n", p->prefix);
@@ -237,22 +188,14 @@ void instance_write(const package *p, writer *w)
           p->n_outputs ? p->n_outputs : 1);
     const bool small = package_is_small(p->u);
     w_str(w, small ? "#if !TVMRT_SMALL\n" : "");
-    w_fmt(w, "    tvmrt_op_exec_t op_execs[%u];\n    void *args[%u];\n%s};\n\n",
+    w_fmt(w, "    tvmrt_op_exec_t op_execs[%u];\n    void *args[%u];\n%s};\n",
           p->pl->problem->ops.len ? p->pl->problem->ops.len : 1, p->n_args ? p->n_args : 1, small ? "#endif\n" : "");
-    package_template(
-        p, w,
-        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-        "/* `engine` may be NULL: the program's default engine. `workspace` has `workspace_size` >= @M_WORKSPACE_SIZE\n"
-        " * bytes, aligned to @M_WORKSPACE_ALIGN; it belongs to the instance until the instance is no longer used.\n"
-        " * Both have the size that TVMRT_ macros give them, so the caller states the sizes of its own: TVMRT_E_ABI\n"
-        " * when the package was compiled with others. After an error init can be called again. */\n"
-        "int32_t @p_instance_init_sized(struct @p_instance *instance, size_t instance_size, tvmrt_engine_t *engine,\n"
-        "                               size_t engine_size, void *workspace, size_t workspace_size);\n"
-        "static inline int32_t @p_instance_init(struct @p_instance *instance, tvmrt_engine_t *engine,\n"
-        "                                       void *workspace, size_t workspace_size)\n{\n"
-        "    return @p_instance_init_sized(instance, sizeof *instance, engine, sizeof(tvmrt_engine_t), workspace,\n"
-        "                                  workspace_size);\n}\n\n"
-        "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}
+
+void instance_write(const package *p, writer *w)
+{
+    static const template_piece pieces[] = {{"storage", storage}};
+    template_file(p, "instance.h", pieces, 1, w);
 }
 
 /* --- arguments by operator, in packages of -O0: neighbours that take the same have one array */
@@ -329,54 +272,31 @@ static void write_args(const package *p, writer *w)
     package_template(p, w, "@p_instance *instance);\n");
 }
 
-void names_write(const package *p, writer *w)
+static void kernel_names(const package *p, writer *w)
 {
-    static const char *const shared[] = {"model_get_descriptor", "model_get_tensor_map", "model_get_op_descs",
-                                         "model_get_schedule",   "model_fill_args",      "model_get_op_args"};
-    package_template(p, w,
-                     "/* @n_names.h: what the files of this package share with each other. Names without the module's "
-                     "name get it here, so\n"
-                     " * that several packages can be linked into one program.\n"
-                     OUTPUT_LICENCE
-                     "#ifndef @M_NAMES_H\n#define @M_NAMES_H\n\n#include \"@p.h\"\n#include "
-                     "\"@p_instance.h\"\n#include \"tvmrt.h\"\n\n");
-    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-        w_fmt(w, "#define %s %s_%s\n", shared[i], p->prefix, shared[i]);
-    const bool small = package_is_small(p->u);
-    if (small)
-        w_fmt(w, "#define model_get_small %s_model_get_small\n", p->prefix);
-    if (p->u->opt_level == 0)
-        w_fmt(w, "#define model_args %s_model_args\n#define model_get_args %s_model_get_args\n", p->prefix, p->prefix);
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
         if (package_is_first(p, i))
             w_fmt(w, "#define wrapped_%s %s_wrapped_%s\n", package_kernel(p, i)->name, p->prefix,
                   package_kernel(p, i)->name);
-    package_template(
-        p, w,
-        "\n/* @n_lib0.c */\nconst void *@p_get_const_workspace(void);\n");
+}
+
+static void areas(const package *p, writer *w)
+{
     for (uint32_t i = 1; i < p->n_areas; i++)
         w_fmt(w, "const void *%s_get_const_area_%u(void);\n", p->prefix, i);
-    package_template(
-        p, w,
-        "\n/* @n_lib1.c */\n"
-        "int32_t @p___tvm_main__(struct @p_inputs *input, struct @p_outputs *output,\n"
-        "                        const void *const_ws, void *ws);\n");
-    package_template(p, w, package_has_states(p) ? "void @p_set_states(void *workspace);\n" : "");
-    package_template(
-        p, w,
-        "\n/* model_data.c */\n"
-        "const tvmrt_model_desc_t *model_get_descriptor(void);\n"
-        "const tvmrt_tensor_map_entry_t *model_get_tensor_map(void);\n"
-        "const tvmrt_op_desc_t *model_get_op_descs(void);\n"
-        "const tvmrt_schedule_desc_t *model_get_schedule(void);\n"
-        "int32_t model_fill_args(struct @p_instance *instance);\n"
-        "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id);\n");
-    w_str(w, small ? "#if TVMRT_SMALL\nconst tvmrt_small_t *model_get_small(void);\n#endif\n" : "");
-    write_args(p, w);
-    w_str(w, "\n/* ops.c */\n");
+}
+
+static void kernels(const package *p, writer *w)
+{
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
         if (package_is_first(p, i))
             w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts);\n",
                   package_kernel(p, i)->name);
-    w_str(w, "\n#endif\n");
+}
+
+void names_write(const package *p, writer *w)
+{
+    static const template_piece pieces[] = {
+        {"names", kernel_names}, {"areas", areas}, {"args", write_args}, {"kernels", kernels}};
+    template_file(p, "names.h", pieces, sizeof pieces / sizeof *pieces, w);
 }

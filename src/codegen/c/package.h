@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a static C package: one writer each. Fixed texts are templates in which @n is the module's name, @p its
- * prefix (tvmgen_default) and @M the prefix of its macros (TVMGEN_DEFAULT). */
+/* The files of a static C package: one writer each. What is the same in every package are files of the folder package
+ * (codegen/c/template.h). Short texts are templates in which @n is the module's name, @p its prefix (tvmgen_default)
+ * and @M the prefix of its macros (TVMGEN_DEFAULT). */
 #ifndef LATHE_CODEGEN_C_PACKAGE_H
 #define LATHE_CODEGEN_C_PACKAGE_H
 #include "base/json_out.h"
@@ -145,9 +146,10 @@ bool runtime_add_files(const package *p, const struct prog_source *s, artifact *
 const char *package_file(const package *p, const struct prog_source *s, uint32_t i);
 const char *package_file_object(const package *p, const struct prog_source *s, uint32_t i);
 /* Ends the first comment of a generated file. */
-#define OUTPUT_LICENCE                                                            \
+#define OUTPUT_LICENCE_LINES                                                      \
     " * Output of the compiler Lathe, and yours: see \"Output\" in its NOTICE.\n"     \
-    " * SPDX-License-Identifier: Apache-2.0 */\n"
+    " * SPDX-License-Identifier: Apache-2.0 */"
+#define OUTPUT_LICENCE OUTPUT_LICENCE_LINES "\n"
 #define PACKAGE_REPORT "report.json"
 void report_write(const package *p, writer *w);
 void report_labels(json_out *j, const char *member, const attr *l); /* an array of strings or of numbers */
