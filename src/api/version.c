@@ -2,6 +2,8 @@
 /* The version, which CMakeLists.txt states. */
 #include "lathe/lathe.h"
 
+#include "lathe_version.h"
+
 const char *lathe_version(void)
 {
     return LATHE_VERSION;

@@ -12,6 +12,8 @@
 #include "codegen/c/template.h"
 #include "prog/source.h"
 
+#include "lathe_version.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
