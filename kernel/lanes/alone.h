@@ -26,6 +26,7 @@
 #define LATHE_WIDTH(name) name##128
 #endif
 #if defined(LATHE_ALONE_F64)
+#define LATHE_DOUBLE 1
 #define LATHE_LANES  2
 #define LATHE_NUMBER double
 #define LATHE_BYTES  (8 * LATHE_LANES)

@@ -145,10 +145,6 @@ const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value);      /* 
 const char *scalar_at(arena *a, c_text t, c_prec least); /* in brackets when it binds less than `least` */
 const char *scalar_type(dtype dt);                       /* C type of arithmetic */
 
-/* contract.c: bodies of vectors of f32 and f64 named v */
-const char *contract_fused(arena *a, const c_need *n, const char *v);
-const char *contract_apart(arena *a, const c_need *n, const char *v);
-
 static inline bool expr_is_binary(tir_expr_ref x, tir_op op)
 {
     return x->kind == TIR_BINOP && x->op == op;

@@ -243,10 +243,6 @@ static const char *plain_op(arena *a, const c_need *n, const char *v)
                             "typedef u%s wrap __attribute__((vector_size(%u)));\n"
                             "    return (%s)((wrap)x %s (wrap)y);",
                             dtype_c_name(n->dt), needs_vector_bytes(n->dt, n->lanes), v, sign);
-    if (n->op == TIR_FMA && (n->dt == DT_F32 || n->dt == DT_F64))
-        return contract_fused(a, n, v);
-    if (n->op == TIR_APART && (n->dt == DT_F32 || n->dt == DT_F64))
-        return contract_apart(a, n, v);
     if (plain && n->op == TIR_FMA)
         return "return x * y + z;";
     if (n->op == TIR_TO_BITS || n->op == TIR_FROM_BITS)
@@ -521,9 +517,13 @@ static void write_vbound(arena *a, writer *w, const c_need *n, const char *v, bo
             a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(y, i) : LATHE_LANE(x, i);", op));
 }
 
-/* Helpers of f64 that compare in pieces are files. */
-static const char *f64_file(const c_need *n, const c_needs *all)
+/* Helpers that are templates of a file each: of f64 those that compare in pieces. */
+static const char *file_of(const c_need *n, const c_needs *all)
 {
+    if (n->kind == NEED_VOP && (n->dt == DT_F32 || n->dt == DT_F64))
+        return n->op == TIR_FMA     ? "kernel/lanes/fma.inc"
+               : n->op == TIR_APART ? "kernel/lanes/apart.inc"
+                                    : NULL;
     if (n->dt != DT_F64)
         return NULL;
     if (n->kind == NEED_VCAST)
@@ -534,11 +534,12 @@ static const char *f64_file(const c_need *n, const c_needs *all)
                                       : NULL;
 }
 
-static void write_f64(kernel_paste *k, writer *w, const c_need *n, const char *v, const char *file)
+static void write_file(kernel_paste *k, writer *w, const c_need *n, const char *v, const char *file)
 {
     const char *into = needs_vector_name(k->a, n->kind == NEED_VCAST ? n->to : n->dt, n->lanes);
     const bool most = n->op == TIR_MAX, bound = n->kind == NEED_VBOUND;
     const char *name = n->kind == NEED_VCAST ? arena_printf(k->a, "%s_to_%s", v, into)
+                       : n->kind == NEED_VOP ? arena_printf(k->a, "%s_%s", v, needs_op_name(n->op))
                                              : arena_printf(k->a, "%s_%s", v, bound ? (most ? "at_least" : "at_most")
                                                                                     : (most ? "above" : "below"));
     const kernel_word words[] = {
@@ -547,6 +548,7 @@ static void write_f64(kernel_paste *k, writer *w, const c_need *n, const char *v
         {"LATHE_NAME", name},
         {"LATHE_LANES", arena_printf(k->a, "%u", n->lanes)},
         {"LATHE_BYTES", arena_printf(k->a, "%u", needs_vector_bytes(n->dt, n->lanes))},
+        {"LATHE_DOUBLE", n->dt == DT_F64 ? "1" : "0"},
         {"LATHE_IS", bound ? (most ? "<=" : ">=") : (most ? ">" : "<")},
         {"LATHE_BUILTIN", most ? "__builtin_ia32_max@" : "__builtin_ia32_min@"},
     };
@@ -556,10 +558,10 @@ static void write_f64(kernel_paste *k, writer *w, const c_need *n, const char *v
 static void write_vector(kernel_paste *k, writer *w, const c_need *n, const c_needs *all)
 {
     arena *a = k->a;
-    const char *file = f64_file(n, all);
+    const char *file = file_of(n, all);
     const char *v = needs_vector_name(a, n->dt, n->lanes), *ctype = scalar_type(n->dt);
     if (file) {
-        write_f64(k, w, n, v, file);
+        write_file(k, w, n, v, file);
         return;
     }
     switch (n->kind) {
@@ -609,12 +611,12 @@ static void write_vector(kernel_paste *k, writer *w, const c_need *n, const c_ne
 void needs_add_vector(c_needs *n, c_need need)
 {
     c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
-    const bool whole = need.kind == NEED_VCAST && need.dt == DT_F64 && need.to == DT_I32;
     const char *v = needs_vector_name(n->a, need.dt, need.lanes);
     const bool choice = n->mve && is_float_choice(&need) && mve_choice(n->a, &need);
     if (choice)
         needs_add_kernel(n, MVE_SETUP);
-    n->fallback = whole || (need.kind == NEED_VOP && !choice && need.op != TIR_LDEXP && op_forms(n->a, &need, v).n > 0);
+    const bool has_forms = need.kind == NEED_VOP && !choice && need.op != TIR_LDEXP;
+    n->fallback = file_of(&need, n) || (has_forms && op_forms(n->a, &need, v).n > 0);
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
         scalar_binary(n->a, n, need.op, need.dt, x, x, true);
     else if (need.kind == NEED_VOP)
