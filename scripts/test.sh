@@ -289,6 +289,7 @@ stages() {
     run long "values of 16 bits" "$python" test/py/wide.py --lathe "$build/lathe" --count 3
     run long "values of 16 bits elsewhere" "$python" test/py/wide.py --lathe "$build/lathe" --cross --count 2
     run long "weights of 4 bits" "$python" test/py/nibbles.py --lathe "$build/lathe"
+    run long "types of 8 bits and less" "$python" test/py/small.py --lathe "$build/lathe" --seed "$chance"
     run long "weights of 4 bits elsewhere" "$python" test/py/nibbles.py --lathe "$build/lathe" --cross --count 1
     run long "sums in integers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 2 --seed 50 \
         --target generic

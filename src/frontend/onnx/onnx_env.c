@@ -28,26 +28,25 @@ const char *onnx_clear_of_main(const onnx_env *env, const char *name)
 static graph_value *make_initializer(onnx_env *env, const char *name, const pb_tensor *pb)
 {
     const src_loc loc = env->frame ? env->frame->loc : onnx_loc(env->im);
-    const bool nibbles = onnx_tensor_is_nibbles(pb);
     const char *const *strings = NULL;
     const tensor_data *t;
     dtype dt;
     if (dtype_from_onnx(pb->data_type, &dt) && dt == DT_STRING)
         t = onnx_read_strings(env->im, name, pb, &strings);
     else
-        t = nibbles ? onnx_tensor_read_nibbles(env->im, pb, loc) : onnx_tensor_read(env->im, pb, loc);
+        t = onnx_tensor_read(env->im, pb, loc);
     graph_value *v = &env->im->poison;
     if (t)
         v = graph_add_constant(env->f, t, onnx_clear_of_main(env, name), onnx_loc(env->im));
     if (t && strings)
         onnx_set_strings(env->im, v, (uint32_t)t->count, strings);
-    if (t && nibbles)
-        onnx_map_set(&env->im->c->mem, &env->im->nibbles, (const char *)v, pb);
+    if (t)
+        onnx_set_small(env->im, v, dt);
     onnx_define(env, name, v);
     return v;
 }
 
-static graph_value *find_value(onnx_env *env, const char *name)
+graph_value *onnx_lookup(onnx_env *env, const char *name)
 {
     for (onnx_scope *s = env->scope; s; s = s->parent) {
         const void *v = onnx_map_get(&s->values, name);
@@ -63,19 +62,6 @@ static graph_value *find_value(onnx_env *env, const char *name)
     return NULL;
 }
 
-graph_value *onnx_lookup(onnx_env *env, const char *name)
-{
-    onnx_importer *im = env->im;
-    graph_value *v = find_value(env, name);
-    const pb_tensor *pb = v && !im->takes_nibbles ? onnx_map_get(&im->nibbles, (const char *)v) : NULL;
-    dtype dt;
-    if (!pb || !dtype_from_onnx(pb->data_type, &dt))
-        return v;
-    diag_error(&im->c->diags, DIAG_UNSUPPORTED, env->frame ? env->frame->loc : onnx_loc(im),
-               "tensor '%s': element type %s is supported only by DequantizeLinear", name, dtype_name(dt));
-    return &im->poison;
-}
-
 /* Tools that merge models leave initializers behind that are there twice: equal ones are one. */
 static bool is_other_tensor(onnx_env *env, const char *name, const pb_tensor *pb)
 {
@@ -83,11 +69,9 @@ static bool is_other_tensor(onnx_env *env, const char *name, const pb_tensor *pb
     if (!first)
         return false;
     const src_loc loc = onnx_loc(env->im);
-    const bool nibbles = onnx_tensor_is_nibbles(first) && first->data_type == pb->data_type;
-    const tensor_data *a = nibbles ? onnx_tensor_read_nibbles(env->im, first, loc)
-                                   : onnx_tensor_read(env->im, first, loc),
-                      *b = nibbles ? onnx_tensor_read_nibbles(env->im, pb, loc) : onnx_tensor_read(env->im, pb, loc);
-    return a && b && !tensor_equal(a, b); /* one that cannot be read is reported by the reader */
+    const tensor_data *a = onnx_tensor_read(env->im, first, loc), *b = onnx_tensor_read(env->im, pb, loc);
+    const bool differ = first->data_type != pb->data_type; /* small types share bytes */
+    return a && b && (differ || !tensor_equal(a, b)); /* one that cannot be read is reported by the reader */
 }
 
 bool onnx_import_names(onnx_env *env, const pb_graph *g)

@@ -51,7 +51,6 @@ static bool read_inputs(onnx_node *n)
     const uint32_t listed = onnx_most_listed(n->row);
     n->n_in = n->pb->input.len;
     n->in = arena_array(&n->c->mem, graph_value *, n->n_in > listed ? n->n_in : listed);
-    n->im->takes_nibbles = n->row && n->row->target && strcmp(n->row->target, "qnn.dequantize") == 0;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const char *name = onnx_name(n->im, n->pb->input.data[i]);
         if (!*name)
@@ -66,7 +65,6 @@ static bool read_inputs(onnx_node *n)
         ok = ok && v != &n->im->poison && v->type.kind != TYPE_NONE; /* the latter: of a node that was not read */
         n->in[i] = v == &n->im->absent ? NULL : v;
     }
-    n->im->takes_nibbles = false;
     return ok;
 }
 
@@ -249,7 +247,8 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
         return false;
     }
     n->first = n->f->nodes.len;
-    bool ok = fn ? inline_call(n, fn) : onnx_check_operands(n) && onnx_check_strings(n) && n->row->import(n);
+    bool ok = fn ? inline_call(n, fn) : onnx_check_operands(n) && onnx_check_strings(n) && onnx_check_small(n) &&
+                                            n->row->import(n);
     if (ok && !n->failed && !fn) {
         onnx_attr_warn_unused(n);
         onnx_spread_strings(n);
@@ -276,6 +275,7 @@ static void keep_unread(onnx_node *n, bool unknown)
     uint32_t n_in = 0;
     for (uint32_t i = 0; i < n->pb->input.len; i++) {
         const char *name = onnx_name(n->im, n->pb->input.data[i]);
+        onnx_spread_small(n);
         graph_value *v = *name ? onnx_lookup(n->env, name) : NULL;
         if (v && v != &n->im->poison && v != &n->im->absent)
             in[n_in++] = v;

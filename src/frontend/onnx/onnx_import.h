@@ -94,8 +94,7 @@ typedef struct onnx_importer {
     onnx_map missing_by_name;
     onnx_map strings;       /* attr *, by value: what the numbers that stand for strings stand for */
     onnx_map columns;       /* attr *, by value: what its columns are called (ZipMap) */
-    onnx_map nibbles;       /* constants of 4 bits, which are i8 or u8 here: value -> its tensor */
-    bool takes_nibbles;     /* the node whose inputs are looked up takes these: no other may */
+    onnx_map small;         /* dtype *, by value: the element type that its bytes stand for (onnx_small.c) */
     onnx_map scanned;       /* functions whose operators have been looked at without importing them */
     onnx_map bodies;        /* of loops, by pb_graph: what the importer of Loop knows of them */
     VEC(const char *) lost; /* files of external data that are not there, once for each tensor */
@@ -222,6 +221,24 @@ void onnx_note_labels(onnx_importer *im, const graph_value *v, const char *name)
 
 /* --- types and tensors (onnx_type.c, onnx_tensor.c) --- */
 
+/* --- types of less than a byte, floats of 8 bits (onnx_small.c): a value of one is a byte for each element --- */
+
+bool onnx_is_small(dtype dt);
+dtype onnx_stored_dtype(dtype dt); /* what a byte of it is; dt itself for other types */
+dtype onnx_small_of(const onnx_importer *im, const graph_value *v); /* the type that v's bytes stand for; DT_NONE */
+void onnx_set_small(onnx_importer *im, const graph_value *v, dtype dt); /* nothing for other types */
+/* Whether the node may read the values of small types that are among its inputs; else it fails. */
+bool onnx_check_small(onnx_node *n);
+void onnx_spread_small(onnx_node *n); /* its results have the type of what it moves */
+/* v as floats of type `to` where it is codes of floats; v itself otherwise. */
+graph_value *onnx_small_numbers(onnx_node *n, graph_value *v, dtype to);
+/* Numbers as result 0 of the node, of a small type, by its attributes saturate and round_mode: integers wrap. */
+bool onnx_small_result(onnx_node *n, graph_value *x, dtype dt);
+/* The type of a parameter or result for values of type t: of less than a byte, u8[bytes]. */
+bool onnx_small_packed(onnx_importer *im, const char *name, dtype dt, type *t);
+graph_value *onnx_small_input(onnx_env *env, graph_value *v, dtype dt, const type *t); /* what is in the parameter v */
+graph_value *onnx_small_output(onnx_env *env, graph_value *v, const char *name); /* v as a caller gets it */
+
 /* --- bodies that become functions of the module (onnx_op_control.c) ---------------------------------------------- */
 
 /* What bodies see of the graph around them. */
@@ -272,9 +289,8 @@ bool onnx_type_read_input(onnx_importer *im, const pb_type *t, const char *owner
 dim onnx_dim_expression(onnx_importer *im, span text);
 
 const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc);
-/* Numbers of 4 bits, which have no type in kernels: as i8 or u8, a byte each. */
-bool onnx_tensor_is_nibbles(const pb_tensor *t);
-const tensor_data *onnx_tensor_read_nibbles(onnx_importer *im, const pb_tensor *t, src_loc loc);
+/* The same with elements of 4 and 2 bits as they are stored, several in a byte: u8[bytes]. */
+const tensor_data *onnx_tensor_read_packed(onnx_importer *im, const pb_tensor *t, src_loc loc);
 /* The file that external data names, read once; refuses paths that leave the model's folder. */
 bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, onnx_file *out);
 

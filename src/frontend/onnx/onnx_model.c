@@ -130,14 +130,24 @@ static graph_value *fill_open(onnx_env *env, const char *name, const type *t, co
 
 /* A parameter, or the constant that it is bound to. From IR 4 on an initializer that is also an input is the input's
  * default, below it is the input's value: either way it is bound as a constant, and the input is no longer one. */
-static bool add_input(onnx_env *env, const char *name, type t, graph_value **out)
+static bool add_input(onnx_env *env, const char *name, type t, dtype element, graph_value **out)
 {
     const char *numbers = bound_numbers(env->im, name);
     const tensor_data *data;
+    type held = t;
+    if (!numbers && onnx_is_small(element)) {
+        if (!onnx_small_packed(env->im, name, element, &held))
+            return false;
+        *out = onnx_small_input(env, graph_add_param(env->f, name, held), element, &t);
+        return *out != NULL;
+    }
     if (!numbers) {
         *out = graph_add_param(env->f, name, t);
         return true;
     }
+    if (onnx_is_small(element))
+        return diag_error(&env->im->c->diags, DIAG_USAGE, onnx_loc(env->im),
+                          "--bind: '%s' is of type %s, which takes no number", name, dtype_name(element));
     if (!shape_is_static(t.shape))
         return (*out = fill_open(env, name, &t, numbers)) != NULL;
     if (!tensor_from_numbers(env->im->c, &t, name, numbers, &data))
@@ -173,6 +183,13 @@ static bool read_input(onnx_env *env, const pb_value_info *from, type *out)
     return false;
 }
 
+/* The element type that the model states; types that kernels have none of are bytes in `type`. */
+static dtype declared_element(const pb_value_info *v)
+{
+    dtype dt = DT_NONE;
+    return v->type && v->type->tensor_type && dtype_from_onnx(v->type->tensor_type->elem_type, &dt) ? dt : DT_NONE;
+}
+
 /* Bound inputs with open extents come behind the others, which tell them. */
 static bool add_inputs(onnx_env *env, const pb_graph *g)
 {
@@ -196,13 +213,13 @@ static bool add_inputs(onnx_env *env, const pb_graph *g)
         bool waits = bound_numbers(im, name) && !shape_is_static(t.shape);
         if (waits)
             late[n_late++] = (struct late){name, t};
-        bool good = waits || add_input(env, name, t, &v);
+        bool good = waits || add_input(env, name, t, declared_element(g->input.data[i]), &v);
         ok = ok && good;
         onnx_define(env, name, good && !waits ? v : &im->poison);
     }
     for (uint32_t i = 0; ok && i < n_late; i++) {
         graph_value *v = NULL;
-        ok = add_input(env, late[i].name, late[i].t, &v);
+        ok = add_input(env, late[i].name, late[i].t, late[i].t.dt, &v);
         onnx_define(env, late[i].name, ok ? v : &im->poison);
     }
     return ok && check_binds(im, g);
@@ -252,8 +269,15 @@ static bool add_results(onnx_env *env, const pb_graph *g)
             ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "nothing makes the model's output '%s'", name);
         if (!v || v == &im->poison)
             continue;
+        const dtype element = declared_element(g->output.data[i]), have = onnx_small_of(im, v);
+        if (onnx_is_small(element) && element != have) {
+            ok = diag_error(&im->c->diags, DIAG_TYPE, onnx_loc(im), "output '%s' is declared as %s, and is %s", name,
+                            dtype_name(element), dtype_name(have == DT_NONE ? v->type.dt : have));
+            continue;
+        }
         onnx_note_labels(im, v, name);
-        v = named_result(env, g, v, name);
+        v = onnx_small_output(env, v, name);
+        v = v ? named_result(env, g, v, name) : NULL;
         if (v)
             graph_add_result(env->f, v);
         ok = ok && v;
@@ -323,6 +347,6 @@ bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **ou
         return false;
     *out_name = onnx_name(&im, t->name);
     diags_mark mark = diags_get_mark(&c->diags);
-    *out = onnx_tensor_read(&im, t, onnx_loc(&im));
+    *out = onnx_tensor_read_packed(&im, t, onnx_loc(&im));
     return onnx_report_lost(&im, mark) && *out != NULL;
 }

@@ -40,10 +40,11 @@ void onnx_region_open(onnx_region *r, onnx_node *n, const pb_graph *g, const cha
 graph_value *onnx_region_value(onnx_region *r, const char *name, graph_value *v)
 {
     const tensor_data *t = graph_constant(v);
-    if (t)
-        return graph_add_constant(r->f, t, name, r->n->loc);
-    vec_push(&r->n->c->mem, &r->operands, v);
-    return graph_add_param(r->f, name, v->type);
+    graph_value *inside = t ? graph_add_constant(r->f, t, name, r->n->loc) : graph_add_param(r->f, name, v->type);
+    if (!t)
+        vec_push(&r->n->c->mem, &r->operands, v);
+    onnx_set_small(r->n->im, inside, onnx_small_of(r->n->im, v));
+    return inside;
 }
 
 graph_value *onnx_region_emit(onnx_region *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,

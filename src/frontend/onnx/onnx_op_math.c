@@ -110,34 +110,44 @@ bool onnx_op_cast_1(onnx_node *n)
     return onnx_fail(n, DIAG_FORMAT, "cannot cast to '%s'", to);
 }
 
+/* x as `to`, which may be a type of less than a byte or a float of 8 bits (onnx_small.c), as x may. */
+static bool cast_to(onnx_node *n, graph_value *x, dtype to)
+{
+    attr a = attr_dtype(n->c, "dtype", to);
+    const dtype from = onnx_small_of(n->im, x);
+    if (n->failed || (from == to && from != DT_NONE))
+        return !n->failed && onnx_alias(n, 0, x);
+    x = onnx_small_numbers(n, x, to == DT_F16 || to == DT_BF16 || to == DT_F64 ? to : DT_F32);
+    if (onnx_is_small(to))
+        return onnx_small_result(n, x, to);
+    onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, x));
+    return !n->failed;
+}
+
 /* Strings stay what they are (onnx_labels.c). */
 bool onnx_op_cast(onnx_node *n)
 {
-    return onnx_strings_of(n->im, onnx_in(n, 0)) ? onnx_alias(n, 0, onnx_in(n, 0)) : onnx_op_direct(n);
+    if (onnx_strings_of(n->im, onnx_in(n, 0)))
+        return onnx_alias(n, 0, onnx_in(n, 0));
+    const dtype to = onnx_attr_dtype(n, "to", DT_NONE);
+    return to == DT_NONE ? onnx_op_direct(n) : cast_to(n, onnx_in(n, 0), to);
 }
 
 bool onnx_op_cast_like(onnx_node *n)
 {
-    attr a = attr_dtype(n->c, "dtype", onnx_dtype(onnx_in(n, 1)));
     if (!onnx_in(n, 1))
         return onnx_fail(n, DIAG_FORMAT, "input 1 is missing");
-    onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, onnx_in(n, 0)));
-    return !n->failed;
+    const dtype small = onnx_small_of(n->im, onnx_in(n, 1));
+    return cast_to(n, onnx_in(n, 0), small == DT_NONE ? onnx_dtype(onnx_in(n, 1)) : small);
 }
 
-/* Between integers of one width the bits stay as they are in a cast. */
 bool onnx_op_bit_cast(onnx_node *n)
 {
-    dtype from = onnx_dtype(onnx_in(n, 0)), to = onnx_attr_dtype(n, "to", DT_NONE);
+    dtype to = onnx_attr_dtype(n, "to", DT_NONE);
     if (n->failed || !onnx_in(n, 0) || to == DT_NONE)
         return onnx_fail(n, DIAG_FORMAT, "input 0 or the attribute 'to' is missing");
-    if (dtype_bits(from) != dtype_bits(to))
-        return onnx_fail(n, DIAG_TYPE, "%s and %s differ in width", dtype_name(from), dtype_name(to));
-    if (from != to && (dtype_is_float(from) || dtype_is_float(to) || to == DT_BOOL))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "the bits of %s as %s are not supported yet", dtype_name(from),
-                         dtype_name(to));
     attr a = attr_dtype(n->c, "dtype", to);
-    onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, onnx_in(n, 0)));
+    onnx_result(n, 0, ONNX_ARGS("bit_cast", 1, &a, onnx_in(n, 0)));
     return !n->failed;
 }
 

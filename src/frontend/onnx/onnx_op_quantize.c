@@ -21,12 +21,57 @@ static const char *rounding_of(onnx_node *n)
     return "nearest_even";
 }
 
+/* Into a type of less than a byte, or a float of 8 bits: integers by their range within a byte, floats of what
+ * divided by the scale is, plus a zero point that is 0. */
+static bool quantize_small(onnx_node *n, dtype small)
+{
+    const graph_op *op = graph_find_op(n->c, "qnn.quantize");
+    const bool real = dtype_is_float(small);
+    graph_value *in[3] = {onnx_in(n, 0), onnx_in(n, 1), onnx_optional(n, 2)};
+    attr attrs[4] = {attr_dtype(n->c, "out_dtype", real ? DT_F32 : onnx_stored_dtype(small)),
+                     attr_string(n->c, "rounding", rounding_of(n))};
+    const uint32_t count = 2 + onnx_row_attrs(n, "axis block_size", op, attrs + 2);
+    (void)onnx_attr_dtype(n, "output_dtype", small);
+    if (in[2])
+        in[2] = onnx_small_numbers(n, in[2], DT_F32);
+    graph_value *y = onnx_emit(n, (onnx_args){op->name, 3, in, count, attrs});
+    if (!real) {
+        const double low = (double)dtype_min_int(small), high = (double)dtype_max_int(small);
+        y = onnx_emit(n, ONNX_ARGS("clip", 0, NULL, y, onnx_const_like(n, y, low), onnx_const_like(n, y, high)));
+    }
+    return onnx_small_result(n, y, small);
+}
+
 bool onnx_op_quantize_linear(onnx_node *n)
 {
+    const dtype zero = onnx_small_of(n->im, onnx_optional(n, 2)), asked = onnx_attr_dtype(n, "output_dtype", zero);
+    if (onnx_small_of(n->im, onnx_in(n, 0)) != DT_NONE || onnx_small_of(n->im, onnx_in(n, 1)) != DT_NONE)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "data or scale are codes of small numbers, which cannot be quantized");
+    if (zero != DT_NONE && asked != zero)
+        return onnx_fail(n, DIAG_TYPE, "output_dtype %s differs from the zero point's %s", dtype_name(asked),
+                         dtype_name(zero));
+    if (onnx_is_small(asked))
+        return quantize_small(n, asked);
     const graph_op *op = graph_find_op(n->c, "qnn.quantize");
     attr attrs[8] = {attr_string(n->c, "rounding", rounding_of(n))};
     uint32_t count = n->failed ? 1 : 1 + onnx_row_attrs(n, n->row->attrs, op, attrs + 1);
     onnx_result(n, 0, (onnx_args){op->name, n->n_in, n->in, count, attrs});
+    return !n->failed;
+}
+
+/* Codes of floats become floats first; their zero point is 0. */
+bool onnx_op_dequantize_linear(onnx_node *n)
+{
+    const dtype dt = onnx_small_of(n->im, onnx_in(n, 0));
+    graph_value *scale = onnx_small_numbers(n, onnx_in(n, 1), DT_F32);
+    if (!dtype_is_float(dt) && scale == onnx_in(n, 1))
+        return onnx_op_direct(n);
+    const graph_op *op = graph_find_op(n->c, "qnn.dequantize");
+    graph_value *in[3] = {onnx_small_numbers(n, onnx_in(n, 0), DT_F32), scale,
+                          dtype_is_float(dt) ? NULL : onnx_optional(n, 2)};
+    attr attrs[4];
+    const uint32_t count = onnx_row_attrs(n, n->row->attrs, op, attrs);
+    onnx_result(n, 0, (onnx_args){op->name, 3, in, count, attrs});
     return !n->failed;
 }
 

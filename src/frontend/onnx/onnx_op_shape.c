@@ -180,6 +180,16 @@ static const tensor_data *sparse_constant(onnx_node *n, const pb_sparse *s)
     return tensor_dense(n->c, v->dt, s->dims.len, s->dims.data, data);
 }
 
+/* Result 0 has the element type of the attribute `value`, where kernels have none of it. */
+static bool set_element(onnx_node *n)
+{
+    const onnx_attr *a = onnx_attr_find(n, "value");
+    dtype dt = DT_NONE;
+    if (a && a->pb->t && dtype_from_onnx(a->pb->t->data_type, &dt) && n->n_out)
+        onnx_set_small(n->im, n->out[0], dt);
+    return true;
+}
+
 bool onnx_op_constant(onnx_node *n)
 {
     const onnx_attr *sparse = onnx_attr_find(n, "sparse_value");
@@ -198,7 +208,7 @@ bool onnx_op_constant(onnx_node *n)
         t = list_constant(n);
     if (!t && !n->failed)
         return onnx_fail(n, DIAG_FORMAT, "a constant without a value");
-    return onnx_result_constant(n, 0, t);
+    return onnx_result_constant(n, 0, t) && set_element(n);
 }
 
 /* A constant shape gives one element that stands for all: nothing of that size is ever made. */
@@ -219,10 +229,10 @@ bool onnx_op_constant_of_shape(onnx_node *n)
     for (uint32_t i = 0; fits && i < rank; i++)
         fits = d[i] >= 0 && i64_mul(count, d[i], &count);
     if (fits)
-        return onnx_result_constant(n, 0, tensor_splat(n->c, v->dt, rank, d, tensor_element(v, 0)));
+        return onnx_result_constant(n, 0, tensor_splat(n->c, v->dt, rank, d, tensor_element(v, 0))) && set_element(n);
     attr a = attr_tensor(n->c, "value", v);
     onnx_result(n, 0, ONNX_ARGS("full", 1, &a, onnx_in(n, 0)));
-    return !n->failed;
+    return !n->failed && set_element(n);
 }
 
 /* --- pieces --- */

@@ -16,7 +16,7 @@ typedef struct tensor_reader {
     const pb_tensor *pb;
     src_loc loc;
     const char *name;
-    dtype dt;
+    dtype dt; /* of what is made: for small types a byte for each element */
     int64_t count;
     size_t bytes; /* count * element size */
 } tensor_reader;
@@ -44,6 +44,7 @@ static bool read_head(tensor_reader *r)
         return fail(r, DIAG_FORMAT, "it has no known element type") != NULL;
     if (pb->dims.len > TYPE_MAX_RANK)
         return fail(r, DIAG_UNSUPPORTED, "more than 16 dimensions") != NULL;
+    r->dt = onnx_stored_dtype(r->dt);
     r->count = 1;
     bool overflow = false;
     for (uint32_t i = 0; i < pb->dims.len; i++) {
@@ -233,42 +234,63 @@ static const tensor_data *read_data(tensor_reader *r)
     return r->pb->data_location == 1 ? read_external(r) : read_inside(r, r->im->bytes);
 }
 
-const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc)
+/* --- elements of 4 and 2 bits: the first of a byte is in its lowest bits --- */
+
+static uint32_t bits_of(const pb_tensor *t, dtype *small)
 {
-    tensor_reader r = {.im = im, .pb = t, .loc = loc, .name = onnx_name(im, t->name)};
-    return read_head(&r) ? read_data(&r) : NULL;
+    return dtype_from_onnx(t->data_type, small) && onnx_is_small(*small) ? dtype_bits(*small) : 8;
 }
 
-/* --- numbers of 4 bits --- */
-
-bool onnx_tensor_is_nibbles(const pb_tensor *t)
+/* The bytes, as a vector; out_count: the elements in them. r->pb is a copy of the tensor. */
+static const tensor_data *read_packed(tensor_reader *r, pb_tensor *bytes, uint32_t bits, int64_t *out_count)
 {
-    return t->data_type == dtype_onnx_code(DT_U4) || t->data_type == dtype_onnx_code(DT_I4);
+    const int64_t parts = 8 / bits;
+    bytes->data_type = dtype_onnx_code(DT_U8);
+    if (!read_head(r))
+        return NULL;
+    *out_count = r->count;
+    r->count = r->count / parts + (r->count % parts != 0);
+    r->bytes = (size_t)r->count;
+    bytes->dims.len = 1;
+    bytes->dims.data = &r->count;
+    return read_data(r);
 }
 
-const tensor_data *onnx_tensor_read_nibbles(onnx_importer *im, const pb_tensor *t, src_loc loc)
+const tensor_data *onnx_tensor_read_packed(onnx_importer *im, const pb_tensor *t, src_loc loc)
 {
-    const bool is_signed = t->data_type == dtype_onnx_code(DT_I4);
+    dtype small = DT_NONE;
+    int64_t count = 0;
     pb_tensor bytes = *t;
     tensor_reader r = {.im = im, .pb = &bytes, .loc = loc, .name = onnx_name(im, t->name)};
-    bytes.data_type = dtype_onnx_code(DT_U8);
-    if (!read_head(&r))
-        return NULL;
-    const int64_t count = r.count, half = count / 2 + count % 2;
-    const size_t unpacked = r.bytes > 0 ? r.bytes : 1;
-    r.count = half;
-    r.bytes = (size_t)half;
-    bytes.dims.len = 1;
-    bytes.dims.data = (int64_t[]){half};
-    const tensor_data *packed = read_data(&r); /* first: extents that no bytes stand for ask for no memory */
-    if (!packed)
-        return NULL;
-    uint8_t *out = arena_try_alloc(&im->c->mem, unpacked, 64);
+    const uint32_t bits = bits_of(t, &small);
+    return bits < 8 ? read_packed(&r, &bytes, bits, &count) : onnx_tensor_read(im, t, loc);
+}
+
+static const tensor_data *read_unpacked(onnx_importer *im, const pb_tensor *t, src_loc loc, dtype small, uint32_t bits)
+{
+    const dtype byte = onnx_stored_dtype(small);
+    const int most = (1 << bits) - 1;
+    pb_tensor bytes = *t;
+    int64_t count = 0;
+    tensor_reader r = {.im = im, .pb = &bytes, .loc = loc, .name = onnx_name(im, t->name)};
+    const tensor_data *packed = read_packed(&r, &bytes, bits, &count); /* first: extents that no bytes stand for ask
+                                                                         * for no memory */
+    uint8_t *out = packed ? arena_try_alloc(&im->c->mem, count > 0 ? (size_t)count : 1, 64) : NULL;
     if (!out)
-        return fail(&r, DIAG_ENVIRONMENT, "not enough memory");
+        return packed ? fail(&r, DIAG_ENVIRONMENT, "not enough memory") : NULL;
+    const int64_t parts = 8 / bits;
     for (int64_t i = 0; i < count; i++) {
-        int code = packed->data[i / 2] >> i % 2 * 4 & 15;
-        out[i] = (uint8_t)(is_signed && code > 7 ? code - 16 : code);
+        int code = packed->data[i / parts] >> i % parts * bits & most;
+        out[i] = (uint8_t)(dtype_is_signed(byte) && code > most / 2 ? code - most - 1 : code);
     }
-    return tensor_nibbles(im->c, is_signed ? DT_I8 : DT_U8, t->dims.len, t->dims.data, out);
+    return small == DT_I4 || small == DT_U4 ? tensor_nibbles(im->c, byte, t->dims.len, t->dims.data, out)
+                                            : tensor_dense(im->c, byte, t->dims.len, t->dims.data, out);
+}
+
+const tensor_data *onnx_tensor_read(onnx_importer *im, const pb_tensor *t, src_loc loc)
+{
+    dtype small = DT_NONE;
+    tensor_reader r = {.im = im, .pb = t, .loc = loc, .name = onnx_name(im, t->name)};
+    const uint32_t bits = bits_of(t, &small);
+    return bits < 8 ? read_unpacked(im, t, loc, small, bits) : read_head(&r) ? read_data(&r) : NULL;
 }

@@ -102,7 +102,7 @@ static bool read_tensor_type(onnx_importer *im, const pb_tensor_type *t, owner o
     const frontend_dim_fix *f = input_fix(im, o.name);
     if (f && im->o && !t->shape)
         s = shape_const(im->c, f->rank, f->dims);
-    *out = type_tensor(dt, s);
+    *out = type_tensor(onnx_stored_dtype(dt), s);
     return true;
 }
 

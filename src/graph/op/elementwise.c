@@ -21,6 +21,26 @@ bool infer_cast(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+bool infer_encode_float(compiler *c, const graph_node *n, type *out)
+{
+    (void)c;
+    out[0] = type_tensor(DT_U8, infer_in(n, 0)->shape);
+    return true;
+}
+
+/* Of one width; of floats those whose bits loops can take (f32, f64). */
+bool infer_bit_cast(compiler *c, const graph_node *n, type *out)
+{
+    dtype from = infer_in(n, 0)->dt, to = graph_attr_dtype(n, "dtype");
+    const dtype real = dtype_is_float(from) ? from : to;
+    const bool both = dtype_is_float(from) && dtype_is_float(to), none = !dtype_is_float(real);
+    out[0] = type_tensor(to, infer_in(n, 0)->shape);
+    if (dtype_bits(from) != dtype_bits(to) || (to == DT_BOOL && from != DT_BOOL))
+        return infer_error(c, n, "%s and %s differ in width", dtype_name(from), dtype_name(to));
+    return from == to || none || (!both && (real == DT_F32 || real == DT_F64)) ||
+           infer_error(c, n, "the bits of %s as %s are not supported yet", dtype_name(from), dtype_name(to));
+}
+
 /* The result has the type of operand `of` and the common shape of all. */
 static bool broadcast(compiler *c, const graph_node *n, uint32_t of, type *out)
 {

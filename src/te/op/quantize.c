@@ -71,11 +71,14 @@ static tir_expr_ref quantize_body(te_graph *g, void *ctx, tir_expr_ref const *id
     tir_expr_ref x = tir_cast(c, DT_F32, te_read(g, v->x, idx));
     tir_expr_ref s = tir_cast(c, DT_F32, param_at(g, v, v->scale, idx));
     tir_expr_ref q = tir_binary(c, TIR_DIV, x, s);
+    if (dtype_is_float(v->out)) { /* what a float of 8 bits is made of: encode_float rounds */
+        if (v->zero)
+            q = tir_add(c, q, tir_cast(c, DT_F32, param_at(g, v, v->zero, idx)));
+        return tir_cast(c, v->out, q);
+    }
     q = v->half_up ? half_up(c, q) : v->half_away ? half_away(c, q) : tir_call1(c, TIR_RINT, q);
     if (v->zero)
         q = tir_add(c, q, tir_cast(c, DT_F32, param_at(g, v, v->zero, idx)));
-    if (dtype_is_float(v->out))
-        return tir_cast(c, v->out, q);
     q = tir_max(c, q, tir_float(c, DT_F32, (double)dtype_min_int(v->out)));
     q = tir_min(c, q, tir_float(c, DT_F32, (double)dtype_max_int(v->out)));
     return tir_cast(c, v->out, q);
