@@ -203,3 +203,24 @@ bool infer_grid_sample(compiler *c, const graph_node *n, type *out)
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)r, d));
     return true;
 }
+
+/* rois: [regions, 4], x0 y0 x1 y1 in x's scale; batches: [regions] */
+bool infer_roi_align(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *rois = infer_in(n, 1), *batches = infer_in(n, 2);
+    static const char *const modes[] = {"avg", "max", NULL};
+    static const char *const transforms[] = {"half_pixel", "output_half_pixel", NULL};
+    const int64_t h = graph_attr_int(n, "output_height"), w = graph_attr_int(n, "output_width");
+    int64_t regions = 0, named = 0;
+    if (!one_of(c, n, "mode", modes) || !one_of(c, n, "coordinate_transformation_mode", transforms))
+        return false;
+    if (h < 1 || w < 1 || h > INT32_MAX || w > INT32_MAX || graph_attr_int(n, "sampling_ratio") < 0)
+        return infer_error(c, n, "cells of %lld by %lld", (long long)h, (long long)w);
+    if (!dim_is(rois->shape.dims[1], 4))
+        return infer_error(c, n, "a region has four numbers");
+    if (dim_is_const(rois->shape.dims[0], &regions) && dim_is_const(batches->shape.dims[0], &named) && regions != named)
+        return infer_error(c, n, "%lld regions with %lld indices of a batch", (long long)regions, (long long)named);
+    const dim d[4] = {rois->shape.dims[0], x->shape.dims[1], dim_const(c, h), dim_const(c, w)};
+    out[0] = type_tensor(x->dt, shape_make(c, 4, d));
+    return true;
+}
