@@ -192,6 +192,29 @@ bool onnx_inline_branch(onnx_node *n, const pb_graph *g)
     return ok;
 }
 
+graph_value *onnx_inline_body(onnx_node *n, const pb_graph *g, uint32_t n_in, graph_value *const *in)
+{
+    onnx_scope scope = {.parent = n->env->scope};
+    onnx_env body = {.im = n->im, .f = n->f, .scope = &scope, .frame = n->env->frame};
+    if (g->input.len != n_in || g->output.len != 1)
+        return onnx_refuse(n, DIAG_FORMAT, "the graph has %u inputs and %u results, not %u and 1", g->input.len,
+                           g->output.len, n_in);
+    if (!enter(n))
+        return onnx_nothing(n);
+    bool ok = onnx_import_names(&body, g);
+    for (uint32_t i = 0; i < n_in; i++)
+        onnx_define(&body, onnx_name(n->im, g->input.data[i]->name), in[i]);
+    ok = ok && onnx_import_nodes(&body, g->node.len, g->node.data);
+    const char *name = onnx_name(n->im, g->output.data[0]->name);
+    graph_value *v = ok ? onnx_lookup(&body, name) : NULL;
+    n->im->nesting--;
+    if (ok && (!v || v == &n->im->absent))
+        return onnx_refuse(n, DIAG_FORMAT, "nothing in the graph makes its result '%s'", name);
+    if (!v || v == &n->im->poison) /* told where it failed */
+        n->failed = true;
+    return n->failed ? onnx_nothing(n) : v;
+}
+
 /* A body that imports no operator sets takes those of its caller. */
 static bool read_frame(onnx_node *n, const pb_function *fn, onnx_frame *out)
 {

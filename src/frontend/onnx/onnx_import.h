@@ -170,6 +170,8 @@ uint32_t onnx_row_attrs(onnx_node *n, const char *list, const graph_op *op, attr
 bool onnx_import_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes);
 /* The body of If in place: its results become the node's. */
 bool onnx_inline_branch(onnx_node *n, const pb_graph *g);
+/* The one result of a graph attribute of the node, in place, for these inputs. */
+graph_value *onnx_inline_body(onnx_node *n, const pb_graph *g, uint32_t n_in, graph_value *const *in);
 /* The operators that bodies of this node would need, for a node that is not imported itself. */
 void onnx_note_bodies(onnx_node *n);
 
