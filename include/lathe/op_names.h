@@ -54,6 +54,7 @@
 #define compute_attention lathe_op_compute_attention
 #define compute_avg_pool lathe_op_compute_avg_pool
 #define compute_batch_norm lathe_op_compute_batch_norm
+#define compute_bit_cast lathe_op_compute_bit_cast
 #define compute_bitwise_and lathe_op_compute_bitwise_and
 #define compute_bitwise_not lathe_op_compute_bitwise_not
 #define compute_bitwise_or lathe_op_compute_bitwise_or
@@ -77,12 +78,14 @@
 #define compute_cosh lathe_op_compute_cosh
 #define compute_cumprod lathe_op_compute_cumprod
 #define compute_cumsum lathe_op_compute_cumsum
+#define compute_decode_float lathe_op_compute_decode_float
 #define compute_depth_to_space lathe_op_compute_depth_to_space
 #define compute_dequantize lathe_op_compute_dequantize
 #define compute_det lathe_op_compute_det
 #define compute_divide lathe_op_compute_divide
 #define compute_einsum lathe_op_compute_einsum
 #define compute_elu lathe_op_compute_elu
+#define compute_encode_float lathe_op_compute_encode_float
 #define compute_equal lathe_op_compute_equal
 #define compute_erf lathe_op_compute_erf
 #define compute_exp lathe_op_compute_exp
@@ -154,6 +157,7 @@
 #define compute_qnn_softmax_fixed lathe_op_compute_qnn_softmax_fixed
 #define compute_qnn_table lathe_op_compute_qnn_table
 #define compute_quantize lathe_op_compute_quantize
+#define compute_random_like lathe_op_compute_random_like
 #define compute_reciprocal lathe_op_compute_reciprocal
 #define compute_relu lathe_op_compute_relu
 #define compute_requantize lathe_op_compute_requantize
@@ -165,6 +169,7 @@
 #define compute_rms_norm lathe_op_compute_rms_norm
 #define compute_rnn lathe_op_compute_rnn
 #define compute_rnn_steps lathe_op_compute_rnn_steps
+#define compute_roi_align lathe_op_compute_roi_align
 #define compute_round lathe_op_compute_round
 #define compute_scatter_elements lathe_op_compute_scatter_elements
 #define compute_scatter_nd lathe_op_compute_scatter_nd
@@ -365,6 +370,7 @@
 #define infer_attention lathe_op_infer_attention
 #define infer_axis lathe_op_infer_axis
 #define infer_batch_norm lathe_op_infer_batch_norm
+#define infer_bit_cast lathe_op_infer_bit_cast
 #define infer_block_sums lathe_op_infer_block_sums
 #define infer_bool_unary lathe_op_infer_bool_unary
 #define infer_broadcast lathe_op_infer_broadcast
@@ -387,6 +393,7 @@
 #define infer_dequantize lathe_op_infer_dequantize
 #define infer_det lathe_op_infer_det
 #define infer_einsum lathe_op_infer_einsum
+#define infer_encode_float lathe_op_infer_encode_float
 #define infer_error lathe_op_infer_error
 #define infer_expect lathe_op_infer_expect
 #define infer_eye_like lathe_op_infer_eye_like
@@ -437,6 +444,7 @@
 #define infer_rms_norm lathe_op_infer_rms_norm
 #define infer_rnn lathe_op_infer_rnn
 #define infer_rnn_steps lathe_op_infer_rnn_steps
+#define infer_roi_align lathe_op_infer_roi_align
 #define infer_same lathe_op_infer_same
 #define infer_same1 lathe_op_infer_same1
 #define infer_scatter lathe_op_infer_scatter

@@ -275,6 +275,7 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
     if (ok && !n->failed && !fn) {
         onnx_attr_warn_unused(n);
         onnx_spread_strings(n);
+        onnx_spread_small(n);
     }
     return ok && !n->failed;
 }
@@ -298,7 +299,6 @@ static void keep_unread(onnx_node *n, bool unknown)
     uint32_t n_in = 0;
     for (uint32_t i = 0; i < n->pb->input.len; i++) {
         const char *name = onnx_name(n->im, n->pb->input.data[i]);
-        onnx_spread_small(n);
         graph_value *v = *name ? onnx_lookup(n->env, name) : NULL;
         if (v && v != &n->im->poison && v != &n->im->absent)
             in[n_in++] = v;

@@ -221,8 +221,6 @@ void onnx_spread_strings(onnx_node *n);
 /* The table of a result of the model, for who reads its numbers. */
 void onnx_note_labels(onnx_importer *im, const graph_value *v, const char *name);
 
-/* --- types and tensors (onnx_type.c, onnx_tensor.c) --- */
-
 /* --- types of less than a byte, floats of 8 bits (onnx_small.c): a value of one is a byte for each element --- */
 
 bool onnx_is_small(dtype dt);
@@ -240,6 +238,8 @@ bool onnx_small_result(onnx_node *n, graph_value *x, dtype dt);
 bool onnx_small_packed(onnx_importer *im, const char *name, dtype dt, type *t);
 graph_value *onnx_small_input(onnx_env *env, graph_value *v, dtype dt, const type *t); /* what is in the parameter v */
 graph_value *onnx_small_output(onnx_env *env, graph_value *v, const char *name); /* v as a caller gets it */
+
+/* --- types and tensors (onnx_type.c, onnx_tensor.c) --- */
 
 /* --- bodies that become functions of the module (onnx_op_control.c) ---------------------------------------------- */
 
@@ -413,6 +413,9 @@ bool onnx_float_of(const graph_value *v, double *out); /* one constant number */
 bool onnx_need_ints(onnx_node *n, graph_value *v, const char *what, int64_t *out, uint32_t *out_n);
 /* Marks axes[0..count) (negative from the end, no repeats) in set[0..rank). */
 bool onnx_axis_set(onnx_node *n, uint32_t count, const int64_t *axes, uint32_t rank, bool *set);
+
+/* Dropout that drops (onnx_op_random.c); `training` NULL: always. ratio NULL: a half. */
+bool onnx_dropout_training(onnx_node *n, graph_value *training, graph_value *ratio);
 
 /* Convolution by the node's window attributes (onnx_op_nn.c): the operator stem, "nn.conv" or "qnn.conv", with its
  * operands, of which data and weights are the first two; bias may be NULL. */

@@ -174,7 +174,7 @@ bool onnx_op_dropout_1(onnx_node *n)
 {
     (void)onnx_attr_float(n, "ratio", 0.5);
     if (n->version < 7 && !onnx_attr_int(n, "is_test", 0) && n->n_out > 1 && n->out_names[1])
-        return onnx_fail(n, DIAG_UNSUPPORTED, "dropout while training is not supported");
+        return onnx_fail(n, DIAG_UNSUPPORTED, "dropout while training is not supported in this version of it");
     return keep_all(n, n->version < 10 ? onnx_dtype(onnx_in(n, 0)) : DT_BOOL);
 }
 
@@ -182,11 +182,8 @@ bool onnx_op_dropout(onnx_node *n)
 {
     graph_value *ratio = onnx_optional(n, 1), *training = onnx_optional(n, 2);
     double r = 0.5, t = 0;
-    if (training && !onnx_float_of(training, &t))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "training_mode must be a constant for now");
-    if (t != 0 && ratio && !onnx_float_of(ratio, &r))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "the ratio of a dropout while training must be a constant for now");
-    if (t != 0 && r != 0)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "dropout while training is not supported");
-    return keep_all(n, DT_BOOL);
+    const bool known = !training || onnx_float_of(training, &t), given = ratio && !onnx_float_of(ratio, &r);
+    if (known && (t == 0 || (!given && r == 0)))
+        return keep_all(n, DT_BOOL);
+    return onnx_dropout_training(n, known ? NULL : training, ratio);
 }
