@@ -295,7 +295,7 @@ def read_list():
 
 # What stands in the way, by the reason's words; the first that fits.
 CATEGORIES = (
-    ("Sequences and optional values", r"only tensors|Sequence|Optional"),
+    ("Sequences and optional values", r"only tensors|Sequence|Optional|is a sequence"),
     ("Strings and text", r"type string|TfIdfVectorizer|StringNormalizer"),
     ("Element types of two and four bits, 8-bit floats", r"element type [uif]\d"),
     ("Loops and branches at run time", r"Loop-|Scan-|operator if"),

@@ -192,27 +192,42 @@ bool onnx_inline_branch(onnx_node *n, const pb_graph *g)
     return ok;
 }
 
-graph_value *onnx_inline_body(onnx_node *n, const pb_graph *g, uint32_t n_in, graph_value *const *in)
+bool onnx_inline_bodies(onnx_node *n, const pb_graph *g, uint32_t n_in, graph_value *const *in, uint32_t n_out,
+                        graph_value **out)
 {
     onnx_scope scope = {.parent = n->env->scope};
     onnx_env body = {.im = n->im, .f = n->f, .scope = &scope, .frame = n->env->frame};
-    if (g->input.len != n_in || g->output.len != 1)
-        return onnx_refuse(n, DIAG_FORMAT, "the graph has %u inputs and %u results, not %u and 1", g->input.len,
-                           g->output.len, n_in);
+    for (uint32_t i = 0; i < n_out; i++)
+        out[i] = onnx_nothing(n);
+    if (g->input.len != n_in || g->output.len < n_out)
+        return onnx_fail(n, DIAG_FORMAT, "the graph has %u inputs and %u results, not %u and %u", g->input.len,
+                         g->output.len, n_in, n_out);
     if (!enter(n))
-        return onnx_nothing(n);
+        return false;
     bool ok = onnx_import_names(&body, g);
     for (uint32_t i = 0; i < n_in; i++)
         onnx_define(&body, onnx_name(n->im, g->input.data[i]->name), in[i]);
     ok = ok && onnx_import_nodes(&body, g->node.len, g->node.data);
-    const char *name = onnx_name(n->im, g->output.data[0]->name);
-    graph_value *v = ok ? onnx_lookup(&body, name) : NULL;
+    for (uint32_t i = 0; ok && i < n_out; i++) {
+        const char *name = onnx_name(n->im, g->output.data[i]->name);
+        graph_value *v = onnx_lookup(&body, name);
+        if (!v || v == &n->im->absent)
+            ok = onnx_fail(n, DIAG_FORMAT, "nothing in the graph makes its result '%s'", name);
+        else if (v == &n->im->poison) /* told where it failed */
+            ok = false;
+        else
+            out[i] = v;
+    }
     n->im->nesting--;
-    if (ok && (!v || v == &n->im->absent))
-        return onnx_refuse(n, DIAG_FORMAT, "nothing in the graph makes its result '%s'", name);
-    if (!v || v == &n->im->poison) /* told where it failed */
-        n->failed = true;
-    return n->failed ? onnx_nothing(n) : v;
+    n->failed |= !ok;
+    return ok;
+}
+
+graph_value *onnx_inline_body(onnx_node *n, const pb_graph *g, graph_value *in)
+{
+    graph_value *out;
+    (void)onnx_inline_bodies(n, g, 1, &in, 1, &out);
+    return out;
 }
 
 /* A body that imports no operator sets takes those of its caller. */
@@ -271,7 +286,7 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
     }
     n->first = n->f->nodes.len;
     bool ok = fn ? inline_call(n, fn) : onnx_check_operands(n) && onnx_check_strings(n) && onnx_check_small(n) &&
-                                            n->row->import(n);
+                                            onnx_check_sequences(n) && n->row->import(n);
     if (ok && !n->failed && !fn) {
         onnx_attr_warn_unused(n);
         onnx_spread_strings(n);
@@ -300,7 +315,7 @@ static void keep_unread(onnx_node *n, bool unknown)
     for (uint32_t i = 0; i < n->pb->input.len; i++) {
         const char *name = onnx_name(n->im, n->pb->input.data[i]);
         graph_value *v = *name ? onnx_lookup(n->env, name) : NULL;
-        if (v && v != &n->im->poison && v != &n->im->absent)
+        if (v && v != &n->im->poison && v != &n->im->absent && v->type.kind != TYPE_SEQUENCE)
             in[n_in++] = v;
     }
     const char **names = arena_array(&n->c->mem, const char *, n->n_out + 1u);

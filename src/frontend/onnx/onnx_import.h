@@ -95,6 +95,7 @@ typedef struct onnx_importer {
     onnx_map strings;       /* attr *, by value: what the numbers that stand for strings stand for */
     onnx_map columns;       /* attr *, by value: what its columns are called (ZipMap) */
     onnx_map small;         /* dtype *, by value: the element type that its bytes stand for (onnx_small.c) */
+    onnx_map sequences;     /* by value of a sequence: its elements (onnx_op_sequence.c) */
     onnx_map scanned;       /* functions whose operators have been looked at without importing them */
     onnx_map bodies;        /* of loops, by pb_graph: what the importer of Loop knows of them */
     VEC(const char *) lost; /* files of external data that are not there, once for each tensor */
@@ -170,8 +171,10 @@ uint32_t onnx_row_attrs(onnx_node *n, const char *list, const graph_op *op, attr
 bool onnx_import_nodes(onnx_env *env, uint32_t n_nodes, pb_node *const *nodes);
 /* The body of If in place: its results become the node's. */
 bool onnx_inline_branch(onnx_node *n, const pb_graph *g);
-/* The one result of a graph attribute of the node, in place, for these inputs. */
-graph_value *onnx_inline_body(onnx_node *n, const pb_graph *g, uint32_t n_in, graph_value *const *in);
+/* A graph attribute of the node in place, for these inputs: its first n_out results; its only one. */
+bool onnx_inline_bodies(onnx_node *n, const pb_graph *g, uint32_t n_in, graph_value *const *in, uint32_t n_out,
+                        graph_value **out);
+graph_value *onnx_inline_body(onnx_node *n, const pb_graph *g, graph_value *in);
 /* The operators that bodies of this node would need, for a node that is not imported itself. */
 void onnx_note_bodies(onnx_node *n);
 
@@ -238,6 +241,9 @@ bool onnx_small_result(onnx_node *n, graph_value *x, dtype dt);
 bool onnx_small_packed(onnx_importer *im, const char *name, dtype dt, type *t);
 graph_value *onnx_small_input(onnx_env *env, graph_value *v, dtype dt, const type *t); /* what is in the parameter v */
 graph_value *onnx_small_output(onnx_env *env, graph_value *v, const char *name); /* v as a caller gets it */
+
+/* Whether the node may read the sequences that are among its inputs; else it fails. */
+bool onnx_check_sequences(onnx_node *n);
 
 /* --- types and tensors (onnx_type.c, onnx_tensor.c) --- */
 

@@ -267,7 +267,12 @@ static bool add_results(onnx_env *env, const pb_graph *g)
         graph_value *v = onnx_lookup(env, name);
         if (!v)
             ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "nothing makes the model's output '%s'", name);
-        if (!v || v == &im->poison)
+        if (v && v->type.kind == TYPE_SEQUENCE) {
+            ok = diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im),
+                            "output '%s' is not a tensor; only tensors are supported yet", name);
+            diag_hint(&im->c->diags, "make its elements outputs of the model, or join them with ConcatFromSequence");
+        }
+        if (!v || v == &im->poison || v->type.kind == TYPE_SEQUENCE)
             continue;
         const dtype element = declared_element(g->output.data[i]), have = onnx_small_of(im, v);
         if (onnx_is_small(element) && element != have) {

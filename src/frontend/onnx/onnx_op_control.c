@@ -20,6 +20,8 @@ static void capture(void *ctx, const char *name)
         return;
     }
     k->n->failed |= v == &k->n->im->poison; /* told where it failed */
+    if (v->type.kind == TYPE_SEQUENCE)
+        onnx_fail(k->n, DIAG_UNSUPPORTED, "the body uses '%s', a sequence, which is not supported yet", name);
     vec_push(a, &k->names, name);
     vec_push(a, &k->values, v);
 }
@@ -90,7 +92,10 @@ bool onnx_region_import(onnx_region *r)
         const char *name = onnx_name(n->im, r->g->output.data[i]->name);
         graph_value *v = onnx_lookup(&r->env, name);
         ok = v && v != &n->im->poison && v != &n->im->absent;
-        if (ok)
+        if (ok && v->type.kind == TYPE_SEQUENCE)
+            ok = onnx_fail(n, DIAG_UNSUPPORTED, "the body's result '%s' is a sequence, which is not supported yet",
+                           name);
+        else if (ok)
             graph_add_result(r->f, v);
         else if (!v)
             onnx_fail(n, DIAG_FORMAT, "nothing in the body makes its result '%s'", name);

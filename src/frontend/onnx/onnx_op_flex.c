@@ -37,10 +37,7 @@ static graph_value *changed(onnx_node *n, const char *name, graph_value *v, dtyp
     if (!onnx_has_attr(n, name))
         return v;
     const pb_graph *g = onnx_attr_graph(n, name);
-    graph_value *y = n->failed ? NULL : onnx_inline_body(n, g, 1, &v);
-    if (!y)
-        return onnx_nothing(n);
-    return onnx_cast(n, y, dt);
+    return n->failed ? onnx_nothing(n) : onnx_cast(n, onnx_inline_body(n, g, v), dt);
 }
 
 static graph_value *scaled(onnx_node *n, graph_value *x, double by)

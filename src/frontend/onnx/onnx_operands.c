@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which operands a node must have: the column of onnx_ops.def, checked before the node's importer runs, so that no
- * importer sees NULL where an operand must be. */
+ * importer sees NULL where an operand must be, and no sequence where it takes a tensor. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <assert.h>
@@ -87,4 +87,17 @@ graph_value *onnx_in(const onnx_node *n, uint32_t i)
 graph_value *onnx_optional(const onnx_node *n, uint32_t i)
 {
     return i < n->n_in ? n->in[i] : NULL;
+}
+
+/* Operators that take sequences: those of onnx_op_sequence.c, and Identity. */
+bool onnx_check_sequences(onnx_node *n)
+{
+    const char *name = n->row->name;
+    if (strncmp(name, "Sequence", 8) == 0 || strncmp(name, "Optional", 8) == 0 ||
+        strcmp(name, "ConcatFromSequence") == 0 || strcmp(name, "Identity") == 0)
+        return true;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->type.kind != TYPE_TENSOR)
+            return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is a sequence, which this operator does not take", i);
+    return true;
 }

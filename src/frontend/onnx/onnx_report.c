@@ -102,16 +102,9 @@ static const struct {
     bool prefix;
     const char *way;
 } ways[] = {
-    {"Sequence", true, "export the model with tensors in place of sequences and optionals"},
-    {"SplitToSequence", false, "export the model with tensors in place of sequences and optionals"},
-    {"ConcatFromSequence", false, "export the model with tensors in place of sequences and optionals"},
-    {"Optional", true, "export the model with tensors in place of sequences and optionals"},
     {"String", true, "handle texts in your program, and cut the model after them"},
     {"Regex", true, "handle texts in your program, and cut the model after them"},
     {"Tokenizer", false, "handle texts in your program, and cut the model after them"},
-    {"Random", true, "make the random numbers an input of the model"},
-    {"Multinomial", false, "make the random numbers an input of the model"},
-    {"Bernoulli", false, "make the random numbers an input of the model"},
 };
 
 static const char *way_of(onnx_importer *im, const onnx_missing *m)
