@@ -351,7 +351,9 @@ def table(cases, results):
              "whether Lathe supports an operator, see [the ONNX front end](onnx-front-end.md#operators).", "",
              "`make conformance ARGS=--update` makes the page; do not edit it. Each case of `onnx==1.22.0` is compiled",
              "to C, built, run, and compared within its own tolerance. `test/py/conformance_expected_failures.txt`",
-             "lists the cases that do not pass, with the reason.", "",
+             "lists the cases that do not pass, with the reason. A case whose extents have no upper bound runs as a",
+             "module. The results of Bernoulli are random: their type and shape are compared, and that each is 0 or 1.",
+             "",
              f"**{passed} of {len(results)} pass.**", "", "| kind | passed | total |", "|---|---:|---:|"]
     lines += [f"| {kind} | {by_kind[kind][0]} | {by_kind[kind][1]} |" for kind in official.KINDS]
     lines += ["", "The others fail for these reasons:", "", "| reason | cases |", "|---|---:|"]
