@@ -103,9 +103,10 @@ fuzz_one() {
         [ -d "$dir" ] && corpora+=("$dir")
     done
     mkdir -p "$build/fuzz/corpus/$name"
-    "$target" -runs=0 -timeout="$limit" ${corpora[@]+"${corpora[@]}"} \
-        && "$target" -max_total_time="$seconds" -timeout="$limit" -rss_limit_mb=3072 -print_final_stats=1 \
-            -artifact_prefix="$build/fuzz/found/" "$build/fuzz/corpus/$name" ${corpora[@]+"${corpora[@]}"}
+    local options=(-timeout="$limit" -artifact_prefix="$build/fuzz/found/")
+    "$target" -runs=0 "${options[@]}" ${corpora[@]+"${corpora[@]}"} \
+        && "$target" -max_total_time="$seconds" "${options[@]}" -rss_limit_mb=3072 -print_final_stats=1 \
+            "$build/fuzz/corpus/$name" ${corpora[@]+"${corpora[@]}"}
 }
 
 fuzz_targets() {

@@ -40,7 +40,9 @@ static bool result_sequence(onnx_node *n, uint32_t i, uint32_t count, graph_valu
     *elem = count ? items[0]->type : (type){.kind = TYPE_TENSOR, .shape = {.rank = -1}};
     *v = (graph_value){.name = n->out_names[i] ? n->out_names[i] : intern(c->names, "sequence"),
                        .type = {.kind = TYPE_SEQUENCE, .elem = elem}};
-    *s = (sequence){count, arena_copy(&c->mem, items, (count + 1u) * sizeof *items, _Alignof(graph_value *))};
+    graph_value **own = arena_array(&c->mem, graph_value *, count + 1u); /* none is an array, too */
+    memcpy(own, items, count * sizeof *items);
+    *s = (sequence){count, own};
     onnx_map_set(&c->mem, &n->im->sequences, (const char *)v, s);
     return onnx_alias(n, i, v);
 }
@@ -67,7 +69,7 @@ static uint32_t position(onnx_node *n, uint32_t i, uint32_t count, uint32_t abse
 
 bool onnx_op_sequence_empty(onnx_node *n)
 {
-    graph_value *none = NULL;
+    graph_value *const none = NULL;
     (void)onnx_attr_dtype(n, "dtype", DT_F32);
     return result_sequence(n, 0, 0, &none);
 }
