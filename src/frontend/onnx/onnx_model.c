@@ -267,6 +267,8 @@ static bool add_results(onnx_env *env, const pb_graph *g)
         graph_value *v = onnx_lookup(env, name);
         if (!v)
             ok = diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im), "nothing makes the model's output '%s'", name);
+        if (v == &im->poison && im->c->diags.errors == 0 && im->missing.len == 0) /* a model of less is none */
+            ok = diag_error(&im->c->diags, DIAG_INTERNAL, onnx_loc(im), "output '%s' was not read", name);
         if (v && v->type.kind == TYPE_SEQUENCE) {
             ok = diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im),
                             "output '%s' is not a tensor; only tensors are supported yet", name);
