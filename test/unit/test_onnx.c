@@ -386,6 +386,10 @@ static void test_bad_graphs(void **state)
     put_node(&g, "MaxRoiPool", "x", NULL, "l");
     put_node(&g, "StringConcat", "l", NULL, "s");
     refuse_model(&g, "MaxRoiPool (operator set 17; 1 node: #1); StringConcat (operator set 17; 1 node: #2)");
+    g = add_graph();
+    put_node(&g, "SequenceConstruct", "x", NULL, "l");
+    put_node(&g, "SequenceInsert", "l", "l", "s");
+    refuse_model(&g, "node 2 (SequenceInsert): input 1 is a sequence, which this operator does not take");
     g = (bytes){0};
     put_value(&g, 11, "x", 1, two);
     put_node(&g, "Add", "x", "x", "y");

@@ -161,17 +161,21 @@ static void rename_result(onnx_node *n, onnx_scope *s, uint32_t i, const char *i
         onnx_map_set(a, &s->declared, inner, declared);
 }
 
-static void take_result(onnx_node *n, onnx_env *body, uint32_t i, const char *inner, bool *ok)
+/* *out is what the body makes of that name. False: nothing; *out stays. */
+static bool find_result(onnx_node *n, onnx_env *body, const char *name, graph_value **out)
 {
-    if (i >= n->n_out || !n->out_names[i])
-        return;
-    graph_value *v = onnx_lookup(body, inner);
+    graph_value *v = onnx_lookup(body, name);
     if (!v || v == &n->im->absent)
-        *ok = onnx_fail(n, DIAG_FORMAT, "nothing in the body makes its result '%s'", inner);
-    else if (v == &n->im->poison)
-        *ok = false; /* told where it failed */
-    else
-        n->out[i] = v;
+        return onnx_fail(n, DIAG_FORMAT, "nothing in the body makes its result '%s'", name);
+    if (v == &n->im->poison) /* told where it failed */
+        return false;
+    *out = v;
+    return true;
+}
+
+static bool take_result(onnx_node *n, onnx_env *body, uint32_t i, const char *inner)
+{
+    return i >= n->n_out || !n->out_names[i] || find_result(n, body, inner, &n->out[i]);
 }
 
 bool onnx_inline_branch(onnx_node *n, const pb_graph *g)
@@ -187,7 +191,7 @@ bool onnx_inline_branch(onnx_node *n, const pb_graph *g)
         rename_result(n, &scope, i, onnx_name(n->im, g->output.data[i]->name));
     ok = ok && onnx_import_nodes(&body, g->node.len, g->node.data);
     for (uint32_t i = 0; ok && i < g->output.len; i++)
-        take_result(n, &body, i, onnx_name(n->im, g->output.data[i]->name), &ok);
+        ok = take_result(n, &body, i, onnx_name(n->im, g->output.data[i]->name));
     n->im->nesting--;
     return ok;
 }
@@ -208,16 +212,8 @@ bool onnx_inline_bodies(onnx_node *n, const pb_graph *g, uint32_t n_in, graph_va
     for (uint32_t i = 0; i < n_in; i++)
         onnx_define(&body, onnx_name(n->im, g->input.data[i]->name), in[i]);
     ok = ok && onnx_import_nodes(&body, g->node.len, g->node.data);
-    for (uint32_t i = 0; ok && i < n_out; i++) {
-        const char *name = onnx_name(n->im, g->output.data[i]->name);
-        graph_value *v = onnx_lookup(&body, name);
-        if (!v || v == &n->im->absent)
-            ok = onnx_fail(n, DIAG_FORMAT, "nothing in the graph makes its result '%s'", name);
-        else if (v == &n->im->poison) /* told where it failed */
-            ok = false;
-        else
-            out[i] = v;
-    }
+    for (uint32_t i = 0; ok && i < n_out; i++)
+        ok = find_result(n, &body, onnx_name(n->im, g->output.data[i]->name), &out[i]);
     n->im->nesting--;
     n->failed |= !ok;
     return ok;
@@ -261,7 +257,7 @@ static bool inline_call(onnx_node *n, const pb_function *fn)
         rename_result(n, &scope, i, onnx_name(n->im, fn->output.data[i]));
     bool ok = onnx_import_nodes(&body, fn->node.len, fn->node.data);
     for (uint32_t i = 0; ok && i < fn->output.len; i++)
-        take_result(n, &body, i, onnx_name(n->im, fn->output.data[i]), &ok);
+        ok = take_result(n, &body, i, onnx_name(n->im, fn->output.data[i]));
     n->im->nesting--;
     return ok;
 }
@@ -286,7 +282,7 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
     }
     n->first = n->f->nodes.len;
     bool ok = fn ? inline_call(n, fn) : onnx_check_operands(n) && onnx_check_strings(n) && onnx_check_small(n) &&
-                                            onnx_check_sequences(n) && n->row->import(n);
+                                            n->row->import(n);
     if (ok && !n->failed && !fn) {
         onnx_attr_warn_unused(n);
         onnx_spread_strings(n);

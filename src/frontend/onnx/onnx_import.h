@@ -242,9 +242,6 @@ bool onnx_small_packed(onnx_importer *im, const char *name, dtype dt, type *t);
 graph_value *onnx_small_input(onnx_env *env, graph_value *v, dtype dt, const type *t); /* what is in the parameter v */
 graph_value *onnx_small_output(onnx_env *env, graph_value *v, const char *name); /* v as a caller gets it */
 
-/* Whether the node may read the sequences that are among its inputs; else it fails. */
-bool onnx_check_sequences(onnx_node *n);
-
 /* --- types and tensors (onnx_type.c, onnx_tensor.c) --- */
 
 /* --- bodies that become functions of the module (onnx_op_control.c) ---------------------------------------------- */

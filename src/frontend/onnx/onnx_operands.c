@@ -10,18 +10,19 @@
 typedef struct operand {
     const char *name;
     uint32_t len;
-    bool optional, repeated, least_one;
+    bool optional, repeated, least_one, sequence;
 } operand;
 
 /* The entry at *list, which moves to the next one; false at the end. */
 static bool next_operand(const char **list, operand *out)
 {
     const char *s = *list + strspn(*list, " ");
-    *out = (operand){.name = s, .len = (uint32_t)strcspn(s, " ?*+")};
+    *out = (operand){.name = s, .len = (uint32_t)strcspn(s, " ?*+&")};
     for (s += out->len; *s && *s != ' '; s++) {
         out->optional |= *s == '?';
-        out->repeated |= *s != '?';
+        out->repeated |= *s == '*' || *s == '+';
         out->least_one |= *s == '+';
+        out->sequence |= *s == '&';
     }
     *list = s;
     return out->len > 0;
@@ -54,6 +55,8 @@ static bool check_one(onnx_node *n, uint32_t i)
         return onnx_fail(n, DIAG_FORMAT, "the node has %u inputs; %s", n->n_in,
                          *n->row->operands ? arena_printf(&n->c->mem, "the operator's are: %s", n->row->operands)
                                            : "the operator has none");
+    if (i < n->n_in && n->in[i] && n->in[i]->type.kind != TYPE_TENSOR && !o.sequence)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is a sequence, which this operator does not take", i);
     if (n->in[i] || o.optional || (i >= n->n_in && o.repeated && !o.least_one))
         return true;
     return onnx_fail(n, DIAG_FORMAT, "input %u ('%.*s') is missing", i, (int)o.len, o.name);
@@ -87,17 +90,4 @@ graph_value *onnx_in(const onnx_node *n, uint32_t i)
 graph_value *onnx_optional(const onnx_node *n, uint32_t i)
 {
     return i < n->n_in ? n->in[i] : NULL;
-}
-
-/* Operators that take sequences: those of onnx_op_sequence.c, and Identity. */
-bool onnx_check_sequences(onnx_node *n)
-{
-    const char *name = n->row->name;
-    if (strncmp(name, "Sequence", 8) == 0 || strncmp(name, "Optional", 8) == 0 ||
-        strcmp(name, "ConcatFromSequence") == 0 || strcmp(name, "Identity") == 0)
-        return true;
-    for (uint32_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && n->in[i]->type.kind != TYPE_TENSOR)
-            return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is a sequence, which this operator does not take", i);
-    return true;
 }
