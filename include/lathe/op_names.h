@@ -602,6 +602,7 @@
 #define tensor_parse lathe_op_tensor_parse
 #define tensor_plain_bytes lathe_op_tensor_plain_bytes
 #define tensor_print lathe_op_tensor_print
+#define tensor_range lathe_op_tensor_range
 #define tensor_reshape lathe_op_tensor_reshape
 #define tensor_scalar_f64 lathe_op_tensor_scalar_f64
 #define tensor_scalar_i64 lathe_op_tensor_scalar_i64

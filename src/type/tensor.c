@@ -105,6 +105,19 @@ int64_t tensor_get_i64(const tensor_data *t, int64_t i)
     return dtype_load_i64(t->dt, tensor_element(t, i));
 }
 
+bool tensor_range(const tensor_data *t, int64_t *out_least, int64_t *out_most)
+{
+    const int64_t n = t->kind == TENSOR_SPLAT && t->count > 0 ? 1 : t->count;
+    *out_least = INT64_MAX;
+    *out_most = INT64_MIN;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t v = tensor_get_i64(t, i);
+        *out_least = v < *out_least ? v : *out_least;
+        *out_most = v > *out_most ? v : *out_most;
+    }
+    return n > 0;
+}
+
 size_t tensor_size(const tensor_data *t)
 {
     return (size_t)t->count * dtype_bytes(t->dt);

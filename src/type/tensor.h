@@ -36,6 +36,8 @@ const tensor_data *tensor_reshape(compiler *c, const tensor_data *t, uint32_t ra
 const uint8_t *tensor_element(const tensor_data *t, int64_t i); /* address of element i, unaligned */
 double tensor_get_f64(const tensor_data *t, int64_t i);
 int64_t tensor_get_i64(const tensor_data *t, int64_t i);
+/* The least and the greatest of integers. False: there are none. */
+bool tensor_range(const tensor_data *t, int64_t *out_least, int64_t *out_most);
 /* All bytes, contiguous and aligned to 64; splats are filled. NULL when the memory is refused. */
 const uint8_t *tensor_bytes(arena *a, const tensor_data *t);
 /* The same where alignment does not matter: dense bytes stay where they are. Not NULL for want of elements. */

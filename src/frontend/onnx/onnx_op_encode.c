@@ -89,15 +89,9 @@ static graph_value *look_up_strings(onnx_node *n, const list *keys, graph_value 
 /* Whole keys that lie close together, which a table by key holds. */
 static bool is_dense(const list *keys, int64_t *least, int64_t *reach)
 {
-    int64_t most = INT64_MIN;
-    *least = INT64_MAX;
-    if (!dtype_is_int(keys->numbers->dt))
+    int64_t most;
+    if (!dtype_is_int(keys->numbers->dt) || !tensor_range(keys->numbers, least, &most))
         return false;
-    for (uint32_t i = 0; i < keys->n; i++) {
-        const int64_t k = tensor_get_i64(keys->numbers, i);
-        *least = k < *least ? k : *least;
-        most = k > most ? k : most;
-    }
     if (*least <= INT64_MIN / 2 || most >= INT64_MAX / 2 || most - *least >= 4 * (int64_t)keys->n + 16)
         return false;
     *reach = most - *least + 1;

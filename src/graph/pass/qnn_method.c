@@ -89,18 +89,11 @@ static bool scales_are_known(const graph_node *n)
     return true;
 }
 
-/* The least and the greatest number of operand i; false: only the run knows. */
+/* Of the numbers of operand i; false: only the run knows. */
 static bool known_range(const graph_node *n, uint32_t i, int64_t *out_least, int64_t *out_most)
 {
     const tensor_data *t = graph_constant(n->inputs[i]);
-    *out_least = INT64_MAX;
-    *out_most = INT64_MIN;
-    for (int64_t k = 0; t && k < t->count; k++) {
-        const int64_t v = tensor_get_i64(t, k);
-        *out_least = v < *out_least ? v : *out_least;
-        *out_most = v > *out_most ? v : *out_most;
-    }
-    return t && t->count > 0;
+    return t && tensor_range(t, out_least, out_most);
 }
 
 /* What the steps of a qnn.rescale need not ask for then. */
