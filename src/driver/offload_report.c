@@ -122,9 +122,9 @@ void offload_warn(compiler *c, const char *path, const struct offload *o)
 {
     for (uint32_t i = 0; i < o->n_targets; i++) {
         const offload_target *t = &o->targets[i];
-        const char *why = nearest_reason(c, o, t->name);
         if (runs_some(o, t->name))
             continue;
+        const char *why = nearest_reason(c, o, t->name);
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: no part of '%s' runs on %s, which takes %s",
                      path, t->name, operators_of(c, &t->patterns));
         if (t->row && t->row->offload && t->row->offload->advice)

@@ -181,7 +181,6 @@ static void print_records(writer *w, const compile_result *r)
         w_line(w, "forms      %u of %u given ones are used", forms, r->records->forms.list.len);
 }
 
-/* The next command, with a compiler for a machine that is not this one. */
 /* A path as a shell reads it. */
 static const char *in_shell(arena *a, const char *path)
 {
@@ -196,6 +195,7 @@ static const char *in_shell(arena *a, const char *path)
     return w.data;
 }
 
+/* The next command, with a compiler for a machine that is not this one. */
 static void print_next(writer *w, const compile_result *r, const char *path)
 {
     const char *place = in_shell(w->a, path);

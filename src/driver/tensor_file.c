@@ -35,8 +35,8 @@ static const struct {
     const char *descr;
 } descrs[] = {
     {DT_F32, "<f4"}, {DT_F64, "<f8"},  {DT_F16, "<f2"},  {DT_I8, "|i1"},  {DT_I16, "<i2"},
-    {DT_I32, "<i4"}, {DT_I64, "<i8"},  {DT_U8, "|V1"},   {DT_U8, "|u1"},    {DT_U16, "<u2"}, {DT_U32, "<u4"},
-    {DT_U64, "<u8"}, {DT_BOOL, "|b1"}, {DT_BF16, "<V2"},
+    {DT_I32, "<i4"}, {DT_I64, "<i8"},  {DT_U16, "<u2"},  {DT_U32, "<u4"}, {DT_U64, "<u8"}, {DT_BOOL, "|b1"},
+    {DT_BF16, "<V2"}, {DT_U8, "|V1"},  {DT_U8, "|u1"}, /* the last one of a type is written */
 };
 
 static bool fail(compiler *c, const char *path, const char *why)

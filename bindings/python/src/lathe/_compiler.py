@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections.abc
 import ctypes
 import dataclasses
+import functools
 import importlib
 import json
 import os
@@ -264,9 +265,10 @@ def _tensor_out(tensor: typing.Any) -> np.ndarray[typing.Any, typing.Any]:
 
 def _to_numpy(model: typing.Any) -> typing.Callable[[object, str | None], np.ndarray[typing.Any, typing.Any]]:
     """Makes arrays of samples. Numbers without a type get that of the input of that name, or of the only one."""
-    inputs = _tensors(json.loads(str(_function("describe")(model)))["inputs"])
-    types = {t.name: t.dtype for t in inputs}
-    only = inputs[0].dtype if len(inputs) == 1 else None
+
+    @functools.cache
+    def types() -> dict[str, str]:
+        return {t.name: t.dtype for t in _tensors(json.loads(str(_function("describe")(model)))["inputs"])}
 
     def convert(value: typing.Any, name: str | None) -> np.ndarray[typing.Any, typing.Any]:
         if getattr(value, "requires_grad", False):
@@ -275,8 +277,9 @@ def _to_numpy(model: typing.Any) -> typing.Callable[[object, str | None], np.nda
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
             return _tensor_out(tvm_ffi.from_dlpack(value))
-        wanted = types.get(name) if name else only
         array = np.asarray(value)
+        known = types()
+        wanted = known.get(name) if name else next(iter(known.values())) if len(known) == 1 else None
         return array.astype(_numpy_type(wanted)) if wanted and array.dtype.kind in "biuf" else array
 
     return convert
