@@ -79,6 +79,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "products of several batches with one matrix become one product of all rows")                    \
     X(FILL_ROWS, "fill-rows", graph_pass_fill_rows, FACT_TYPES, 0, 0, 3,                                \
       "softmax works on rows of whole vectors")                                                        \
+    X(LINES, "lines-to-images", graph_pass_lines, FACT_TYPES, 0, 0, 1,                                  \
+      "quantized convolutions along one axis become those of images of one row")                        \
     X(SIGNED_BYTES, "signed-bytes", graph_pass_signed_bytes, FACT_TYPES, 0, 0, 3,                        \
       "quantized numbers of u8 become i8 where products of those cost less")                            \
     X(ZERO_POINTS, "fold-zero-points", graph_pass_zero_points, FACT_TYPES, 0, 0, 3,                      \

@@ -174,6 +174,29 @@ class Model:
         if kind == "i8":
             self.signed_chains.append(self.outputs[-1].name)
 
+    def lines(self, kind):
+        """Convolutions along one axis, a pool and a sum, with channels first or, at the ends, last."""
+        rng = self.rng
+        x, y = self.params(kind, 12), self.params(kind, 12)
+        channels, outs = int(rng.choice([1, 5, 16])), int(rng.choice([4, 7, 16]))
+        last, places, size = rng.integers(0, 2), int(rng.integers(9, 40)), int(rng.integers(1, 6))
+        value = self.input([2, places, channels] if last else [2, channels, places], x)
+        if last:
+            value = self.dequantize(self.quantize(self.node("Transpose", [value], perm=[0, 2, 1]), x), x)
+        w, ws = self.weight([outs, channels, size], 0, "i8", 0.01)
+        v = self.node("Conv", [value, w, self.bias(outs, self.scale_of(x), ws)], strides=[int(rng.choice([1, 2]))],
+                      pads=[int(p) for p in rng.integers(0, 3, 2)], dilations=[int(rng.choice([1, 1, 2]))])
+        v = self.dequantize(self.quantize(self.node("Relu", [v]), y), y)
+        a = self.dequantize(self.quantize(self.node("MaxPool", [v], kernel_shape=[2], pads=[0, 1]), y), y)
+        w, ws = self.weight([outs, 1, 3], 0, "i8", 0.01)
+        v = self.node("Conv", [a, w, self.bias(outs, self.scale_of(y), ws)], pads=[1, 1], group=outs)
+        v = self.node("Add", [self.dequantize(self.quantize(v, x), x), a])
+        if last:
+            v = self.node("Transpose", [self.dequantize(self.quantize(v, y), y)], perm=[0, 2, 1])
+        self.output(v, y)
+        if kind == "i8":
+            self.signed_chains.append(self.outputs[-1].name)
+
     def squares(self, kind):
         """Windows of 3 x 3 that may take Winograd's form: few weights at the ends of their range, and all of them, for
         which the form has no room."""
@@ -520,7 +543,7 @@ class Model:
 
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved,
     Model.differences]
-LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.squares,
+LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.lines] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
     Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties, Model.halves,
     Model.lists, Model.split, Model.lists, Model.listed_products, Model.listed_products, Model.embedding, Model.windows,

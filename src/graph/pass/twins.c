@@ -20,12 +20,9 @@ twin *twins_of(twins *t, graph_value *x)
     return &t->list.data[at];
 }
 
-graph_value *twins_plain(twins *t, graph_value *x, src_loc loc)
+/* p stands for x, and has its name if it is a result. */
+static graph_value *set_plain(twins *t, graph_value *x, graph_value *p)
 {
-    const twin known = *twins_of(t, x);
-    if (known.plain)
-        return known.plain;
-    graph_value *p = t->back(t, x, known.other, loc);
     if (p && (x->mark & MARK_RESULT)) {
         const char *name = p->name;
         p->name = x->name;
@@ -34,12 +31,27 @@ graph_value *twins_plain(twins *t, graph_value *x, src_loc loc)
     return twins_of(t, x)->plain = p;
 }
 
+graph_value *twins_plain(twins *t, graph_value *x, src_loc loc)
+{
+    const twin known = *twins_of(t, x);
+    return known.plain ? known.plain : set_plain(t, x, t->back(t, x, known.other, loc));
+}
+
 bool twins_set(twins *t, graph_node *n, graph_value *y)
 {
     if (!y)
         return false;
     rewrite_take_name(y, n->outputs[0]);
     *twins_of(t, n->outputs[0]) = (twin){.other = y};
+    return true;
+}
+
+bool twins_set_plain(twins *t, graph_node *n, graph_value *y)
+{
+    if (!y)
+        return false;
+    rewrite_take_name(y, n->outputs[0]);
+    (void)set_plain(t, n->outputs[0], y);
     return true;
 }
 

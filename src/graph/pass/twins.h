@@ -32,4 +32,5 @@ twin *twins_of(twins *t, graph_value *x);               /* until the next call *
 graph_value *twins_plain(twins *t, graph_value *x, src_loc loc); /* as the model has it; NULL after an error */
 /* The result of n is y, in the other form; false where y is NULL. */
 bool twins_set(twins *t, graph_node *n, graph_value *y);
+bool twins_set_plain(twins *t, graph_node *n, graph_value *y); /* y is as the model has it */
 #endif
