@@ -15,7 +15,7 @@ expanded() { # FILE MACRO(PARAMETERS) COLUMNS
 
 tflite() {
     printf '| operator | up to version | types |\n|---|---|---|\n'
-    sed -n 's/^TFLITE_OP([0-9]*, "\([^"]*\)", \([0-9]*\), "[^"]*", "\([^"]*\)".*/| \1 | \2 | \3 |/p' \
+    sed -n '/tflite_op_compiled/d; s/^TFLITE_OP([0-9]*, "\([^"]*\)", \([0-9]*\), "[^"]*", "\([^"]*\)".*/| \1 | \2 | \3 |/p' \
         src/frontend/tflite/tflite_ops.def | sort
 }
 

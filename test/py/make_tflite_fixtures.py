@@ -239,6 +239,37 @@ def inner_loop(net):
     inner.operators = [again]
 
 
+def window(net, options, change=bytes):
+    """An audio front end's operator with such options; change: of their bytes."""
+    x = net.input("int16", [4])
+    weights = net.tensor("int16", [4], data=[1, 2, 3, 4])
+    net.operator("SignalWindow", 1, [x, weights], [net.tensor("int16", [4])], options)
+    o = net.graph.operators[-1]
+    o.customOptions = list(change(bytes(o.customOptions)))
+
+
+def option_missing(net):
+    window(net, {"shifts": 3})
+
+
+def option_range(net):
+    window(net, {"shift": 32})
+
+
+def option_text(net):
+    window(net, {"shift": "3"})
+
+
+def flex_damaged(net):
+    """The reference to the map leads out of the bytes."""
+    window(net, {"shift": 3}, lambda b: b[:-3] + bytes([200]) + b[-2:])
+
+
+def compiled(net):
+    """What Vela writes."""
+    net.operator("ethos-u", 1, [0], [net.tensor("float32", [2])], {})
+
+
 def no_scale(net):
     for t in net.graph.tensors:
         t.type = 9
@@ -246,7 +277,8 @@ def no_scale(net):
 
 REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code, "unordered": unordered,
            "made_twice": made_twice, "short_buffer": short_buffer, "handle": handle,
-           "no_scale": no_scale, "inner_loop": inner_loop}
+           "no_scale": no_scale, "inner_loop": inner_loop, "option_missing": option_missing,
+           "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled}
 
 
 class Same:

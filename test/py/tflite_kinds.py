@@ -676,6 +676,17 @@ def composite(net, r, q):
     o.builtinOptions2.decompositionSubgraphIndex, o.builtinOptions2.version = len(net.model.subgraphs) - 1, 1
 
 
+# --- audio front ends of TensorFlow Lite Micro
+
+def signal_window(net, r, q):
+    """Frames of the window's length, or several of them in a row."""
+    length, shape = r.int(1, 20), r.shape(r.int(0, 2)) if r.int(0, 1) else []
+    shape = shape + [length * r.pick(1, 1, 3)]
+    x = net.input("int16", shape)
+    w = net.tensor("int16", [length], data=r.codes([length], q="int16"))
+    net.operator("SignalWindow", 1, [x, w], [net.tensor("int16", shape)], {"shift": r.int(0, 17)})
+
+
 def by(layer, kind):
     """A layer with weights of that type."""
     return lambda net, r, q: layer(net, r, q, kind)
@@ -721,6 +732,7 @@ KINDS = {
     "any_true": truth("REDUCE_ANY"), "all_true": truth("REDUCE_ALL"), "reverse_sequence": reverse_sequence,
     "scatter_nd": scatter_nd, "select_rows": select_rows, "sign": floats("SIGN"), "where": where,
     "zeros_like": zeros_like, "composite": composite,
+    "signal_window": signal_window,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -752,6 +764,7 @@ HAVE = {
     **{k: ("float32", "float32") for k in ("sum_of_many", "broadcast_args", "zeros_like", "all_true")},
     **{k: ("", "float32") for k in ("composite", "embedding_lookup",
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
+    **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),
     "hard_swish": ("int8 float32", "int8 uint8 float32"), "dequantize": ("int8 int16", "int8 uint8 int16"),

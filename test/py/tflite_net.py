@@ -4,8 +4,11 @@ operators (tflite_kinds.py) have in common. They are written with the schema in 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as S
+from flatbuffers import flexbuffers
 
-TYPES = {"int8": 9, "float32": 0, "int32": 2, "int64": 4, "float16": 1, "int16": 7, "uint8": 3, "bool": 6, "int4": 17}
+TYPES = {"int8": 9, "float32": 0, "int32": 2, "int64": 4, "float16": 1, "int16": 7, "uint8": 3, "bool": 6, "int4": 17,
+         "uint64": 12, "uint32": 15}
+CUSTOM = 32
 
 
 class Net:
@@ -55,16 +58,20 @@ class Net:
         self.graph.tensors[t].buffer = len(self.model.buffers) - 1
 
     def operator(self, name, version, inputs, outputs, options=None):
-        code = getattr(S.BuiltinOperator, name)
-        have = [(c.builtinCode, c.version) for c in self.model.operatorCodes]
-        if (code, version) not in have:
+        """A custom operator's options are a dictionary."""
+        code = getattr(S.BuiltinOperator, name, CUSTOM)
+        what = (code, version, name.encode() if code == CUSTOM and name != "CUSTOM" else None)
+        have = [(c.builtinCode, c.version, c.customCode) for c in self.model.operatorCodes]
+        if what not in have:
             c = S.OperatorCodeT()
-            c.builtinCode, c.deprecatedBuiltinCode, c.version = code, min(code, 127), version
+            c.builtinCode, c.deprecatedBuiltinCode, c.version, c.customCode = code, min(code, 127), version, what[2]
             self.model.operatorCodes.append(c)
-            have.append((code, version))
+            have.append(what)
         o = S.OperatorT()
-        o.opcodeIndex, o.inputs, o.outputs = have.index((code, version)), inputs, outputs
-        if options is not None:
+        o.opcodeIndex, o.inputs, o.outputs = have.index(what), inputs, outputs
+        if isinstance(options, dict):
+            o.customOptions = list(flex_map(options))
+        elif options is not None:
             o.builtinOptions = options
             o.builtinOptionsType = getattr(S.BuiltinOptions, type(options).__name__[:-1])
         self.graph.operators.append(o)
@@ -74,6 +81,19 @@ class Net:
         w = flatbuffers.Builder(1024)
         w.Finish(self.model.Pack(w), file_identifier=b"TFL3")
         return bytes(w.Output())
+
+
+def flex_map(options):
+    """A map of FlexBuffers."""
+    b = flexbuffers.Builder()
+    with b.Map():
+        for key, value in sorted(options.items()):
+            if isinstance(value, str):
+                b.Key(key)
+                b.String(value)
+            else:
+                (b.Bool if isinstance(value, bool) else b.Int if isinstance(value, int) else b.Float)(key, value)
+    return b.Finish()
 
 
 def options(kind, **fields):

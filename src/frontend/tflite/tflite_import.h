@@ -9,6 +9,7 @@
 #ifndef LATHE_FRONTEND_TFLITE_TFLITE_IMPORT_H
 #define LATHE_FRONTEND_TFLITE_TFLITE_IMPORT_H
 #include "base/ptr_map.h"
+#include "frontend/tflite/flex.h"
 #include "frontend/tflite/tflite.h"
 #include "frontend/tflite/tflite_schema.h"
 #include "graph/op.h"
@@ -81,6 +82,7 @@ typedef struct tflite_node {
     const tfl_operator *op;
     const struct tflite_op *row;
     const void *options; /* the table of its row, with defaults where the model has none; NULL: the row has none */
+    flex_value custom;   /* the options of a custom operator, a map; else a null */
     uint32_t n_in, n_out; /* operands without those that are left out at the end */
     uint32_t first;       /* nodes of f before this operator's */
     src_loc loc;
@@ -90,18 +92,27 @@ typedef struct tflite_node {
 typedef bool (*tflite_op_fn)(tflite_node *n);
 
 /* A row of tflite_ops.def. */
+#define TFLITE_CUSTOM_CODE 32
 typedef struct tflite_op {
     int64_t code, version; /* version: the highest that is read */
-    const char *name, *operands, *types;
+    const char *name, *operands, *types; /* name: of a custom operator what finds it */
     uint32_t options; /* number in the union of builtin options; 0: none */
     tflite_op_fn import;
     const char *target; /* what importers of several operators make of it: see their comments */
 } tflite_op;
 
-const tflite_op *tflite_ops_find(int64_t code);     /* NULL: not read */
+/* NULL: not read; custom: the name of a custom operator. */
+const tflite_op *tflite_ops_find(int64_t code, span custom);
 const char *tflite_ops_name(int64_t code);          /* of every builtin operator; NULL: there is none with that code */
 /* Whether the node has the operands that its row asks for; else it fails. */
 bool tflite_check_operands(tflite_node *n);
+
+/* tflite_op_custom.c: reads the options of a custom operator; those with a name, from `least` to `most`; fails the
+ * node. */
+bool tflite_read_custom(tflite_node *n);
+bool tflite_custom_int(tflite_node *n, const char *name, int64_t least, int64_t most, int64_t *out);
+bool tflite_custom_float(tflite_node *n, const char *name, double *out);
+bool tflite_custom_has(const tflite_node *n, const char *name);
 
 /* --- the model (tflite_model.c), its tensors (tflite_tensor.c) --- */
 

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define CODE_CUSTOM 32
 #define MOST_DEPTH 16u        /* of graphs in graphs */
 #define MOST_INNER 1000000u   /* tensors, operators and blocks of constants in them */
 #define BLOCK 64u             /* bytes */
@@ -110,7 +109,7 @@ static bool add_inputs(tflite_importer *im)
 static const char *name_of_code(tflite_importer *im, const tfl_operator_code *code, int64_t number)
 {
     const char *name = tflite_ops_name(number);
-    if (number == CODE_CUSTOM)
+    if (number == TFLITE_CUSTOM_CODE)
         return arena_printf(&im->c->mem, "CUSTOM %.*s", (int)(code->custom_code.len < 60 ? code->custom_code.len : 60),
                             (const char *)code->custom_code.data);
     return name ? name : arena_printf(&im->c->mem, "operator %" PRId64, number);
@@ -228,6 +227,8 @@ static bool check_order(tflite_node *n)
 /* The row's table of options: the operator's, or one with the defaults. */
 static bool read_options(tflite_node *n)
 {
+    if (n->row->code == TFLITE_CUSTOM_CODE)
+        return tflite_read_custom(n);
     if (n->row->options == 0)
         return true;
     if (n->op->builtin_options_type == n->row->options && n->op->builtin_options) {
@@ -252,7 +253,7 @@ static bool run_import(tflite_node *n)
     n->loc.op = name;
     if (!check_tensors(n))
         return false;
-    n->row = tflite_ops_find(number);
+    n->row = tflite_ops_find(number, code->custom_code);
     if (!n->row)
         return note_missing(n, name, code->version, NULL);
     return check_row(n, name, code->version) && check_order(n) && tflite_check_operands(n) && read_options(n) &&

@@ -13,10 +13,12 @@ static const tflite_op rows[] = {
 #undef TFLITE_NAME
 };
 
-const tflite_op *tflite_ops_find(int64_t code)
+const tflite_op *tflite_ops_find(int64_t code, span custom)
 {
+    const bool is_custom = code == TFLITE_CUSTOM_CODE;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].code == code)
+        if (rows[i].code == code && (!is_custom || (strlen(rows[i].name) == custom.len &&
+                                                    memcmp(rows[i].name, custom.data, custom.len) == 0)))
             return &rows[i];
     return NULL;
 }
