@@ -55,6 +55,7 @@
 #define compute_avg_pool lathe_op_compute_avg_pool
 #define compute_batch_norm lathe_op_compute_batch_norm
 #define compute_bit_cast lathe_op_compute_bit_cast
+#define compute_bit_length lathe_op_compute_bit_length
 #define compute_bitwise_and lathe_op_compute_bitwise_and
 #define compute_bitwise_not lathe_op_compute_bitwise_not
 #define compute_bitwise_or lathe_op_compute_bitwise_or
@@ -92,6 +93,7 @@
 #define compute_expect lathe_op_compute_expect
 #define compute_eye_like lathe_op_compute_eye_like
 #define compute_fft lathe_op_compute_fft
+#define compute_filter_bank lathe_op_compute_filter_bank
 #define compute_floor lathe_op_compute_floor
 #define compute_full lathe_op_compute_full
 #define compute_gather_elements lathe_op_compute_gather_elements
@@ -171,6 +173,7 @@
 #define compute_rnn_steps lathe_op_compute_rnn_steps
 #define compute_roi_align lathe_op_compute_roi_align
 #define compute_round lathe_op_compute_round
+#define compute_rounded_root lathe_op_compute_rounded_root
 #define compute_scatter_elements lathe_op_compute_scatter_elements
 #define compute_scatter_nd lathe_op_compute_scatter_nd
 #define compute_selu lathe_op_compute_selu
@@ -398,6 +401,7 @@
 #define infer_expect lathe_op_infer_expect
 #define infer_eye_like lathe_op_infer_eye_like
 #define infer_fft lathe_op_infer_fft
+#define infer_filter_bank lathe_op_infer_filter_bank
 #define infer_full lathe_op_infer_full
 #define infer_gather_elements lathe_op_infer_gather_elements
 #define infer_gather_nd lathe_op_infer_gather_nd
@@ -445,6 +449,7 @@
 #define infer_rnn lathe_op_infer_rnn
 #define infer_rnn_steps lathe_op_infer_rnn_steps
 #define infer_roi_align lathe_op_infer_roi_align
+#define infer_rounded_root lathe_op_infer_rounded_root
 #define infer_same lathe_op_infer_same
 #define infer_same1 lathe_op_infer_same1
 #define infer_scatter lathe_op_infer_scatter

@@ -52,9 +52,9 @@ static const tensor_data *fourier_matrix(onnx_node *n, const fourier *f)
 static bool plan_of(const fourier *f, fft_plan *out)
 {
     if (f->inverse && f->onesided)
-        return fft_plan_make(FFT_HALF, true, f->length, out);
-    return (f->onesided && f->parts_in == 1 && fft_plan_make(FFT_REAL, false, f->length, out)) ||
-           fft_plan_make(FFT_COMPLEX, f->inverse, f->length, out);
+        return fft_plan_make(FFT_HALF, true, f->dt, f->length, out);
+    return (f->onesided && f->parts_in == 1 && fft_plan_make(FFT_REAL, false, f->dt, f->length, out)) ||
+           fft_plan_make(FFT_COMPLEX, f->inverse, f->dt, f->length, out);
 }
 
 /* x, [rows, n, parts], with as many points as the transform reads: cut off, or zeros behind. */

@@ -9,22 +9,30 @@
 #define TURN (2 * 3.14159265358979323846)
 
 /* Fours first: they take the fewest multiplications, and the steps behind them have long rows. A single two is last:
- * the number in the middle is a sum less a sum, and rounding does not show where it is real. */
+ * the number in the middle is a sum less a sum, and rounding does not show where it is real. In fixed point the order
+ * is kissfft's, whose first factor is the last step. */
 static bool take_apart(int64_t points, fft_plan *p)
 {
-    static const int64_t radices[] = {4, 3, 5, 7, 11, FFT_MOST_RADIX, 2};
-    for (size_t i = 0; i < sizeof radices / sizeof *radices; i++)
-        for (; points % radices[i] == 0; points /= radices[i])
-            p->radix[p->n_steps++] = radices[i];
+    static const int64_t floats[] = {4, 3, 5, 7, 11, FFT_MOST_RADIX, 2, 0}, fixed[] = {4, 2, 3, 5, 0};
+    const int64_t *radices = p->fixed ? fixed : floats;
+    for (; *radices; radices++)
+        for (; points % *radices == 0; points /= *radices)
+            p->radix[p->n_steps++] = *radices;
+    for (uint32_t i = 0; p->fixed && i < p->n_steps / 2; i++) {
+        const int64_t other = p->radix[p->n_steps - 1 - i];
+        p->radix[p->n_steps - 1 - i] = p->radix[i];
+        p->radix[i] = other;
+    }
     return points == 1;
 }
 
-bool fft_plan_make(fft_form form, bool inverse, int64_t length, fft_plan *out)
+bool fft_plan_make(fft_form form, bool inverse, dtype dt, int64_t length, fft_plan *out)
 {
     bool real = form != FFT_COMPLEX;
-    if (length < 2 || length > FFT_MOST_LENGTH || (real && (length % 2 != 0 || length < 4)))
+    const dtype fixed = dt == DT_I16 || dt == DT_I32 ? dt : DT_NONE;
+    if (length < 2 || length > FFT_MOST_LENGTH || (real && (length % 2 != 0 || length < 4)) || (!real && fixed))
         return false;
-    *out = (fft_plan){.form = form, .inverse = inverse, .points = real ? length / 2 : length};
+    *out = (fft_plan){.form = form, .inverse = inverse, .fixed = fixed, .points = real ? length / 2 : length};
     return take_apart(out->points, out);
 }
 
@@ -33,7 +41,26 @@ int64_t fft_table_length(const fft_plan *p)
     int64_t count = 0, done = 1;
     for (uint32_t i = 0; i < p->n_steps; done *= p->radix[i++])
         count += i > 0 ? 2 * (p->radix[i] - 1) * done : 0;
-    return count + (p->form != FFT_COMPLEX ? 2 * (p->points + 1) : 0);
+    return count + (p->form != FFT_COMPLEX ? 2 * fft_real_entries(p) : 0);
+}
+
+int64_t fft_real_entries(const fft_plan *p)
+{
+    return p->fixed ? p->points / 2 + 1 : p->points + 1;
+}
+
+/* The nearest number of 15 or 31 bits behind the point; the largest stands for 1. */
+static int64_t fixed_part(const fft_plan *p, int64_t part, double phase)
+{
+    const double v = part == 0 ? cos(phase) : sin(phase);
+    return (int64_t)floor(0.5 + (double)dtype_max_int(p->fixed) * v);
+}
+
+int64_t fft_fixed_part(const fft_plan *p, int64_t part, int64_t k, int64_t n)
+{
+    /* of the transform of all points, as kissfft asks for it: angles are rounded */
+    const double phase = -TURN * (double)(k * (p->points / n)) / (double)p->points;
+    return fixed_part(p, part, p->inverse ? -phase : phase);
 }
 
 /* n powers of exp(-2 pi i factor / of), real parts and imaginary ones. */
@@ -42,8 +69,25 @@ static uint8_t *put_powers(const fft_plan *p, dtype dt, int64_t factor, int64_t 
     size_t width = dtype_bytes(dt);
     for (int64_t part = 0; part < 2; part++)
         for (int64_t j = 0; j < n; j++, at += width) {
+            if (p->fixed) {
+                dtype_store_i64(dt, at, fft_fixed_part(p, part, factor * j, of));
+                continue;
+            }
             double angle = TURN * (double)(factor * j % of) / (double)of;
             dtype_store_f64(dt, at, part == 0 ? cos(angle) : p->inverse ? sin(angle) : -sin(angle));
+        }
+    return at;
+}
+
+static uint8_t *put_real_powers(const fft_plan *p, dtype dt, uint8_t *at)
+{
+    const int64_t n = fft_real_entries(p);
+    if (!p->fixed)
+        return put_powers(p, dt, 1, 2 * p->points, n, at);
+    for (int64_t part = 0; part < 2; part++)
+        for (int64_t j = 0; j < n; j++, at += dtype_bytes(dt)) {
+            const double phase = -TURN / 2 * ((double)j / (double)p->points + 0.5);
+            dtype_store_i64(dt, at, fixed_part(p, part, p->inverse ? -phase : phase));
         }
     return at;
 }
@@ -56,7 +100,7 @@ const tensor_data *fft_table(compiler *c, const fft_plan *p, dtype dt)
         for (int64_t k = 1; i > 0 && k < p->radix[i]; k++)
             at = put_powers(p, dt, k, done * p->radix[i], done, at);
     if (p->form != FFT_COMPLEX)
-        put_powers(p, dt, 1, 2 * p->points, p->points + 1, at);
+        put_real_powers(p, dt, at);
     return tensor_dense(c, dt, 1, &count, data);
 }
 
@@ -73,7 +117,7 @@ static bool is_inverse(const graph_node *n, fft_form form)
 void fft_plan_of(const graph_node *n, fft_plan *out)
 {
     fft_form form = form_of(n);
-    (void)fft_plan_make(form, is_inverse(n, form), graph_attr_int(n, "length"), out);
+    (void)fft_plan_make(form, is_inverse(n, form), infer_in(n, 0)->dt, graph_attr_int(n, "length"), out);
 }
 
 bool infer_fft(compiler *c, const graph_node *n, type *out)
@@ -83,9 +127,12 @@ bool infer_fft(compiler *c, const graph_node *n, type *out)
     const fft_form form = form_of(n);
     fft_plan p;
     int64_t parts = 0;
-    if (!fft_plan_make(form, is_inverse(n, form), length, &p))
+    if (dtype_is_int(x->dt) && x->dt != DT_I16 && x->dt != DT_I32)
+        return infer_error(c, n, "a transform in fixed point has numbers of i16 or i32, not %s", dtype_name(x->dt));
+    if (!fft_plan_make(form, is_inverse(n, form), x->dt, length, &p))
         return infer_error(c, n, "no transform of %" PRId64 " points: its prime factors must be %d at most%s", length,
-                           FFT_MOST_RADIX, form == FFT_COMPLEX ? "" : ", and the length is even, 4 or more");
+                           dtype_is_int(x->dt) ? 5 : FFT_MOST_RADIX,
+                           form == FFT_COMPLEX ? "" : ", and the length is even, 4 or more");
     const int64_t reads = form == FFT_HALF ? length / 2 + 1 : length;
     if (!dim_is(x->shape.dims[1], reads))
         return infer_error(c, n, "a transform of length %" PRId64 " wants %" PRId64 " points along axis 1", length,
@@ -94,9 +141,10 @@ bool infer_fft(compiler *c, const graph_node *n, type *out)
         parts > (form == FFT_REAL ? 1 : 2))
         return infer_error(c, n, "the last axis must hold the parts of a number: %s",
                            form == FFT_HALF ? "two" : form == FFT_REAL ? "one" : "one or two");
-    if (table->dt != (x->dt == DT_F64 ? DT_F64 : DT_F32) || !dim_is(table->shape.dims[0], fft_table_length(&p)))
+    const dtype want = p.fixed ? p.fixed : x->dt == DT_F64 ? DT_F64 : DT_F32;
+    if (table->dt != want || !dim_is(table->shape.dims[0], fft_table_length(&p)))
         return infer_error(c, n, "the table must have %" PRId64 " numbers of %s", fft_table_length(&p),
-                           x->dt == DT_F64 ? "f64" : "f32");
+                           dtype_name(want));
     dim d[3] = {x->shape.dims[0], dim_const(c, form == FFT_REAL ? length / 2 + 1 : length),
                 dim_const(c, form == FFT_HALF ? 1 : 2)};
     out[0] = type_tensor(x->dt, shape_make(c, 3, d));

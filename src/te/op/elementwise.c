@@ -180,6 +180,19 @@ DEFINE(softsign, quot(e, x[0], add(e, num(e, 1), call(e, TIR_FABS, x[0]))))
 DEFINE(mish, mul(e, x[0], call(e, TIR_TANH, softplus_of(e, x[0]))))
 DEFINE(hard_swish, mul(e, x[0], hard_sigmoid_of(e, x[0], 1.0 / 6.0, 0.5)))
 DEFINE(logical_not, tir_not(e->c, tir_cast(e->c, DT_BOOL, x[0])))
+/* Bits up to the highest 1: one for each power of two that x reaches. */
+static tir_expr_ref bit_length_of(const ew *e, tir_expr_ref x)
+{
+    tir_expr_ref many = num(e, 0), from_zero = dtype_is_signed(e->dt) ? bin(e, TIR_MAX, x, num(e, 0)) : x;
+    const uint32_t bits = dtype_bits(e->dt) - (dtype_is_signed(e->dt) ? 1 : 0);
+    for (uint32_t k = 0; k < bits; k++) {
+        tir_expr_ref rest = k == 0 ? from_zero : bin(e, TIR_SHR, from_zero, num(e, k));
+        many = add(e, many, tir_cast(e->c, e->dt, bin(e, TIR_NE, rest, num(e, 0))));
+    }
+    return many;
+}
+
+DEFINE(bit_length, bit_length_of(e, x[0]))
 DEFINE(bitwise_not, tir_call1(e->c, TIR_BITNOT, x[0]))
 DEFINE(isnan, call(e, TIR_ISNAN, x[0]))
 DEFINE(leaky_relu, sel(e, bin(e, TIR_LT, x[0], num(e, 0)), mul(e, x[0], attr_num(e, "alpha")), x[0]))
