@@ -124,7 +124,7 @@ def shapes():
 def states():
     """Variable tensors of layers, and resource variables that CALL_ONCE fills."""
     net = Net()
-    net.first = []
+    net.first, net.valid = [], {}
     for name, kind in tflite_states.KINDS.items():
         kind(net, Chance(np.random.default_rng(11)), "int8" if name != "lstm" else "")
     tflite_states.once(net)
@@ -265,6 +265,20 @@ def flex_damaged(net):
     window(net, {"shift": 3}, lambda b: b[:-3] + bytes([200]) + b[-2:])
 
 
+def frame_step(net):
+    """The data is no whole number of steps."""
+    x = net.input("int16", [10])
+    net.operator("SignalFramer", 1, [x], [net.tensor("int16", [2, 6]), net.tensor("bool", [])],
+                 {"frame_size": 6, "frame_step": 4, "prefill": True})
+
+
+def few_gains(net):
+    """A table of gains that numbers beyond 8 bits would leave."""
+    x, noise = net.input("uint32", [3]), net.input("uint32", [3])
+    net.operator("SignalPCAN", 1, [x, noise, net.tensor("int16", [29], data=range(29))], [net.tensor("uint32", [3])],
+                 {"snr_shift": 6})
+
+
 def compiled(net):
     """What Vela writes."""
     net.operator("ethos-u", 1, [0], [net.tensor("float32", [2])], {})
@@ -278,7 +292,8 @@ def no_scale(net):
 REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code, "unordered": unordered,
            "made_twice": made_twice, "short_buffer": short_buffer, "handle": handle,
            "no_scale": no_scale, "inner_loop": inner_loop, "option_missing": option_missing,
-           "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled}
+           "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
+           "frame_step": frame_step, "few_gains": few_gains}
 
 
 class Same:

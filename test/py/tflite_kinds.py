@@ -687,6 +687,80 @@ def signal_window(net, r, q):
     net.operator("SignalWindow", 1, [x, w], [net.tensor("int16", shape)], {"shift": r.int(0, 17)})
 
 
+def signal_fft_auto_scale(net, r, q):
+    """Of -32768 there is one in some cases: the kernel counts on from there."""
+    length = r.int(1, 40)
+    x = net.input("int16", [length])
+    net.spans[x] = r.pick(None, "low")
+    net.operator("SignalFftAutoScale", 1, [x], [net.tensor("int16", [length]), net.tensor("int32", [])], {})
+
+
+def signal_energy(net, r, q):
+    bins = r.int(1, 30)
+    net.operator("SignalEnergy", 1, [net.input("int16", [2 * bins])], [net.tensor("uint32", [bins])],
+                 {"start_index": 0, "end_index": bins})  # the kernel leaves the others as they are
+
+
+def spectrum(name, inverse):
+    """In floats and in both fixed points; lengths with factors of 2, 3 and 5."""
+    def one(net, r, q):
+        for kind in ("int16", "int32", "float32"):
+            length = 2 * r.pick(2, 4, 8, 16, 32, 64, 128, 256, 6, 12, 30, 20, 60, 90, 150, 240)
+            have = length if inverse else r.int(length // 2, length)
+            shape = r.shape(r.int(0, 2), 3)
+            ends = shape + [have], shape + [length + 2]
+            x = net.input(kind, ends[1] if inverse else ends[0], span="wide")
+            net.operator(name, 1, [x], [net.tensor(kind, shape + [length] if inverse else ends[1])],
+                         {"T": TYPES[kind], "fft_length": length})
+    return one
+
+
+def signal_filter_bank(net, r, q):
+    """Bands that overlap, of any widths, 0 among them."""
+    channels, bins = r.int(1, 12), r.int(5, 60)
+    widths = r.rng.integers(0, 6, channels + 1)
+    starts = [r.int(0, bins - w) for w in widths]
+    places = np.concatenate([[0], np.cumsum(widths)[:-1]])
+    count = max(1, int(widths.sum()))
+    weights = [net.tensor("int16", [count], data=r.rng.integers(low, 4097, count)) for low in (0, -4096)]
+    tables = [net.tensor("int16", [channels + 1], data=t) for t in (starts, places, widths)]
+    net.operator("SignalFilterBank", 1, [net.input("uint32", [bins]), *weights, *tables],
+                 [net.tensor("uint64", [channels])], {"num_channels": channels})
+
+
+def signal_square_root(net, r, q):
+    channels = r.int(1, 40)
+    net.operator("SignalFilterBankSquareRoot", 1,
+                 [net.input("uint64", [channels]), net.tensor("int32", [], data=r.int(0, 15))],
+                 [net.tensor("uint32", [channels])])
+
+
+def signal_pcan(net, r, q):
+    """A table of gains as the front end makes them: of each power of two the value at its beginning, the slope and what
+    is left in the middle."""
+    channels, strength, offset = r.int(1, 40), r.pick(0.5, 0.95, 1.2), r.pick(20.0, 80.0, 3000.0)
+    bits = r.int(10, 20)
+
+    def gain(x):
+        return min(32767, int((1 << bits) * (x / 2.0**6 + offset)**-strength + 0.5))
+    table = [gain(0), gain(1), gain(2)]
+    for interval in range(2, 33):
+        x0, x1 = 2**(interval - 1), min(2**interval, 2**32 - 1)
+        y0, y1, y2 = gain(x0), gain(x0 + (x1 - x0) // 2), gain(x1)
+        slope, bend = y1 - y0, y2 - y0
+        table += [y0, 4 * slope - bend, bend - (4 * slope - bend), 0]
+    table = table[:3] + table[3:][:122]
+    ends = [net.input("uint32", [channels]) for _ in range(2)]
+    lut = net.tensor("int16", [125], data=np.clip(table, -32768, 32767))
+    net.operator("SignalPCAN", 1, [*ends, lut], [net.tensor("uint32", [channels])], {"snr_shift": r.int(0, 20)})
+
+
+def signal_log(net, r, q):
+    channels = r.int(1, 40)
+    net.operator("SignalFilterBankLog", 1, [net.input("uint32", [channels])], [net.tensor("int16", [channels])],
+                 {"input_correction_bits": r.int(0, 5), "output_scale": r.pick(64, 1600, 1 << 14, r.int(1, 1 << 20))})
+
+
 def by(layer, kind):
     """A layer with weights of that type."""
     return lambda net, r, q: layer(net, r, q, kind)
@@ -732,7 +806,10 @@ KINDS = {
     "any_true": truth("REDUCE_ANY"), "all_true": truth("REDUCE_ALL"), "reverse_sequence": reverse_sequence,
     "scatter_nd": scatter_nd, "select_rows": select_rows, "sign": floats("SIGN"), "where": where,
     "zeros_like": zeros_like, "composite": composite,
-    "signal_window": signal_window,
+    "signal_window": signal_window, "signal_fft_auto_scale": signal_fft_auto_scale, "signal_energy": signal_energy,
+    "signal_rfft": spectrum("SignalRfft", False), "signal_irfft": spectrum("SignalIrfft", True),
+    "signal_filter_bank": signal_filter_bank, "signal_square_root": signal_square_root, "signal_pcan": signal_pcan,
+    "signal_log": signal_log,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.

@@ -41,6 +41,17 @@ ARENA = 1 << 25
 # --- a model against the oracle
 
 def random_input(rng, shape, kind, span):
+    """span: of floats; "wide": all numbers of the type; "low": of 16 bits, with the least of them in most cases."""
+    bits = 8 * np.dtype(kind).itemsize
+    if np.dtype(kind).kind == "u" and bits > 16:  # as many small ones as large ones
+        return rng.integers(0, 2**int(rng.integers(1, bits + 1)) - 1, shape, dtype=kind, endpoint=True)
+    if span in ("wide", "low") and np.dtype(kind).kind == "i":
+        most = 2**int(rng.integers(1, bits))
+        x = rng.integers(-most, most - 1, shape, dtype=kind, endpoint=True)
+        if span == "low":
+            np.put(x, rng.integers(0, x.size, rng.integers(0, 3)), np.iinfo(kind).min)
+        return x
+    span = 4.0 if span == "wide" else span
     if np.dtype(kind).kind in "iu":
         least, most = (-50, 50) if np.dtype(kind).itemsize > 2 else (np.iinfo(kind).min, np.iinfo(kind).max)
         low, high = sorted(rng.integers(least, most + 1, 2)) if rng.integers(2) else (least, most)

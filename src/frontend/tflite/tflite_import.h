@@ -185,6 +185,8 @@ bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t);
 graph_value *tflite_read_state(tflite_importer *im, tflite_tensor *t); /* of such a tensor: what it holds */
 bool tflite_write_state(tflite_node *n, uint32_t i, graph_value *v);   /* operand i holds v from here on */
 bool tflite_end_states(tflite_importer *im);                           /* behind all results; false after diagnostics */
+/* One that an operator has beside its tensors; its `now` is what it holds. initial NULL: zeros. */
+tflite_variable *tflite_new_state(tflite_importer *im, const char *name, type t, const tensor_data *initial);
 
 /* --- building --- */
 

@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The audio front ends of TensorFlow Lite Micro, operators without memory: windows, spectra, banks of filters. All of
  * it is in integers, which wrap around and are cut off where the kernels' do. */
-#include "frontend/tflite/tflite_import.h"
-
-/* A vector's length, or the extent of the last axis. */
-static bool last_extent(tflite_node *n, const graph_value *x, int64_t *out)
-{
-    const int32_t rank = x->type.shape.rank;
-    *out = 0;
-    if (!n->failed && rank < 1)
-        return tflite_fail(n, DIAG_TYPE, "its data is a single number; a vector is needed");
-    return tflite_extent(n, x, (uint32_t)(rank - 1), out);
-}
-
-static graph_value *whole(tflite_node *n, dtype dt, int64_t v)
-{
-    return tflite_const(n, tensor_scalar_i64(n->c, dt, v), "");
-}
-
-static graph_value *down(tflite_node *n, graph_value *x, int64_t bits)
-{
-    return n->failed || bits == 0 ? x : tflite_binary(n, "right_shift", x, whole(n, x->type.dt, bits));
-}
+#include "frontend/tflite/tflite_signal.h"
+#include "graph/op/fft.h"
 
 /* Each frame of the data times the window. */
 bool tflite_op_signal_window(tflite_node *n)
 {
     graph_value *x = tflite_in(n, 0), *weights = tflite_in(n, 1);
     int64_t shift, last, length, dims[TYPE_MAX_RANK], count = 1;
-    if (!tflite_custom_int(n, "shift", 0, 31, &shift) || !last_extent(n, x, &last) || !last_extent(n, weights, &length))
+    if (!tflite_custom_int(n, "shift", 0, 31, &shift) || !signal_last_extent(n, x, &last) ||
+        !signal_last_extent(n, weights, &length))
         return false;
     const uint32_t rank = (uint32_t)x->type.shape.rank;
     for (uint32_t i = 0; i < rank; i++)
@@ -40,6 +22,137 @@ bool tflite_op_signal_window(tflite_node *n)
     if (!by_rows)
         x = tflite_reshape(n, x, 2, (int64_t[]){count / length, length});
     x = tflite_binary(n, "multiply", tflite_cast(n, x, DT_I32), tflite_cast(n, weights, DT_I32));
-    x = tflite_clipped(n, down(n, x, shift), INT16_MIN, INT16_MAX, DT_I16);
+    x = tflite_clipped(n, signal_down(n, x, shift), INT16_MIN, INT16_MAX, DT_I16);
     return tflite_result(n, 0, by_rows ? x : tflite_reshape(n, x, rank, dims));
+}
+
+/* The largest number without its sign, as the kernel finds it: -32768 has no counterpart, so that it forgets what stood
+ * before it, and the number behind it counts with its sign. */
+static graph_value *largest(tflite_node *n, graph_value *x, int64_t length)
+{
+    graph_value *i = signal_positions(n, length), *low = signal_by(n, "equal", x, INT16_MIN);
+    graph_value *last = signal_reduced(n, "max", signal_chosen(n, low, i, signal_number(n, DT_I32, -1)), 0, true);
+    graph_value *next = tflite_binary(n, "equal", i, signal_by(n, "add", last, 1));
+    next = tflite_binary(n, "logical_and", next, signal_by(n, "greater_equal", last, 0));
+    graph_value *sizes = signal_chosen(n, next, x, tflite_unary(n, "abs", x));
+    sizes = signal_chosen(n, tflite_binary(n, "greater", i, last), sizes, signal_number(n, DT_I32, INT16_MIN));
+    return signal_reduced(n, "max", sizes, 0, true);
+}
+
+/* Shifts the data so far up that the largest number fills its bits; tells how far. */
+bool tflite_op_signal_fft_auto_scale(tflite_node *n)
+{
+    int64_t length;
+    graph_value *x = tflite_cast(n, signal_vector(n, 0, DT_I16, 0, &length), DT_I32);
+    if (n->failed)
+        return false;
+    graph_value *most = largest(n, x, length);
+    graph_value *bits = tflite_binary(n, "subtract", signal_number(n, DT_I32, 15), tflite_unary(n, "bit_length", most));
+    bits = signal_chosen(n, signal_by(n, "greater", most, 0), bits, signal_number(n, DT_I32, 0));
+    graph_value *factor = tflite_binary(n, "left_shift", signal_number(n, DT_I32, 1), bits);
+    return tflite_result(n, 0, tflite_cast(n, tflite_binary(n, "multiply", x, factor), DT_I16)) &&
+           tflite_result(n, 1, tflite_reshape(n, bits, 0, NULL));
+}
+
+/* Squares of the real and the imaginary part. The kernel writes those from start_index on, and leaves the others. */
+bool tflite_op_signal_energy(tflite_node *n)
+{
+    int64_t length, start, end;
+    graph_value *x = signal_vector(n, 0, DT_I16, 0, &length);
+    if (n->failed || !tflite_custom_int(n, "end_index", 0, length / 2, &end) ||
+        !tflite_custom_int(n, "start_index", 0, end, &start))
+        return false;
+    if (length % 2 != 0)
+        return tflite_fail(n, DIAG_TYPE, "its data must be pairs of real and imaginary parts");
+    x = tflite_cast(n, tflite_reshape(n, x, 2, (int64_t[]){length / 2, 2}), DT_I32);
+    x = signal_reduced(n, "sum", tflite_cast(n, tflite_binary(n, "multiply", x, x), DT_U32), 1, false);
+    if (start == 0 && end == length / 2)
+        return tflite_result(n, 0, x);
+    graph_value *i = signal_positions(n, length / 2), *is_in = signal_by(n, "less", i, end);
+    is_in = tflite_binary(n, "logical_and", signal_by(n, "greater_equal", i, start), is_in);
+    return tflite_result(n, 0, signal_chosen(n, is_in, x, signal_number(n, DT_U32, 0)));
+}
+
+bool tflite_op_signal_filter_bank(tflite_node *n)
+{
+    int64_t channels, weights;
+    graph_value *in[6] = {signal_vector(n, 0, DT_U32, 0, NULL), signal_vector(n, 1, DT_I16, 0, &weights)};
+    if (n->failed || !tflite_custom_int(n, "num_channels", 1, INT16_MAX, &channels))
+        return false;
+    in[2] = signal_vector(n, 2, DT_I16, weights, NULL);
+    for (uint32_t i = 3; i < 6; i++)
+        in[i] = signal_vector(n, i, DT_I16, channels + 1, NULL);
+    return tflite_result(n, 0, tflite_emit(n, "filter_bank", 6, in, 0, NULL));
+}
+
+bool tflite_op_signal_square_root(tflite_node *n)
+{
+    graph_value *root = tflite_unary(n, "rounded_root", signal_vector(n, 0, DT_U64, 0, NULL)), *bits = tflite_in(n, 1);
+    if (!n->failed && bits->type.dt != DT_I32)
+        return tflite_fail(n, DIAG_TYPE, "operand 1 must be of i32");
+    bits = tflite_cast(n, tflite_reshape(n, bits, 0, NULL), DT_U32);
+    return tflite_result(n, 0, tflite_binary(n, "right_shift", root, bits));
+}
+
+/* --- spectra --- */
+
+/* T and fft_length: the kernel takes its own type from T. */
+static bool read_length(tflite_node *n, dtype dt, int64_t *out)
+{
+    int64_t code = 0;
+    dtype given = DT_F32;
+    if (!tflite_custom_int(n, "fft_length", 4, 1 << 16, out))
+        return false;
+    if (tflite_custom_has(n, "T") && !tflite_custom_int(n, "T", 0, 20, &code))
+        return false;
+    (void)tflite_dtype(code, &given);
+    return given == dt || tflite_fail(n, DIAG_TYPE, "its option 'T' is %s, and its data %s", dtype_name(given),
+                                      dtype_name(dt));
+}
+
+/* x, rows of real or complex numbers, through one of the two forms. */
+static graph_value *transformed(tflite_node *n, const char *op, fft_form form, int64_t length, graph_value *x)
+{
+    fft_plan p;
+    const dtype dt = x->type.dt;
+    if (!n->failed && !fft_plan_make(form, form == FFT_HALF, dt, length, &p))
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "a transform of %lld points is not supported: half of them must be a "
+                          "product of 2, 3 and 5%s", (long long)length, dtype_is_int(dt) ? "" : " to 13");
+    if (n->failed)
+        return x;
+    graph_value *in[2] = {x, tflite_const(n, fft_table(n->c, &p, dt), "table")};
+    const attr a = attr_int(n->c, "length", length);
+    return tflite_emit(n, op, 2, in, 1, &a);
+}
+
+/* Rows that are shorter than the transform have zeros behind them. */
+bool tflite_op_signal_rfft(tflite_node *n)
+{
+    int64_t rows, have, length;
+    graph_value *x = signal_rows(n, &rows, &have);
+    if (n->failed || !read_length(n, x->type.dt, &length))
+        return false;
+    if (have > length)
+        return tflite_fail(n, DIAG_TYPE, "its rows have %lld samples, and fft_length is %lld", (long long)have,
+                           (long long)length);
+    x = tflite_reshape(n, x, 3, (int64_t[]){rows, have, 1});
+    const int64_t pads[6] = {0, 0, 0, 0, length - have, 0};
+    if (have < length)
+        x = tflite_binary(n, "nn.pad", x, tflite_const(n, tensor_from_i64s(n->c, 6, pads), "pads"));
+    x = transformed(n, "rfft", FFT_REAL, length, x);
+    return tflite_result(n, 0, signal_with_rows(n, x, 1, 1, (int64_t[]){length + 2}));
+}
+
+bool tflite_op_signal_irfft(tflite_node *n)
+{
+    int64_t rows, have, length;
+    graph_value *x = signal_rows(n, &rows, &have);
+    if (n->failed || !read_length(n, x->type.dt, &length))
+        return false;
+    if (have != length + 2)
+        return tflite_fail(n, DIAG_TYPE, "its rows have %lld numbers; %lld are needed", (long long)have,
+                           (long long)length + 2);
+    x = tflite_reshape(n, x, 3, (int64_t[]){rows, length / 2 + 1, 2});
+    x = transformed(n, "irfft", FFT_HALF, length, x);
+    return tflite_result(n, 0, signal_with_rows(n, x, 1, 1, &length));
 }

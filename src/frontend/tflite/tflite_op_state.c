@@ -29,6 +29,14 @@ static tflite_variable *new_variable(tflite_importer *im, const char *name)
     return v;
 }
 
+tflite_variable *tflite_new_state(tflite_importer *im, const char *name, type t, const tensor_data *initial)
+{
+    tflite_variable *v = new_variable(im, name);
+    v->initial = initial;
+    v->now = v->param = graph_add_param(im->f, name, t);
+    return v;
+}
+
 /* What it holds at this operator: what was written in this run, else what the run before left. Its type is that of what
  * it begins with, else t's. */
 static graph_value *value_of(tflite_importer *im, tflite_variable *v, const tflite_tensor *t)

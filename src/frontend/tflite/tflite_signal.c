@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What importers of operators on signals share: see tflite_signal.h. */
+#include "frontend/tflite/tflite_signal.h"
+
+#define MOST_STATE ((int64_t)1 << 28) /* numbers */
+
+bool signal_last_extent(tflite_node *n, const graph_value *x, int64_t *out)
+{
+    const int32_t rank = x->type.shape.rank;
+    *out = 0;
+    if (!n->failed && rank < 1)
+        return tflite_fail(n, DIAG_TYPE, "its data is a single number; a vector is needed");
+    return tflite_extent(n, x, (uint32_t)(rank - 1), out);
+}
+
+graph_value *signal_number(tflite_node *n, dtype dt, int64_t v)
+{
+    return tflite_const(n, tensor_scalar_i64(n->c, dt, v), "");
+}
+
+graph_value *signal_down(tflite_node *n, graph_value *x, int64_t bits)
+{
+    return n->failed || bits == 0 ? x : tflite_binary(n, "right_shift", x, signal_number(n, x->type.dt, bits));
+}
+
+graph_value *signal_by(tflite_node *n, const char *op, graph_value *x, int64_t v)
+{
+    return n->failed ? x : tflite_binary(n, op, x, signal_number(n, x->type.dt, v));
+}
+
+graph_value *signal_chosen(tflite_node *n, graph_value *condition, graph_value *x, graph_value *y)
+{
+    graph_value *in[3] = {condition, x, y};
+    return tflite_emit(n, "where", 3, in, 0, NULL);
+}
+
+graph_value *signal_reduced(tflite_node *n, const char *op, graph_value *x, int64_t axis, bool keeps)
+{
+    const attr attrs[2] = {attr_ints(n->c, "axes", 1, &axis), attr_int(n->c, "keepdims", keeps)};
+    return tflite_emit(n, op, 1, &x, 2, attrs);
+}
+
+graph_value *signal_entry(tflite_node *n, graph_value *table, graph_value *at)
+{
+    graph_value *in[2] = {table, at};
+    return tflite_emit(n, "take", 2, in, 0, NULL);
+}
+
+graph_value *signal_vector(tflite_node *n, uint32_t i, dtype dt, int64_t length, int64_t *out_length)
+{
+    graph_value *x = tflite_in(n, i);
+    int64_t have = 0;
+    if (!n->failed && (x->type.dt != dt || x->type.shape.rank != 1))
+        (void)tflite_fail(n, DIAG_TYPE, "operand %u must be a vector of %s", i, dtype_name(dt));
+    if (signal_last_extent(n, x, &have) && (have < 1 || (length && have != length)))
+        (void)tflite_fail(n, DIAG_TYPE, "operand %u has %lld numbers; it must have %lld%s", i, (long long)have,
+                          (long long)(length ? length : 1), length ? "" : " at least");
+    *(out_length ? out_length : &have) = have;
+    return x;
+}
+
+graph_value *signal_positions(tflite_node *n, int64_t count)
+{
+    int32_t *data = arena_array(&n->c->mem, int32_t, (size_t)count + 1);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (int32_t)i;
+    return tflite_const(n, tensor_dense(n->c, DT_I32, 1, &count, data), "");
+}
+
+graph_value *signal_joined(tflite_node *n, graph_value *a, graph_value *b, int64_t axis)
+{
+    graph_value *in[2] = {a, b};
+    const attr at = attr_int(n->c, "axis", axis);
+    return tflite_emit(n, "concatenate", 2, in, 1, &at);
+}
+
+graph_value *signal_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to)
+{
+    if (n->failed)
+        return x;
+    graph_value *in[4] = {x, tflite_const(n, tensor_from_i64s(n->c, 1, &from), "from"),
+                          tflite_const(n, tensor_from_i64s(n->c, 1, &to), "to"),
+                          tflite_const(n, tensor_from_i64s(n->c, 1, &axis), "axis")};
+    return tflite_emit(n, "strided_slice", 4, in, 0, NULL);
+}
+
+graph_value *signal_rows(tflite_node *n, int64_t *rows, int64_t *length)
+{
+    graph_value *x = tflite_in(n, 0);
+    const int32_t rank = x->type.shape.rank;
+    int64_t extent = 0;
+    *rows = 1;
+    *length = 0;
+    if (!n->failed && rank < 1)
+        (void)tflite_fail(n, DIAG_TYPE, "its data is a single number; a vector is needed");
+    for (int32_t i = 0; i < rank && tflite_extent(n, x, (uint32_t)i, &extent); i++) {
+        if (i + 1 < rank && !i64_mul(*rows, extent, rows))
+            (void)tflite_fail(n, DIAG_TYPE, "its data is too large");
+        *length = extent;
+    }
+    if (!n->failed && (*rows < 1 || *length < 1))
+        (void)tflite_fail(n, DIAG_TYPE, "its data is empty");
+    return tflite_reshape(n, x, 2, (int64_t[]){*rows, *length});
+}
+
+graph_value *signal_with_rows(tflite_node *n, graph_value *y, uint32_t drop, uint32_t n_more, const int64_t *more)
+{
+    const shape s = tflite_in(n, 0)->type.shape;
+    int64_t dims[TYPE_MAX_RANK + 2];
+    uint32_t rank = (uint32_t)s.rank - drop;
+    for (uint32_t i = 0; i < rank && !n->failed; i++)
+        (void)dim_is_const(s.dims[i], &dims[i]);
+    for (uint32_t i = 0; i < n_more; i++)
+        dims[rank++] = more[i];
+    if (!n->failed && rank > TYPE_MAX_RANK)
+        (void)tflite_fail(n, DIAG_TYPE, "its result has too many dimensions");
+    return tflite_reshape(n, y, rank, dims);
+}
+
+/* --- states --- */
+
+tflite_variable *signal_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
+                              int64_t first)
+{
+    uint8_t element[8];
+    int64_t count = 1;
+    bool fits = true;
+    for (uint32_t i = 0; i < rank; i++)
+        fits = fits && i64_mul(count, dims[i], &count) && count <= MOST_STATE;
+    if (!fits)
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "its memory is too large");
+    if (n->im->once)
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "an operator with memory in CALL_ONCE is not supported yet");
+    if (n->failed)
+        return NULL;
+    dtype_store_i64(dt, element, first);
+    const tensor_data *t = first ? tensor_splat(n->c, dt, rank, dims, element) : NULL;
+    return tflite_new_state(n->im, arena_printf(&n->c->mem, "%s_%s", n->loc.node, name),
+                            type_static(n->c, dt, rank, dims), t);
+}
+
+graph_value *signal_state_value(tflite_node *n, const tflite_variable *v)
+{
+    return v ? v->now : &n->im->nothing;
+}
+
+void signal_set_state(tflite_node *n, tflite_variable *v, graph_value *x)
+{
+    if (v && !n->failed)
+        v->now = x;
+}
