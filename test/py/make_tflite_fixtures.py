@@ -279,6 +279,16 @@ def few_gains(net):
                  {"snr_shift": 6})
 
 
+def overlap(net):
+    """Boxes may not be thrown out for an overlap of 0."""
+    x, s, a = net.input("float32", [1, 2, 4]), net.input("float32", [1, 2, 3]), net.input("float32", [2, 4])
+    ys = [net.tensor("float32", shape) for shape in ([1, 2, 4], [1, 2], [1, 2], [1])]
+    scales = {k: 10.0 for k in ("y_scale", "x_scale", "h_scale", "w_scale")}
+    net.operator("TFLite_Detection_PostProcess", 1, [x, s, a], ys, {
+        "max_detections": 2, "max_classes_per_detection": 1, "nms_score_threshold": 0.5, "num_classes": 3,
+        "nms_iou_threshold": 0.0, **scales})
+
+
 def compiled(net):
     """What Vela writes."""
     net.operator("ethos-u", 1, [0], [net.tensor("float32", [2])], {})
@@ -293,7 +303,7 @@ REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code,
            "made_twice": made_twice, "short_buffer": short_buffer, "handle": handle,
            "no_scale": no_scale, "inner_loop": inner_loop, "option_missing": option_missing,
            "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
-           "frame_step": frame_step, "few_gains": few_gains}
+           "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap}
 
 
 class Same:

@@ -761,6 +761,31 @@ def signal_log(net, r, q):
                  {"input_correction_bits": r.int(0, 5), "output_scale": r.pick(64, 1600, 1 << 14, r.int(1, 1 << 20))})
 
 
+def detection(net, r, q):
+    """Boxes of anchors: chosen for each class, or by their best score. Behind those that are found the kernel leaves
+    its results as they are, and TensorFlow Lite Micro writes beyond them where a box has several classes."""
+    boxes, classes, background = r.int(1, 30), r.int(1, 5), r.int(0, 1)
+    regular, most = r.pick(False, True), r.int(1, 12)
+    each = 1 if regular or q or r.oracle == "micro" else r.int(1, 3)  # LiteRT sorts equal scores in any order
+    places = np.concatenate([r.rng.uniform(0, 1, [boxes, 2]), r.rng.uniform(0.2, 0.6, [boxes, 2])], 1)
+    if q:
+        x = net.input(q, [1, boxes, 4], 0.03, 128)
+        s = net.input(q, [1, boxes, classes + background], 1 / 256, 0)
+        a = net.tensor(q, [boxes, 4], 1 / 200, 3, np.round(places * 200) + 3)
+    else:
+        x, s = net.input("float32", [1, boxes, 4]), net.input("float32", [1, boxes, classes + background])
+        a = net.tensor("float32", [boxes, 4], data=places)
+        net.spans[s] = (0.0, 1.0)
+    ys = [net.tensor("float32", shape) for shape in ([1, most * each, 4], [1, most * each], [1, most * each], [1])]
+    for y in ys[:3]:
+        net.counts[y] = ys[3], each, min(each, classes)
+    net.operator("TFLite_Detection_PostProcess", 1, [x, s, a], ys, {
+        "max_detections": most, "max_classes_per_detection": each, "detections_per_class": r.int(1, 10),
+        "use_regular_nms": regular, "nms_score_threshold": r.pick(0.0, 0.25, 0.6), "num_classes": classes,
+        "nms_iou_threshold": r.pick(0.3, 0.5, 0.75, 1.0),
+        "y_scale": 10.0, "x_scale": r.pick(10.0, 7.3), "h_scale": 5.0, "w_scale": r.pick(5.0, 2.1)})
+
+
 def by(layer, kind):
     """A layer with weights of that type."""
     return lambda net, r, q: layer(net, r, q, kind)
@@ -809,7 +834,7 @@ KINDS = {
     "signal_window": signal_window, "signal_fft_auto_scale": signal_fft_auto_scale, "signal_energy": signal_energy,
     "signal_rfft": spectrum("SignalRfft", False), "signal_irfft": spectrum("SignalIrfft", True),
     "signal_filter_bank": signal_filter_bank, "signal_square_root": signal_square_root, "signal_pcan": signal_pcan,
-    "signal_log": signal_log,
+    "signal_log": signal_log, "detection": detection,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -842,6 +867,7 @@ HAVE = {
     **{k: ("", "float32") for k in ("composite", "embedding_lookup",
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
+    "detection": ("float32", "float32 uint8"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),
     "hard_swish": ("int8 float32", "int8 uint8 float32"), "dequantize": ("int8 int16", "int8 uint8 int16"),

@@ -20,6 +20,7 @@ class Net:
         self.model.subgraphs = [self.graph]
         self.graph.tensors, self.graph.operators, self.graph.inputs, self.graph.outputs = [], [], [], []
         self.spans = {}  # of inputs of floats
+        self.counts = {}  # outputs of which so many rows count as another one says: which, what a row has, what counts
 
     def tensor(self, kind, shape, scale=None, zero=0, data=None, axis=0):
         t = S.TensorT()

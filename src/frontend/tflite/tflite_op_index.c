@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What chooses elements: gathers, comparisons and choices by them, the place of the largest, one-hot rows; and what is
  * made of shapes. */
-#include "frontend/tflite/tflite_import.h"
+#include "frontend/tflite/tflite_compose.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -88,19 +88,13 @@ bool tflite_op_arg_choice(tflite_node *n)
 bool tflite_op_top_k(tflite_node *n)
 {
     int64_t k;
-    graph_value *x = tflite_in(n, 0);
+    graph_value *x = tflite_in(n, 0), *both[2];
     if (n->failed || !tflite_one_int(n, 1, "the number of results", &k))
         return false;
     if (n->n_out != 2)
         return tflite_fail(n, DIAG_FORMAT, "it must have two results, and has %u", n->n_out);
-    graph_value *in[2] = {x, tflite_const(n, tensor_from_i64s(n->c, 1, &k), "k")};
-    const char *names[2] = {graph_new_name(n->f, "values"), graph_new_name(n->f, "indices")};
-    const graph_op *op = graph_find_op(n->c, "topk");
-    graph_node *both = n->failed ? NULL : graph_add_node(n->f, op, 2, in, 0, NULL, 2, names, n->loc);
-    if (!both || !graph_infer_node(n->c, both))
-        return false;
-    return tflite_result(n, 0, both->outputs[0]) &&
-           tflite_result(n, 1, tflite_cast(n, both->outputs[1], tflite_operand(n, TFLITE_RESULT + 1)->type.dt));
+    return compose_top_k(n, x, k, true, both) && tflite_result(n, 0, both[0]) &&
+           tflite_result(n, 1, tflite_cast(n, both[1], tflite_operand(n, TFLITE_RESULT + 1)->type.dt));
 }
 
 /* --- comparisons, choices --- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The audio front ends of TensorFlow Lite Micro, operators without memory: windows, spectra, banks of filters. All of
  * it is in integers, which wrap around and are cut off where the kernels' do. */
-#include "frontend/tflite/tflite_signal.h"
+#include "frontend/tflite/tflite_compose.h"
 #include "graph/op/fft.h"
 
 /* Each frame of the data times the window. */
@@ -9,8 +9,8 @@ bool tflite_op_signal_window(tflite_node *n)
 {
     graph_value *x = tflite_in(n, 0), *weights = tflite_in(n, 1);
     int64_t shift, last, length, dims[TYPE_MAX_RANK], count = 1;
-    if (!tflite_custom_int(n, "shift", 0, 31, &shift) || !signal_last_extent(n, x, &last) ||
-        !signal_last_extent(n, weights, &length))
+    if (!tflite_custom_int(n, "shift", 0, 31, &shift) || !compose_last_extent(n, x, &last) ||
+        !compose_last_extent(n, weights, &length))
         return false;
     const uint32_t rank = (uint32_t)x->type.shape.rank;
     for (uint32_t i = 0; i < rank; i++)
@@ -22,7 +22,7 @@ bool tflite_op_signal_window(tflite_node *n)
     if (!by_rows)
         x = tflite_reshape(n, x, 2, (int64_t[]){count / length, length});
     x = tflite_binary(n, "multiply", tflite_cast(n, x, DT_I32), tflite_cast(n, weights, DT_I32));
-    x = tflite_clipped(n, signal_down(n, x, shift), INT16_MIN, INT16_MAX, DT_I16);
+    x = tflite_clipped(n, compose_down(n, x, shift), INT16_MIN, INT16_MAX, DT_I16);
     return tflite_result(n, 0, by_rows ? x : tflite_reshape(n, x, rank, dims));
 }
 
@@ -30,26 +30,27 @@ bool tflite_op_signal_window(tflite_node *n)
  * before it, and the number behind it counts with its sign. */
 static graph_value *largest(tflite_node *n, graph_value *x, int64_t length)
 {
-    graph_value *i = signal_positions(n, length), *low = signal_by(n, "equal", x, INT16_MIN);
-    graph_value *last = signal_reduced(n, "max", signal_chosen(n, low, i, signal_number(n, DT_I32, -1)), 0, true);
-    graph_value *next = tflite_binary(n, "equal", i, signal_by(n, "add", last, 1));
-    next = tflite_binary(n, "logical_and", next, signal_by(n, "greater_equal", last, 0));
-    graph_value *sizes = signal_chosen(n, next, x, tflite_unary(n, "abs", x));
-    sizes = signal_chosen(n, tflite_binary(n, "greater", i, last), sizes, signal_number(n, DT_I32, INT16_MIN));
-    return signal_reduced(n, "max", sizes, 0, true);
+    graph_value *i = compose_positions(n, length), *low = compose_by(n, "equal", x, INT16_MIN);
+    graph_value *last = compose_reduced(n, "max", compose_chosen(n, low, i, compose_number(n, DT_I32, -1)), 0, true);
+    graph_value *next = tflite_binary(n, "equal", i, compose_by(n, "add", last, 1));
+    next = tflite_binary(n, "logical_and", next, compose_by(n, "greater_equal", last, 0));
+    graph_value *sizes = compose_chosen(n, next, x, tflite_unary(n, "abs", x));
+    sizes = compose_chosen(n, tflite_binary(n, "greater", i, last), sizes, compose_number(n, DT_I32, INT16_MIN));
+    return compose_reduced(n, "max", sizes, 0, true);
 }
 
 /* Shifts the data so far up that the largest number fills its bits; tells how far. */
 bool tflite_op_signal_fft_auto_scale(tflite_node *n)
 {
     int64_t length;
-    graph_value *x = tflite_cast(n, signal_vector(n, 0, DT_I16, 0, &length), DT_I32);
+    graph_value *x = tflite_cast(n, compose_vector(n, 0, DT_I16, 0, &length), DT_I32);
     if (n->failed)
         return false;
     graph_value *most = largest(n, x, length);
-    graph_value *bits = tflite_binary(n, "subtract", signal_number(n, DT_I32, 15), tflite_unary(n, "bit_length", most));
-    bits = signal_chosen(n, signal_by(n, "greater", most, 0), bits, signal_number(n, DT_I32, 0));
-    graph_value *factor = tflite_binary(n, "left_shift", signal_number(n, DT_I32, 1), bits);
+    graph_value *bits = tflite_unary(n, "bit_length", most);
+    bits = tflite_binary(n, "subtract", compose_number(n, DT_I32, 15), bits);
+    bits = compose_chosen(n, compose_by(n, "greater", most, 0), bits, compose_number(n, DT_I32, 0));
+    graph_value *factor = tflite_binary(n, "left_shift", compose_number(n, DT_I32, 1), bits);
     return tflite_result(n, 0, tflite_cast(n, tflite_binary(n, "multiply", x, factor), DT_I16)) &&
            tflite_result(n, 1, tflite_reshape(n, bits, 0, NULL));
 }
@@ -58,36 +59,36 @@ bool tflite_op_signal_fft_auto_scale(tflite_node *n)
 bool tflite_op_signal_energy(tflite_node *n)
 {
     int64_t length, start, end;
-    graph_value *x = signal_vector(n, 0, DT_I16, 0, &length);
+    graph_value *x = compose_vector(n, 0, DT_I16, 0, &length);
     if (n->failed || !tflite_custom_int(n, "end_index", 0, length / 2, &end) ||
         !tflite_custom_int(n, "start_index", 0, end, &start))
         return false;
     if (length % 2 != 0)
         return tflite_fail(n, DIAG_TYPE, "its data must be pairs of real and imaginary parts");
     x = tflite_cast(n, tflite_reshape(n, x, 2, (int64_t[]){length / 2, 2}), DT_I32);
-    x = signal_reduced(n, "sum", tflite_cast(n, tflite_binary(n, "multiply", x, x), DT_U32), 1, false);
+    x = compose_reduced(n, "sum", tflite_cast(n, tflite_binary(n, "multiply", x, x), DT_U32), 1, false);
     if (start == 0 && end == length / 2)
         return tflite_result(n, 0, x);
-    graph_value *i = signal_positions(n, length / 2), *is_in = signal_by(n, "less", i, end);
-    is_in = tflite_binary(n, "logical_and", signal_by(n, "greater_equal", i, start), is_in);
-    return tflite_result(n, 0, signal_chosen(n, is_in, x, signal_number(n, DT_U32, 0)));
+    graph_value *i = compose_positions(n, length / 2), *is_in = compose_by(n, "less", i, end);
+    is_in = tflite_binary(n, "logical_and", compose_by(n, "greater_equal", i, start), is_in);
+    return tflite_result(n, 0, compose_chosen(n, is_in, x, compose_number(n, DT_U32, 0)));
 }
 
 bool tflite_op_signal_filter_bank(tflite_node *n)
 {
     int64_t channels, weights;
-    graph_value *in[6] = {signal_vector(n, 0, DT_U32, 0, NULL), signal_vector(n, 1, DT_I16, 0, &weights)};
+    graph_value *in[6] = {compose_vector(n, 0, DT_U32, 0, NULL), compose_vector(n, 1, DT_I16, 0, &weights)};
     if (n->failed || !tflite_custom_int(n, "num_channels", 1, INT16_MAX, &channels))
         return false;
-    in[2] = signal_vector(n, 2, DT_I16, weights, NULL);
+    in[2] = compose_vector(n, 2, DT_I16, weights, NULL);
     for (uint32_t i = 3; i < 6; i++)
-        in[i] = signal_vector(n, i, DT_I16, channels + 1, NULL);
+        in[i] = compose_vector(n, i, DT_I16, channels + 1, NULL);
     return tflite_result(n, 0, tflite_emit(n, "filter_bank", 6, in, 0, NULL));
 }
 
 bool tflite_op_signal_square_root(tflite_node *n)
 {
-    graph_value *root = tflite_unary(n, "rounded_root", signal_vector(n, 0, DT_U64, 0, NULL)), *bits = tflite_in(n, 1);
+    graph_value *root = tflite_unary(n, "rounded_root", compose_vector(n, 0, DT_U64, 0, NULL)), *bits = tflite_in(n, 1);
     if (!n->failed && bits->type.dt != DT_I32)
         return tflite_fail(n, DIAG_TYPE, "operand 1 must be of i32");
     bits = tflite_cast(n, tflite_reshape(n, bits, 0, NULL), DT_U32);
@@ -129,7 +130,7 @@ static graph_value *transformed(tflite_node *n, const char *op, fft_form form, i
 bool tflite_op_signal_rfft(tflite_node *n)
 {
     int64_t rows, have, length;
-    graph_value *x = signal_rows(n, &rows, &have);
+    graph_value *x = compose_rows(n, &rows, &have);
     if (n->failed || !read_length(n, x->type.dt, &length))
         return false;
     if (have > length)
@@ -140,13 +141,13 @@ bool tflite_op_signal_rfft(tflite_node *n)
     if (have < length)
         x = tflite_binary(n, "nn.pad", x, tflite_const(n, tensor_from_i64s(n->c, 6, pads), "pads"));
     x = transformed(n, "rfft", FFT_REAL, length, x);
-    return tflite_result(n, 0, signal_with_rows(n, x, 1, 1, (int64_t[]){length + 2}));
+    return tflite_result(n, 0, compose_with_rows(n, x, 1, 1, (int64_t[]){length + 2}));
 }
 
 bool tflite_op_signal_irfft(tflite_node *n)
 {
     int64_t rows, have, length;
-    graph_value *x = signal_rows(n, &rows, &have);
+    graph_value *x = compose_rows(n, &rows, &have);
     if (n->failed || !read_length(n, x->type.dt, &length))
         return false;
     if (have != length + 2)
@@ -154,5 +155,5 @@ bool tflite_op_signal_irfft(tflite_node *n)
                            (long long)length + 2);
     x = tflite_reshape(n, x, 3, (int64_t[]){rows, length / 2 + 1, 2});
     x = transformed(n, "irfft", FFT_HALF, length, x);
-    return tflite_result(n, 0, signal_with_rows(n, x, 1, 1, &length));
+    return tflite_result(n, 0, compose_with_rows(n, x, 1, 1, &length));
 }

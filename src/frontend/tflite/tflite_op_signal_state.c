@@ -2,7 +2,7 @@
 /* The audio front ends of TensorFlow Lite Micro, operators with memory: what a run leaves for the next is a state of
  * the model. The kernels keep rings of samples; here a state has the samples that are still to be read, oldest first.
  * Where such an operator says that its result is not valid yet, the kernel leaves the numbers as they are. */
-#include "frontend/tflite/tflite_signal.h"
+#include "frontend/tflite/tflite_compose.h"
 
 #define MOST_FRAMES 1024 /* of one run, where each takes operators of its own */
 
@@ -11,15 +11,15 @@
 bool tflite_op_signal_delay(tflite_node *n)
 {
     int64_t rows, length, delay;
-    graph_value *x = signal_rows(n, &rows, &length);
+    graph_value *x = compose_rows(n, &rows, &length);
     if (n->failed || !tflite_custom_int(n, "delay_length", 0, 1 << 24, &delay))
         return false;
     if (delay == 0)
         return tflite_result(n, 0, tflite_unary(n, "copy", tflite_in(n, 0)));
-    tflite_variable *old = signal_state(n, "delay", DT_I16, 2, (int64_t[]){rows, delay}, 0);
-    graph_value *all = signal_joined(n, signal_state_value(n, old), x, 1);
-    signal_set_state(n, old, signal_slice(n, all, 1, length, length + delay));
-    return tflite_result(n, 0, signal_with_rows(n, signal_slice(n, all, 1, 0, length), 1, 1, &length));
+    tflite_variable *old = compose_state(n, "delay", DT_I16, 2, (int64_t[]){rows, delay}, 0);
+    graph_value *all = compose_joined(n, compose_state_value(n, old), x, 1);
+    compose_set_state(n, old, compose_slice(n, all, 1, length, length + delay));
+    return tflite_result(n, 0, compose_with_rows(n, compose_slice(n, all, 1, 0, length), 1, 1, &length));
 }
 
 /* --- SignalFramer --- */
@@ -37,17 +37,17 @@ static graph_value *has_enough(tflite_node *n, int64_t needed, int64_t more)
 {
     if (needed <= 1)
         return tflite_const(n, tensor_splat(n->c, DT_BOOL, 0, NULL, &(uint8_t){1}), "");
-    tflite_variable *steps = signal_state(n, "steps", DT_I32, 0, NULL, 0);
-    graph_value *had = signal_state_value(n, steps);
+    tflite_variable *steps = compose_state(n, "steps", DT_I32, 0, NULL, 0);
+    graph_value *had = compose_state_value(n, steps);
     graph_value *now = tflite_binary(n, "add", had, tflite_i32(n, more));
-    signal_set_state(n, steps, tflite_binary(n, "minimum", now, tflite_i32(n, needed)));
+    compose_set_state(n, steps, tflite_binary(n, "minimum", now, tflite_i32(n, needed)));
     return tflite_binary(n, "greater_equal", had, tflite_i32(n, needed - 1));
 }
 
 bool tflite_op_signal_framer(tflite_node *n)
 {
     int64_t rows, length, size, step, prefill;
-    graph_value *x = signal_rows(n, &rows, &length);
+    graph_value *x = compose_rows(n, &rows, &length);
     if (n->failed || !tflite_custom_int(n, "frame_size", 1, 1 << 24, &size) ||
         !tflite_custom_int(n, "frame_step", 1, length, &step) || !tflite_custom_int(n, "prefill", 0, 1, &prefill))
         return false;
@@ -59,12 +59,12 @@ bool tflite_op_signal_framer(tflite_node *n)
     const int64_t frames = length / step;
     graph_value *all = x;
     if (kept > 0) {
-        tflite_variable *old = signal_state(n, "samples", DT_I16, 2, (int64_t[]){rows, kept}, 0);
-        all = signal_joined(n, signal_state_value(n, old), x, 1);
-        signal_set_state(n, old, signal_slice(n, all, 1, length, length + kept));
+        tflite_variable *old = compose_state(n, "samples", DT_I16, 2, (int64_t[]){rows, kept}, 0);
+        all = compose_joined(n, compose_state_value(n, old), x, 1);
+        compose_set_state(n, old, compose_slice(n, all, 1, length, length + kept));
     }
-    all = signal_slice(n, all, 1, 0, (frames - 1) * step + size);
-    return tflite_result(n, 0, signal_with_rows(n, frames_of(n, all, size, step), 1, 2, (int64_t[]){frames, size})) &&
+    all = compose_slice(n, all, 1, 0, (frames - 1) * step + size);
+    return tflite_result(n, 0, compose_with_rows(n, frames_of(n, all, size, step), 1, 2, (int64_t[]){frames, size})) &&
            tflite_result(n, 1, has_enough(n, needed, frames));
 }
 
@@ -74,21 +74,21 @@ bool tflite_op_signal_framer(tflite_node *n)
  * counts `left` times more. */
 static graph_value *count_frames(tflite_node *n, int64_t left, int64_t needed, int64_t step, graph_value **out_is_first)
 {
-    tflite_variable *frames = signal_state(n, "frames", DT_I32, 0, NULL, -1);
-    graph_value *had = signal_state_value(n, frames);
+    tflite_variable *frames = compose_state(n, "frames", DT_I32, 0, NULL, -1);
+    graph_value *had = compose_state_value(n, frames);
     *out_is_first = tflite_binary(n, "less", had, tflite_i32(n, 0));
-    graph_value *now = signal_chosen(n, *out_is_first, tflite_i32(n, left + 1),
+    graph_value *now = compose_chosen(n, *out_is_first, tflite_i32(n, left + 1),
                               tflite_binary(n, "add", had, tflite_i32(n, 1)));
     graph_value *is_valid = tflite_binary(n, "greater_equal", now, tflite_i32(n, needed));
     graph_value *left_over = tflite_binary(n, "subtract", now, tflite_i32(n, step));
-    signal_set_state(n, frames, signal_chosen(n, is_valid, left_over, now));
+    compose_set_state(n, frames, compose_chosen(n, is_valid, left_over, now));
     return is_valid;
 }
 
 bool tflite_op_signal_stacker(tflite_node *n)
 {
     int64_t rows, length, channels, left, right, step;
-    graph_value *x = signal_rows(n, &rows, &length), *is_first;
+    graph_value *x = compose_rows(n, &rows, &length), *is_first;
     if (n->failed || !tflite_custom_int(n, "num_channels", 1, 1 << 16, &channels) ||
         !tflite_custom_int(n, "stacker_left_context", 0, 1 << 12, &left) ||
         !tflite_custom_int(n, "stacker_right_context", 0, 1 << 12, &right) ||
@@ -99,10 +99,10 @@ bool tflite_op_signal_stacker(tflite_node *n)
     const int64_t needed = left + right + 1, kept = (needed - 1) * channels;
     graph_value *is_valid = count_frames(n, left, needed, step, &is_first), *all = tflite_in(n, 0);
     if (kept > 0) {
-        tflite_variable *old = signal_state(n, "stack", DT_I16, 2, (int64_t[]){needed - 1, channels}, 0);
-        graph_value *have = signal_chosen(n, is_first, x, signal_state_value(n, old));
-        all = signal_joined(n, have, x, 0);
-        signal_set_state(n, old, signal_slice(n, all, 0, 1, needed));
+        tflite_variable *old = compose_state(n, "stack", DT_I16, 2, (int64_t[]){needed - 1, channels}, 0);
+        graph_value *have = compose_chosen(n, is_first, x, compose_state_value(n, old));
+        all = compose_joined(n, have, x, 0);
+        compose_set_state(n, old, compose_slice(n, all, 0, 1, needed));
         all = tflite_reshape(n, all, 1, (int64_t[]){needed * channels});
     }
     return tflite_result(n, 0, all == tflite_in(n, 0) ? tflite_unary(n, "copy", all) : all) &&
@@ -130,7 +130,7 @@ static graph_value *padded(tflite_node *n, graph_value *x, int64_t more)
 bool tflite_op_signal_overlap_add(tflite_node *n)
 {
     int64_t rows, size, step, frames = 0;
-    graph_value *x = signal_rows(n, &rows, &size), *y = NULL;
+    graph_value *x = compose_rows(n, &rows, &size), *y = NULL;
     const shape s = tflite_in(n, 0)->type.shape;
     if (n->failed || !tflite_custom_int(n, "frame_step", 1, size, &step))
         return false;
@@ -139,17 +139,17 @@ bool tflite_op_signal_overlap_add(tflite_node *n)
     rows /= frames;
     x = tflite_reshape(n, x, 3, (int64_t[]){rows, frames, size});
     tflite_variable *kept = step == size ? NULL
-                                         : signal_state(n, "overlap", tflite_in(n, 0)->type.dt, 2,
+                                         : compose_state(n, "overlap", tflite_in(n, 0)->type.dt, 2,
                                                             (int64_t[]){rows, size - step}, 0);
-    graph_value *old = kept ? signal_state_value(n, kept) : NULL;
+    graph_value *old = kept ? compose_state_value(n, kept) : NULL;
     for (int64_t i = 0; i < frames && !n->failed; i++) {
-        graph_value *frame = tflite_reshape(n, signal_slice(n, x, 1, i, i + 1), 2, (int64_t[]){rows, size});
+        graph_value *frame = tflite_reshape(n, compose_slice(n, x, 1, i, i + 1), 2, (int64_t[]){rows, size});
         frame = old ? added(n, frame, padded(n, old, step)) : frame;
-        graph_value *done = old ? signal_slice(n, frame, 1, 0, step) : frame;
-        y = y ? signal_joined(n, y, done, 1) : done;
-        old = old ? signal_slice(n, frame, 1, step, size) : NULL;
+        graph_value *done = old ? compose_slice(n, frame, 1, 0, step) : frame;
+        y = y ? compose_joined(n, y, done, 1) : done;
+        old = old ? compose_slice(n, frame, 1, step, size) : NULL;
     }
     if (kept)
-        signal_set_state(n, kept, old);
-    return !n->failed && tflite_result(n, 0, signal_with_rows(n, y, 2, 1, (int64_t[]){frames * step}));
+        compose_set_state(n, kept, old);
+    return !n->failed && tflite_result(n, 0, compose_with_rows(n, y, 2, 1, (int64_t[]){frames * step}));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What importers of operators on signals share: see tflite_signal.h. */
-#include "frontend/tflite/tflite_signal.h"
+/* What importers share that compose many operators: see tflite_compose.h. */
+#include "frontend/tflite/tflite_compose.h"
 
 #define MOST_STATE ((int64_t)1 << 28) /* numbers */
 
-bool signal_last_extent(tflite_node *n, const graph_value *x, int64_t *out)
+bool compose_last_extent(tflite_node *n, const graph_value *x, int64_t *out)
 {
     const int32_t rank = x->type.shape.rank;
     *out = 0;
@@ -13,53 +13,53 @@ bool signal_last_extent(tflite_node *n, const graph_value *x, int64_t *out)
     return tflite_extent(n, x, (uint32_t)(rank - 1), out);
 }
 
-graph_value *signal_number(tflite_node *n, dtype dt, int64_t v)
+graph_value *compose_number(tflite_node *n, dtype dt, int64_t v)
 {
     return tflite_const(n, tensor_scalar_i64(n->c, dt, v), "");
 }
 
-graph_value *signal_down(tflite_node *n, graph_value *x, int64_t bits)
+graph_value *compose_down(tflite_node *n, graph_value *x, int64_t bits)
 {
-    return n->failed || bits == 0 ? x : tflite_binary(n, "right_shift", x, signal_number(n, x->type.dt, bits));
+    return n->failed || bits == 0 ? x : tflite_binary(n, "right_shift", x, compose_number(n, x->type.dt, bits));
 }
 
-graph_value *signal_by(tflite_node *n, const char *op, graph_value *x, int64_t v)
+graph_value *compose_by(tflite_node *n, const char *op, graph_value *x, int64_t v)
 {
-    return n->failed ? x : tflite_binary(n, op, x, signal_number(n, x->type.dt, v));
+    return n->failed ? x : tflite_binary(n, op, x, compose_number(n, x->type.dt, v));
 }
 
-graph_value *signal_chosen(tflite_node *n, graph_value *condition, graph_value *x, graph_value *y)
+graph_value *compose_chosen(tflite_node *n, graph_value *condition, graph_value *x, graph_value *y)
 {
     graph_value *in[3] = {condition, x, y};
     return tflite_emit(n, "where", 3, in, 0, NULL);
 }
 
-graph_value *signal_reduced(tflite_node *n, const char *op, graph_value *x, int64_t axis, bool keeps)
+graph_value *compose_reduced(tflite_node *n, const char *op, graph_value *x, int64_t axis, bool keeps)
 {
     const attr attrs[2] = {attr_ints(n->c, "axes", 1, &axis), attr_int(n->c, "keepdims", keeps)};
     return tflite_emit(n, op, 1, &x, 2, attrs);
 }
 
-graph_value *signal_entry(tflite_node *n, graph_value *table, graph_value *at)
+graph_value *compose_entry(tflite_node *n, graph_value *table, graph_value *at)
 {
     graph_value *in[2] = {table, at};
     return tflite_emit(n, "take", 2, in, 0, NULL);
 }
 
-graph_value *signal_vector(tflite_node *n, uint32_t i, dtype dt, int64_t length, int64_t *out_length)
+graph_value *compose_vector(tflite_node *n, uint32_t i, dtype dt, int64_t length, int64_t *out_length)
 {
     graph_value *x = tflite_in(n, i);
     int64_t have = 0;
     if (!n->failed && (x->type.dt != dt || x->type.shape.rank != 1))
         (void)tflite_fail(n, DIAG_TYPE, "operand %u must be a vector of %s", i, dtype_name(dt));
-    if (signal_last_extent(n, x, &have) && (have < 1 || (length && have != length)))
+    if (compose_last_extent(n, x, &have) && (have < 1 || (length && have != length)))
         (void)tflite_fail(n, DIAG_TYPE, "operand %u has %lld numbers; it must have %lld%s", i, (long long)have,
                           (long long)(length ? length : 1), length ? "" : " at least");
     *(out_length ? out_length : &have) = have;
     return x;
 }
 
-graph_value *signal_positions(tflite_node *n, int64_t count)
+graph_value *compose_positions(tflite_node *n, int64_t count)
 {
     int32_t *data = arena_array(&n->c->mem, int32_t, (size_t)count + 1);
     for (int64_t i = 0; i < count; i++)
@@ -67,14 +67,14 @@ graph_value *signal_positions(tflite_node *n, int64_t count)
     return tflite_const(n, tensor_dense(n->c, DT_I32, 1, &count, data), "");
 }
 
-graph_value *signal_joined(tflite_node *n, graph_value *a, graph_value *b, int64_t axis)
+graph_value *compose_joined(tflite_node *n, graph_value *a, graph_value *b, int64_t axis)
 {
     graph_value *in[2] = {a, b};
     const attr at = attr_int(n->c, "axis", axis);
     return tflite_emit(n, "concatenate", 2, in, 1, &at);
 }
 
-graph_value *signal_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to)
+graph_value *compose_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to)
 {
     if (n->failed)
         return x;
@@ -84,7 +84,7 @@ graph_value *signal_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t 
     return tflite_emit(n, "strided_slice", 4, in, 0, NULL);
 }
 
-graph_value *signal_rows(tflite_node *n, int64_t *rows, int64_t *length)
+graph_value *compose_rows(tflite_node *n, int64_t *rows, int64_t *length)
 {
     graph_value *x = tflite_in(n, 0);
     const int32_t rank = x->type.shape.rank;
@@ -103,7 +103,7 @@ graph_value *signal_rows(tflite_node *n, int64_t *rows, int64_t *length)
     return tflite_reshape(n, x, 2, (int64_t[]){*rows, *length});
 }
 
-graph_value *signal_with_rows(tflite_node *n, graph_value *y, uint32_t drop, uint32_t n_more, const int64_t *more)
+graph_value *compose_with_rows(tflite_node *n, graph_value *y, uint32_t drop, uint32_t n_more, const int64_t *more)
 {
     const shape s = tflite_in(n, 0)->type.shape;
     int64_t dims[TYPE_MAX_RANK + 2];
@@ -117,9 +117,26 @@ graph_value *signal_with_rows(tflite_node *n, graph_value *y, uint32_t drop, uin
     return tflite_reshape(n, y, rank, dims);
 }
 
+bool compose_top_k(tflite_node *n, graph_value *x, int64_t k, bool largest, graph_value *out[2])
+{
+    graph_value *in[2] = {x, tflite_const(n, tensor_from_i64s(n->c, 1, &k), "k")};
+    const attr a = attr_int(n->c, "largest", largest);
+    out[0] = out[1] = &n->im->nothing;
+    if (n->failed)
+        return false;
+    const char *names[2] = {graph_new_name(n->f, "values"), graph_new_name(n->f, "indices")};
+    graph_node *both = graph_add_node(n->f, graph_find_op(n->c, "topk"), 2, in, 1, &a, 2, names, n->loc);
+    n->failed = !graph_infer_node(n->c, both);
+    if (n->failed)
+        return false;
+    out[0] = both->outputs[0];
+    out[1] = both->outputs[1];
+    return true;
+}
+
 /* --- states --- */
 
-tflite_variable *signal_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
+tflite_variable *compose_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
                               int64_t first)
 {
     uint8_t element[8];
@@ -139,12 +156,12 @@ tflite_variable *signal_state(tflite_node *n, const char *name, dtype dt, uint32
                             type_static(n->c, dt, rank, dims), t);
 }
 
-graph_value *signal_state_value(tflite_node *n, const tflite_variable *v)
+graph_value *compose_state_value(tflite_node *n, const tflite_variable *v)
 {
     return v ? v->now : &n->im->nothing;
 }
 
-void signal_set_state(tflite_node *n, tflite_variable *v, graph_value *x)
+void compose_set_state(tflite_node *n, tflite_variable *v, graph_value *x)
 {
     if (v && !n->failed)
         v->now = x;

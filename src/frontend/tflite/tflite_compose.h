@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What importers share that compose many operators: vectors and rows as operands, arithmetic with constants, states of
+ * one operator (tflite_compose.c). */
+#ifndef LATHE_FRONTEND_TFLITE_TFLITE_COMPOSE_H
+#define LATHE_FRONTEND_TFLITE_TFLITE_COMPOSE_H
+#include "frontend/tflite/tflite_import.h"
+
+/* --- operands; both fail the node where it has another --- */
+
+/* Operand i: a vector of that type, of `length` numbers, or of one at least (0). out_length may be NULL. */
+graph_value *compose_vector(tflite_node *n, uint32_t i, dtype dt, int64_t length, int64_t *out_length);
+/* Operand 0 as [rows, length], the rows of its last axis. */
+graph_value *compose_rows(tflite_node *n, int64_t *out_rows, int64_t *out_length);
+/* y with the dimensions of operand 0 less the last `drop`, and `more` behind them. */
+graph_value *compose_with_rows(tflite_node *n, graph_value *y, uint32_t drop, uint32_t n_more, const int64_t *more);
+bool compose_last_extent(tflite_node *n, const graph_value *x, int64_t *out);
+
+/* --- building --- */
+
+graph_value *compose_number(tflite_node *n, dtype dt, int64_t v); /* a constant of rank 0 */
+graph_value *compose_by(tflite_node *n, const char *op, graph_value *x, int64_t v); /* x and a number of its type */
+graph_value *compose_down(tflite_node *n, graph_value *x, int64_t bits);            /* shifted to the right */
+graph_value *compose_chosen(tflite_node *n, graph_value *condition, graph_value *x, graph_value *y);
+graph_value *compose_entry(tflite_node *n, graph_value *table, graph_value *at);
+graph_value *compose_reduced(tflite_node *n, const char *op, graph_value *x, int64_t axis, bool keeps);
+graph_value *compose_positions(tflite_node *n, int64_t count); /* 0, 1, 2, ... of i32 */
+/* Elements from `from` to `to` of the axis. */
+graph_value *compose_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to);
+graph_value *compose_joined(tflite_node *n, graph_value *a, graph_value *b, int64_t axis);
+/* The k largest, or least, of the last axis in order, of equal ones the first: numbers, and places in i64. */
+bool compose_top_k(tflite_node *n, graph_value *x, int64_t k, bool largest, graph_value *out[2]);
+
+/* --- states of the operator; `first`: what all elements begin with --- */
+
+tflite_variable *compose_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
+                              int64_t first);
+graph_value *compose_state_value(tflite_node *n, const tflite_variable *v);
+void compose_set_state(tflite_node *n, tflite_variable *v, graph_value *x);
+#endif
