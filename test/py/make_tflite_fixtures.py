@@ -124,7 +124,7 @@ def shapes():
 def states():
     """Variable tensors of layers, and resource variables that CALL_ONCE fills."""
     net = Net()
-    net.first, net.valid = [], {}
+    net.first, net.valid, net.first_step, net.cycles = [], {}, {}, 1
     for name, kind in tflite_states.KINDS.items():
         kind(net, Chance(np.random.default_rng(11)), "int8" if name != "lstm" else "")
     tflite_states.once(net)
@@ -199,7 +199,7 @@ def missing(net):
     z = net.tensor("int16", [2], 0.5, 0)
     net.operator("LOG", 1, [z], [net.tensor("int16", [2], 0.5, 0)])
     net.operator("CUSTOM", 1, [y], [net.tensor("float32", [2])])
-    net.model.operatorCodes[-1].customCode = b"Mfcc"
+    net.model.operatorCodes[-1].customCode = b"FlexErf"
 
 
 def out_of_range(net):
@@ -289,6 +289,14 @@ def overlap(net):
         "nms_iou_threshold": 0.0, **scales})
 
 
+def frequencies(net):
+    """A bank of filters beyond half of the sample rate."""
+    x, rate = net.input("float32", [1, 2, 65]), net.tensor("int32", [1], data=[8000])
+    net.operator("Mfcc", 1, [x, rate], [net.tensor("float32", [1, 2, 13])], {
+        "upper_frequency_limit": 4001.0, "lower_frequency_limit": 20.0, "filterbank_channel_count": 40,
+        "dct_coefficient_count": 13})
+
+
 def compiled(net):
     """What Vela writes."""
     net.operator("ethos-u", 1, [0], [net.tensor("float32", [2])], {})
@@ -303,7 +311,8 @@ REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code,
            "made_twice": made_twice, "short_buffer": short_buffer, "handle": handle,
            "no_scale": no_scale, "inner_loop": inner_loop, "option_missing": option_missing,
            "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
-           "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap}
+           "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap,
+           "frequencies": frequencies}
 
 
 class Same:

@@ -786,6 +786,24 @@ def detection(net, r, q):
         "y_scale": 10.0, "x_scale": r.pick(10.0, 7.3), "h_scale": 5.0, "w_scale": r.pick(5.0, 2.1)})
 
 
+def spectrogram(net, r, q):
+    window, stride, channels = r.int(3, 70), r.int(1, 40), r.int(1, 3)
+    frames, bins = r.int(1, 6), 2**max(2, int(np.ceil(np.log2(window)))) // 2 + 1
+    x = net.input("float32", [window + stride * (frames - 1) + r.int(0, stride - 1), channels])
+    net.operator("AudioSpectrogram", 1, [x], [net.tensor("float32", [channels, frames, bins])], {
+        "window_size": window, "stride": stride, "magnitude_squared": r.pick(True, False)})
+
+
+def mfcc(net, r, q):
+    bins, channels, rate = r.int(20, 129), r.int(2, 12), r.pick(8000, 16000)
+    coefficients, shape = r.int(1, channels), [r.int(1, 2), r.int(1, 4)]
+    x = net.input("float32", shape + [bins], span=(0.1, 9.0))
+    net.operator("Mfcc", 1, [x, net.tensor("int32", [1], data=[rate])],
+                 [net.tensor("float32", shape + [coefficients])], {
+        "upper_frequency_limit": r.pick(3800.0, 4000.0), "lower_frequency_limit": r.pick(0.0, 20.0, 125.0),
+        "filterbank_channel_count": channels, "dct_coefficient_count": coefficients})
+
+
 def by(layer, kind):
     """A layer with weights of that type."""
     return lambda net, r, q: layer(net, r, q, kind)
@@ -835,6 +853,7 @@ KINDS = {
     "signal_rfft": spectrum("SignalRfft", False), "signal_irfft": spectrum("SignalIrfft", True),
     "signal_filter_bank": signal_filter_bank, "signal_square_root": signal_square_root, "signal_pcan": signal_pcan,
     "signal_log": signal_log, "detection": detection,
+    "spectrogram": spectrogram, "mfcc": mfcc,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -867,7 +886,7 @@ HAVE = {
     **{k: ("", "float32") for k in ("composite", "embedding_lookup",
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
-    "detection": ("float32", "float32 uint8"),
+    "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),
     "hard_swish": ("int8 float32", "int8 uint8 float32"), "dequantize": ("int8 int16", "int8 uint8 int16"),

@@ -22,6 +22,7 @@ import package
 import tflite_models as T
 
 KINDS = {}
+ALONE = {"circular_buffers_of_some_runs"}  # not beside others, which it would end
 T.TYPES["resource"] = 13
 
 
@@ -147,6 +148,29 @@ def signal(f):
     return kind(one)
 
 
+def circular_buffer(net, r, cycles):
+    """What the buffer begins with is whatever was in the oracle's memory, also behind a reset."""
+    slots, width, depth, scale, zero = r.int(1, 4), r.int(1, 3), r.int(1, 5), r.scale(), r.zero()
+    x = net.input("int8", [1, 1, width, depth], scale, zero)
+    y = net.tensor("int8", [1, slots, width, depth], scale, zero)
+    net.cycles *= cycles
+    net.first_step[y] = slots * net.cycles
+    net.operator("CIRCULAR_BUFFER", 1, [x], [y], {"cycles_max": cycles})
+    net.graph.outputs.append(x)  # else the oracle puts what comes later into its memory
+
+
+@signal
+def circular_buffer_of_each_run(net, r):
+    circular_buffer(net, r, 1)
+
+
+@signal
+def circular_buffers_of_some_runs(net, r):
+    """What stands behind the first one is not run in each run."""
+    for _ in range(3):
+        circular_buffer(net, r, r.int(1, 3))
+
+
 @signal
 def signal_delay(net, r):
     shape = r.shape(r.int(0, 2), 3) + [r.int(1, 12)]
@@ -213,6 +237,7 @@ def once(net):
 def network(seed, kinds, calls_once):
     net, labels = T.Net(), []
     net.first, net.valid = [] if calls_once else None, {}
+    net.first_step, net.cycles = {}, 1  # of outputs that count from some step on, and not behind a reset
     for index, name in enumerate(kinds):
         for q in (True, False):
             before = len(net.graph.outputs)
@@ -226,8 +251,10 @@ def network(seed, kinds, calls_once):
 class Instance:
     """A package and an oracle that are fed alike."""
 
-    def __init__(self, content, library, folder, about, seed, valid):
-        self.valid = valid  # outputs that count where another one says so
+    def __init__(self, content, library, folder, about, seed, net):
+        outputs = net.graph.outputs
+        self.valid = {outputs.index(y): outputs.index(v) for y, v in net.valid.items()}  # where another one says so
+        self.first_step, self.steps = {outputs.index(y): k for y, k in net.first_step.items()}, 0
         self.oracle = T.runtime.Interpreter.from_bytes(content, arena_size=T.ARENA)
         self.library, self.folder, self.about, self.rng = library, folder, about, np.random.default_rng(seed)
         self.most = {}  # of floats: the largest number of each output so far, which errors are measured by
@@ -238,11 +265,13 @@ class Instance:
             x = T.random_input(self.rng, entry["shape"], package.DTYPES[entry["dtype"]], 1.5)
             feed[entry["name"]] = x
             self.oracle.set_input(x, i)
-        self.oracle.invoke()
+        ended = self.oracle.invoke() != 0  # by a CIRCULAR_BUFFER
         got = package.call(self.library, self.folder, "m", feed)
+        self.steps += 1
         for i, entry in enumerate(self.about["outputs"]):
             y, want = got[entry["name"]], self.oracle.get_output(i)
-            if i in self.valid and not self.oracle.get_output(self.valid[i]):
+            if ended or i in self.valid and not self.oracle.get_output(self.valid[i]) or \
+                    self.steps <= self.first_step.get(i, 0):
                 continue
             if y.dtype.kind == "f":
                 self.most[i] = max(self.most.get(i, 0), float(np.abs(want).max(initial=0)))
@@ -250,6 +279,7 @@ class Instance:
             report.compare(f"{what}, {names[i]}", y, want)
 
     def reset(self):
+        self.first_step = {i: 1 << 30 for i in self.first_step}
         self.oracle.reset()
         if self.library.tvmgen_m_reset() != 0:
             raise package.Failure("reset")
@@ -267,9 +297,7 @@ def check(args, report, seed, kinds, calls_once, steps):
             shutil.copy(folder + "/out/m.so", folder + "/out/other.so")
             libraries = [first, ctypes.CDLL(folder + "/out/other.so")]
             about = package.report(folder + "/out")
-            outputs = net.graph.outputs
-            valid = {outputs.index(y): outputs.index(v) for y, v in net.valid.items()}
-            both = [Instance(content, lib, folder + "/out", about, [seed, k], valid) for k, lib in enumerate(libraries)]
+            both = [Instance(content, lib, folder + "/out", about, [seed, k], net) for k, lib in enumerate(libraries)]
             for step in range(steps):
                 for k, one in enumerate(both):
                     one.step(report, f"{what}, instance {k}, step {step}", names)
@@ -297,9 +325,13 @@ def main():
         print("tflite_micro or ai_edge_litert is not there")
         sys.exit(77)
     report, cases = T.Report(), 0
-    kinds = [k for k in KINDS if args.filter in k]
+    kinds = [k for k in KINDS if args.filter in k and k not in ALONE]
+    alone = [k for k in ALONE if args.filter in k]
     for i in range(args.count):
-        cases += check(args, report, args.seed + i, kinds, i % 2 == 1, args.long if i == 0 else args.steps)
+        if kinds:
+            cases += check(args, report, args.seed + i, kinds, i % 2 == 1, args.long if i == 0 else args.steps)
+        for one in alone:
+            cases += check(args, report, args.seed + i, [one], False, 6 * args.steps)
     print("\n".join(report.failures))
     print(f"{report.elements} elements, {report.wrong} differ")
     failed = len(report.failures)

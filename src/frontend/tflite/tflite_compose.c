@@ -2,8 +2,6 @@
 /* What importers share that compose many operators: see tflite_compose.h. */
 #include "frontend/tflite/tflite_compose.h"
 
-#define MOST_STATE ((int64_t)1 << 28) /* numbers */
-
 bool compose_last_extent(tflite_node *n, const graph_value *x, int64_t *out)
 {
     const int32_t rank = x->type.shape.rank;
@@ -132,37 +130,4 @@ bool compose_top_k(tflite_node *n, graph_value *x, int64_t k, bool largest, grap
     out[0] = both->outputs[0];
     out[1] = both->outputs[1];
     return true;
-}
-
-/* --- states --- */
-
-tflite_variable *compose_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
-                              int64_t first)
-{
-    uint8_t element[8];
-    int64_t count = 1;
-    bool fits = true;
-    for (uint32_t i = 0; i < rank; i++)
-        fits = fits && i64_mul(count, dims[i], &count) && count <= MOST_STATE;
-    if (!fits)
-        (void)tflite_fail(n, DIAG_UNSUPPORTED, "its memory is too large");
-    if (n->im->once)
-        (void)tflite_fail(n, DIAG_UNSUPPORTED, "an operator with memory in CALL_ONCE is not supported yet");
-    if (n->failed)
-        return NULL;
-    dtype_store_i64(dt, element, first);
-    const tensor_data *t = first ? tensor_splat(n->c, dt, rank, dims, element) : NULL;
-    return tflite_new_state(n->im, arena_printf(&n->c->mem, "%s_%s", n->loc.node, name),
-                            type_static(n->c, dt, rank, dims), t);
-}
-
-graph_value *compose_state_value(tflite_node *n, const tflite_variable *v)
-{
-    return v ? v->now : &n->im->nothing;
-}
-
-void compose_set_state(tflite_node *n, tflite_variable *v, graph_value *x)
-{
-    if (v && !n->failed)
-        v->now = x;
 }

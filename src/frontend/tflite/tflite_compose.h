@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What importers share that compose many operators: vectors and rows as operands, arithmetic with constants, states of
- * one operator (tflite_compose.c). */
+/* What importers share that compose many operators: vectors and rows as operands, arithmetic with constants
+ * (tflite_compose.c). */
 #ifndef LATHE_FRONTEND_TFLITE_TFLITE_COMPOSE_H
 #define LATHE_FRONTEND_TFLITE_TFLITE_COMPOSE_H
 #include "frontend/tflite/tflite_import.h"
@@ -29,11 +29,4 @@ graph_value *compose_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t
 graph_value *compose_joined(tflite_node *n, graph_value *a, graph_value *b, int64_t axis);
 /* The k largest, or least, of the last axis in order, of equal ones the first: numbers, and places in i64. */
 bool compose_top_k(tflite_node *n, graph_value *x, int64_t k, bool largest, graph_value *out[2]);
-
-/* --- states of the operator; `first`: what all elements begin with --- */
-
-tflite_variable *compose_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
-                              int64_t first);
-graph_value *compose_state_value(tflite_node *n, const tflite_variable *v);
-void compose_set_state(tflite_node *n, tflite_variable *v, graph_value *x);
 #endif

@@ -27,6 +27,7 @@ typedef struct tflite_variable {
 typedef struct tflite_variables {
     VEC(tflite_variable *) list;
     ptr_map by_name; /* resource variables: interned container and name -> number */
+    graph_value *runs; /* whether the kernels' run has come this far; NULL: always */
 } tflite_variables;
 
 /* What a tensor is read as, and what stands for it so far. */
@@ -185,8 +186,12 @@ bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t);
 graph_value *tflite_read_state(tflite_importer *im, tflite_tensor *t); /* of such a tensor: what it holds */
 bool tflite_write_state(tflite_node *n, uint32_t i, graph_value *v);   /* operand i holds v from here on */
 bool tflite_end_states(tflite_importer *im);                           /* behind all results; false after diagnostics */
-/* One that an operator has beside its tensors; its `now` is what it holds. initial NULL: zeros. */
-tflite_variable *tflite_new_state(tflite_importer *im, const char *name, type t, const tensor_data *initial);
+/* One that an operator has beside its tensors; all its elements begin with `first`. NULL: the node fails. */
+tflite_variable *tflite_own_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
+                                  int64_t first);
+graph_value *tflite_state_value(tflite_node *n, const tflite_variable *v);
+/* The variable, which has been read, holds v from here on. */
+void tflite_set_state(tflite_node *n, tflite_variable *var, graph_value *v);
 
 /* --- building --- */
 

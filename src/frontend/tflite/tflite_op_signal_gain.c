@@ -38,13 +38,13 @@ bool tflite_op_signal_spectral_subtraction(tflite_node *n)
     graph_value *x = compose_vector(n, 0, DT_U32, channels, NULL);
     graph_value *new = alternating(n, "smoothing", "alternate_smoothing", channels);
     graph_value *old = alternating(n, "one_minus_smoothing", "alternate_one_minus_smoothing", channels);
-    tflite_variable *noise = compose_state(n, "noise", DT_U32, 1, &channels, 0);
+    tflite_variable *noise = tflite_own_state(n, "noise", DT_U32, 1, &channels, 0);
     graph_value *scaled = compose_by(n, "left_shift", x, up);
-    graph_value *mean = part_of(n, compose_state_value(n, noise), old);
+    graph_value *mean = part_of(n, tflite_state_value(n, noise), old);
     mean = tflite_binary(n, "add", part_of(n, scaled, new), mean);
     mean = tflite_cast(n, compose_down(n, mean, bits), DT_U32);
     graph_value *below = tflite_binary(n, "minimum", mean, scaled), *now = clamps ? below : mean;
-    compose_set_state(n, noise, now);
+    tflite_set_state(n, noise, now);
     graph_value *rest = part_of(n, x, compose_number(n, DT_U64, least));
     rest = tflite_cast(n, compose_down(n, rest, bits), DT_U32);
     graph_value *y = compose_down(n, tflite_binary(n, "subtract", scaled, below), up);

@@ -16,9 +16,9 @@ bool tflite_op_signal_delay(tflite_node *n)
         return false;
     if (delay == 0)
         return tflite_result(n, 0, tflite_unary(n, "copy", tflite_in(n, 0)));
-    tflite_variable *old = compose_state(n, "delay", DT_I16, 2, (int64_t[]){rows, delay}, 0);
-    graph_value *all = compose_joined(n, compose_state_value(n, old), x, 1);
-    compose_set_state(n, old, compose_slice(n, all, 1, length, length + delay));
+    tflite_variable *old = tflite_own_state(n, "delay", DT_I16, 2, (int64_t[]){rows, delay}, 0);
+    graph_value *all = compose_joined(n, tflite_state_value(n, old), x, 1);
+    tflite_set_state(n, old, compose_slice(n, all, 1, length, length + delay));
     return tflite_result(n, 0, compose_with_rows(n, compose_slice(n, all, 1, 0, length), 1, 1, &length));
 }
 
@@ -37,10 +37,10 @@ static graph_value *has_enough(tflite_node *n, int64_t needed, int64_t more)
 {
     if (needed <= 1)
         return tflite_const(n, tensor_splat(n->c, DT_BOOL, 0, NULL, &(uint8_t){1}), "");
-    tflite_variable *steps = compose_state(n, "steps", DT_I32, 0, NULL, 0);
-    graph_value *had = compose_state_value(n, steps);
+    tflite_variable *steps = tflite_own_state(n, "steps", DT_I32, 0, NULL, 0);
+    graph_value *had = tflite_state_value(n, steps);
     graph_value *now = tflite_binary(n, "add", had, tflite_i32(n, more));
-    compose_set_state(n, steps, tflite_binary(n, "minimum", now, tflite_i32(n, needed)));
+    tflite_set_state(n, steps, tflite_binary(n, "minimum", now, tflite_i32(n, needed)));
     return tflite_binary(n, "greater_equal", had, tflite_i32(n, needed - 1));
 }
 
@@ -59,9 +59,9 @@ bool tflite_op_signal_framer(tflite_node *n)
     const int64_t frames = length / step;
     graph_value *all = x;
     if (kept > 0) {
-        tflite_variable *old = compose_state(n, "samples", DT_I16, 2, (int64_t[]){rows, kept}, 0);
-        all = compose_joined(n, compose_state_value(n, old), x, 1);
-        compose_set_state(n, old, compose_slice(n, all, 1, length, length + kept));
+        tflite_variable *old = tflite_own_state(n, "samples", DT_I16, 2, (int64_t[]){rows, kept}, 0);
+        all = compose_joined(n, tflite_state_value(n, old), x, 1);
+        tflite_set_state(n, old, compose_slice(n, all, 1, length, length + kept));
     }
     all = compose_slice(n, all, 1, 0, (frames - 1) * step + size);
     return tflite_result(n, 0, compose_with_rows(n, frames_of(n, all, size, step), 1, 2, (int64_t[]){frames, size})) &&
@@ -74,14 +74,14 @@ bool tflite_op_signal_framer(tflite_node *n)
  * counts `left` times more. */
 static graph_value *count_frames(tflite_node *n, int64_t left, int64_t needed, int64_t step, graph_value **out_is_first)
 {
-    tflite_variable *frames = compose_state(n, "frames", DT_I32, 0, NULL, -1);
-    graph_value *had = compose_state_value(n, frames);
+    tflite_variable *frames = tflite_own_state(n, "frames", DT_I32, 0, NULL, -1);
+    graph_value *had = tflite_state_value(n, frames);
     *out_is_first = tflite_binary(n, "less", had, tflite_i32(n, 0));
     graph_value *now = compose_chosen(n, *out_is_first, tflite_i32(n, left + 1),
                               tflite_binary(n, "add", had, tflite_i32(n, 1)));
     graph_value *is_valid = tflite_binary(n, "greater_equal", now, tflite_i32(n, needed));
     graph_value *left_over = tflite_binary(n, "subtract", now, tflite_i32(n, step));
-    compose_set_state(n, frames, compose_chosen(n, is_valid, left_over, now));
+    tflite_set_state(n, frames, compose_chosen(n, is_valid, left_over, now));
     return is_valid;
 }
 
@@ -99,10 +99,10 @@ bool tflite_op_signal_stacker(tflite_node *n)
     const int64_t needed = left + right + 1, kept = (needed - 1) * channels;
     graph_value *is_valid = count_frames(n, left, needed, step, &is_first), *all = tflite_in(n, 0);
     if (kept > 0) {
-        tflite_variable *old = compose_state(n, "stack", DT_I16, 2, (int64_t[]){needed - 1, channels}, 0);
-        graph_value *have = compose_chosen(n, is_first, x, compose_state_value(n, old));
+        tflite_variable *old = tflite_own_state(n, "stack", DT_I16, 2, (int64_t[]){needed - 1, channels}, 0);
+        graph_value *have = compose_chosen(n, is_first, x, tflite_state_value(n, old));
         all = compose_joined(n, have, x, 0);
-        compose_set_state(n, old, compose_slice(n, all, 0, 1, needed));
+        tflite_set_state(n, old, compose_slice(n, all, 0, 1, needed));
         all = tflite_reshape(n, all, 1, (int64_t[]){needed * channels});
     }
     return tflite_result(n, 0, all == tflite_in(n, 0) ? tflite_unary(n, "copy", all) : all) &&
@@ -139,9 +139,9 @@ bool tflite_op_signal_overlap_add(tflite_node *n)
     rows /= frames;
     x = tflite_reshape(n, x, 3, (int64_t[]){rows, frames, size});
     tflite_variable *kept = step == size ? NULL
-                                         : compose_state(n, "overlap", tflite_in(n, 0)->type.dt, 2,
+                                         : tflite_own_state(n, "overlap", tflite_in(n, 0)->type.dt, 2,
                                                             (int64_t[]){rows, size - step}, 0);
-    graph_value *old = kept ? compose_state_value(n, kept) : NULL;
+    graph_value *old = kept ? tflite_state_value(n, kept) : NULL;
     for (int64_t i = 0; i < frames && !n->failed; i++) {
         graph_value *frame = tflite_reshape(n, compose_slice(n, x, 1, i, i + 1), 2, (int64_t[]){rows, size});
         frame = old ? added(n, frame, padded(n, old, step)) : frame;
@@ -150,6 +150,6 @@ bool tflite_op_signal_overlap_add(tflite_node *n)
         old = old ? compose_slice(n, frame, 1, step, size) : NULL;
     }
     if (kept)
-        compose_set_state(n, kept, old);
+        tflite_set_state(n, kept, old);
     return !n->failed && tflite_result(n, 0, compose_with_rows(n, y, 2, 1, (int64_t[]){frames * step}));
 }

@@ -4,9 +4,11 @@
  * parameter that holds what the call before left, and a result that is the next one. CALL_ONCE says what resource
  * variables begin with; without it they begin as TensorFlow Lite Micro fills them, with the zero point of i8, else with
  * zeros. Order is that of the operators: whoever reads behind a write gets what was written. */
-#include "frontend/tflite/tflite_import.h"
+#include "frontend/tflite/tflite_compose.h"
 
 #include <string.h>
+
+#define MOST_STATE ((int64_t)1 << 28) /* numbers */
 
 /* --- variables --- */
 
@@ -29,12 +31,42 @@ static tflite_variable *new_variable(tflite_importer *im, const char *name)
     return v;
 }
 
-tflite_variable *tflite_new_state(tflite_importer *im, const char *name, type t, const tensor_data *initial)
+tflite_variable *tflite_own_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
+                                  int64_t first)
 {
-    tflite_variable *v = new_variable(im, name);
-    v->initial = initial;
-    v->now = v->param = graph_add_param(im->f, name, t);
+    uint8_t element[8];
+    int64_t count = 1;
+    bool fits = true;
+    for (uint32_t i = 0; i < rank; i++)
+        fits = fits && i64_mul(count, dims[i], &count) && count <= MOST_STATE;
+    if (!fits)
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "its memory is too large");
+    if (n->im->once)
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "an operator with memory in CALL_ONCE is not supported yet");
+    if (n->failed)
+        return NULL;
+    dtype_store_i64(dt, element, first);
+    tflite_variable *v = new_variable(n->im, arena_printf(&n->c->mem, "%s_%s", n->loc.node, name));
+    v->initial = first ? tensor_splat(n->c, dt, rank, dims, element) : NULL;
+    v->now = v->param = graph_add_param(n->f, v->name, type_static(n->c, dt, rank, dims));
     return v;
+}
+
+graph_value *tflite_state_value(tflite_node *n, const tflite_variable *v)
+{
+    return v ? v->now : &n->im->nothing;
+}
+
+void tflite_set_state(tflite_node *n, tflite_variable *var, graph_value *v)
+{
+    const graph_value *runs = n->im->variables->runs;
+    if (n->failed || !var)
+        return;
+    const bool may_stay = runs && var->now && type_equal(&v->type, &var->now->type);
+    if (runs && !may_stay)
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "behind a CIRCULAR_BUFFER that ends some runs a variable must be read "
+                          "before it is written");
+    var->now = may_stay ? compose_chosen(n, n->im->variables->runs, v, var->now) : v;
 }
 
 /* What it holds at this operator: what was written in this run, else what the run before left. Its type is that of what
@@ -72,9 +104,10 @@ bool tflite_write_state(tflite_node *n, uint32_t i, graph_value *v)
         return tflite_fail(n, DIAG_FORMAT, "operand %u ('%s') must be a variable tensor", i, t->name);
     if (!type_equal(&v->type, &t->type))
         return tflite_fail(n, DIAG_TYPE, "the operator writes another type into the variable '%s'", t->name);
-    t->plain = t->variable->now = v;
+    tflite_set_state(n, t->variable, v);
+    t->plain = t->variable->now;
     t->image = NULL;
-    return true;
+    return !n->failed;
 }
 
 /* States whose value is read and written become results behind those of the model. */
@@ -149,7 +182,7 @@ bool tflite_op_assign_variable(tflite_node *n)
     if (n->im->once)
         v->initial = t->data;
     else
-        v->now = tflite_in(n, 1);
+        tflite_set_state(n, v, tflite_in(n, 1));
     return !n->failed;
 }
 
@@ -179,4 +212,53 @@ bool tflite_op_call_once(tflite_node *n)
     const bool ok = n->im->import_once(n->im, m->subgraphs.data[o->init_subgraph_index]);
     n->failed |= !ok || n->c->diags.errors != errors;
     return !n->failed;
+}
+
+/* --- CIRCULAR_BUFFER --- */
+
+/* Every how many runs the operators behind are run: where the model does not say, the kernel knows two models. */
+static bool read_cycles(tflite_node *n, int64_t slots, int64_t *out)
+{
+    *out = 0;
+    if (tflite_custom_has(n, "cycles_max") && !tflite_custom_int(n, "cycles_max", 0, INT16_MAX, out))
+        return false;
+    if (*out == 0)
+        *out = slots == 5 || slots == 13 || slots == 25 ? 1 : 2;
+    return true;
+}
+
+/* The kernel ends the run here but in every `cycles`th one. Here the operators behind are run, and change no state. */
+static void end_run(tflite_node *n, int64_t cycles)
+{
+    if (cycles < 2)
+        return;
+    tflite_variable *left = tflite_own_state(n, "cycles", DT_I32, 0, NULL, cycles);
+    graph_value *now = compose_by(n, "add", tflite_state_value(n, left), -1);
+    graph_value *is_over = compose_by(n, "equal", now, 0);
+    graph_value **runs = &n->im->variables->runs;
+    tflite_set_state(n, left, compose_chosen(n, is_over, compose_number(n, DT_I32, cycles), now));
+    *runs = *runs ? tflite_binary(n, "logical_and", *runs, is_over) : is_over;
+}
+
+/* The last frames, [1, slots, width, channels], the oldest first. */
+bool tflite_op_circular_buffer(tflite_node *n)
+{
+    const tflite_tensor *y = tflite_operand(n, TFLITE_RESULT);
+    graph_value *x = tflite_in(n, 0);
+    int64_t dims[TYPE_MAX_RANK] = {0}, extent = 0, cycles;
+    tflite_scale s = {.zero = 0};
+    if (n->failed || x->type.shape.rank != 4 || y->type.shape.rank != 4 || !shape_get(y->type.shape, dims))
+        return tflite_fail(n, DIAG_TYPE, "its data and its result must be [1, frames, width, channels]");
+    for (uint32_t i = 0; i < 4; i++)
+        if (!tflite_extent(n, x, i, &extent) || dims[i] < 1 || extent != (i == 1 ? 1 : dims[i]))
+            return tflite_fail(n, DIAG_TYPE, "its data must be one frame of its result");
+    if (dims[0] != 1 || !read_cycles(n, dims[1], &cycles))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "a batch of several is not supported");
+    (void)tflite_find_scale(y, &s);
+    tflite_variable *kept = tflite_own_state(n, "frames", DT_I8, 4, dims, s.zero);
+    graph_value *old = compose_slice(n, tflite_state_value(n, kept), 1, 1, dims[1]);
+    graph_value *all = dims[1] > 1 ? compose_joined(n, old, x, 1) : tflite_unary(n, "copy", x);
+    tflite_set_state(n, kept, all);
+    end_run(n, cycles);
+    return tflite_result(n, 0, all);
 }
