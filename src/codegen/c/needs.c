@@ -288,11 +288,23 @@ static void add_bounds(arena *a, const c_need *n, const char *v, c_forms *f)
                                 "    return (%s)(((mask)x & first) | ((mask)y & ~first));", mask, less, v));
 }
 
+/* Minima and maxima of four bytes on AArch64, where gcc has no vectors of 4 bytes and compares one at a time. */
+static const char *neon_byte_bound(arena *a, const c_need *n, const char *v)
+{
+    return arena_printf(a,
+                        "int32_t r;\n"
+                        "    __asm__(\"%c%s %%0.8b, %%1.8b, %%2.8b\" : \"=w\"(r) : \"w\"((int32_t)x), "
+                        "\"w\"((int32_t)y));\n    return (%s)r;",
+                        n->dt == DT_U8 ? 'u' : 's', n->op == TIR_MAX ? "max" : "min", v);
+}
+
 /* What vectors do with the scalar's meaning. */
-static c_forms op_forms(arena *a, const c_need *n, const char *v)
+static c_forms op_forms(arena *a, const c_need *n, const char *v, bool neon)
 {
     c_forms f = {.n = 0};
     const bool is_bound = n->op == TIR_MIN || n->op == TIR_MAX;
+    if (is_bound && neon && n->lanes == 4 && (n->dt == DT_U8 || n->dt == DT_I8))
+        add_form(a, &f, "defined(__aarch64__) && !defined(__clang__)", neon_byte_bound(a, n, v));
     if (n->op == TIR_LDEXP && n->dt == DT_F32 && n->lanes == 16)
         add_form(a, &f, "defined(__AVX512F__)", "return __builtin_ia32_scalefps512_mask(x, y, x, -1, 4);");
     else if (is_bound && (dtype_is_int(n->dt) || n->dt == DT_F32 || n->dt == DT_F64))
@@ -302,7 +314,7 @@ static c_forms op_forms(arena *a, const c_need *n, const char *v)
     return f;
 }
 
-static void write_vop(arena *a, writer *w, const c_need *n, const char *v, bool mve)
+static void write_vop(arena *a, writer *w, const c_need *n, const char *v, const c_needs *all)
 {
     c_needs ignored = {.a = a};
     uint32_t arity = tir_op_is_binary(n->op) ? 2 : tir_op_arity(n->op);
@@ -317,9 +329,9 @@ static void write_vop(arena *a, writer *w, const c_need *n, const char *v, bool 
     const char *head = arena_printf(a, "%s %s_%s(%s x%s%s%s%s)", result, v, needs_op_name(n->op), v,
                                     arity > 1 ? ", " : "", arity > 1 ? arena_printf(a, "%s y", v) : "",
                                     arity > 2 ? ", " : "", arity > 2 ? arena_printf(a, "%s z", v) : "");
-    const c_forms forms = op_forms(a, n, v);
+    const c_forms forms = op_forms(a, n, v, all->neon);
     if (is_float_choice(n))
-        write_choice(a, w, n, mve, head, result, &forms, lane);
+        write_choice(a, w, n, all->mve, head, result, &forms, lane);
     else
         write_forms(w, &forms, n->lanes, head, result, lane);
 }
@@ -584,7 +596,7 @@ static void write_vector(kernel_paste *k, writer *w, const c_need *n, const c_ne
         write_lanes(w, n->lanes, arena_printf(a, "%s %s_ramp(%s base, %s stride)", v, v, ctype, ctype), v, NULL,
                     arena_printf(a, "LATHE_LANE(r, i) = (%s)(base + (%s)i * stride);", ctype, ctype));
         return;
-    case NEED_VOP: write_vop(a, w, n, v, all->mve); return;
+    case NEED_VOP: write_vop(a, w, n, v, all); return;
     case NEED_VNOT:
         write_lanes(w, n->lanes, arena_printf(a, "%s %s_not(%s x)", v, v, v), v, NULL,
                     "LATHE_LANE(r, i) = LATHE_LANE(x, i) == 0;");
@@ -616,7 +628,7 @@ void needs_add_vector(c_needs *n, c_need need)
     if (choice)
         needs_add_kernel(n, MVE_SETUP);
     const bool has_forms = need.kind == NEED_VOP && !choice && need.op != TIR_LDEXP;
-    n->fallback = file_of(&need, n) || (has_forms && op_forms(n->a, &need, v).n > 0);
+    n->fallback = file_of(&need, n) || (has_forms && op_forms(n->a, &need, v, n->neon).n > 0);
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
         scalar_binary(n->a, n, need.op, need.dt, x, x, true);
     else if (need.kind == NEED_VOP)
