@@ -10,6 +10,15 @@
 #include "kernel/common/shuffle.h"
 #include <stdint.h>
 
+/* Before functions that call it. gcc would begin a step with all of its loads, for which no registers are left. The
+ * others are those of LATHE_TILE: gcc takes the last of several such attributes. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__aarch64__)
+#define LATHE_NEON_TILE \
+    __attribute__((optimize("no-schedule-insns", "no-move-loop-invariants", "no-predictive-commoning")))
+#else
+#define LATHE_NEON_TILE
+#endif
+
 #if defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)
 typedef int64_t lathe_neon_two __attribute__((vector_size(16)));
 typedef int32_t lathe_neon_four __attribute__((vector_size(16)));

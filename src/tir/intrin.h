@@ -58,6 +58,9 @@ typedef struct tir_intrin {
     const char *runs;
     /* The files that define these two functions, from the top of the tree; NULL: no C of ours is needed. */
     const char *kernel, *runs_kernel;
+    /* A macro of the kernel's file that stands before functions that call it, instead of LATHE_TILE: what a C compiler
+     * must be told of their loops. NULL: nothing of its own. */
+    const char *attribute;
     /* It has a form in C in which a few pixels stay in registers while all weights pass by (codegen/c/mve.h). */
     tir_stays stays;
     bool words; /* arrays of small elements that it gets the address of should begin at a word */

@@ -133,6 +133,7 @@
      .passed = "amv",                                                                                               \
      .call = text,                                                                                                  \
      .kernel = "kernel/lanes/" file ".inc",                                                                         \
+     .attribute = "LATHE_NEON_TILE",                                                                                \
      .lanes = 4}
 
 #define BYTES(id, what, a_type, text, file) \

@@ -767,9 +767,9 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     }
     if (e.vector_bytes >= 64)
         w_str(w, "LATHE_WIDE ");
-    if (has_tile(&e))
-        w_str(w, "LATHE_TILE");
-    if (e.vector_bytes >= 64 || has_tile(&e))
+    const char *attribute = e.attribute ? e.attribute : has_tile(&e) ? "LATHE_TILE" : "";
+    w_str(w, attribute);
+    if (e.vector_bytes >= 64 || *attribute)
         w_str(w, "\n");
     if (!e.failed)
         w_str(w, body.data);

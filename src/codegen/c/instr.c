@@ -18,6 +18,8 @@ static void add_kernels(c_emit *e, tir_expr_ref x)
         needs_add_kernel(e->needs, row->kernel);
     if (row->runs_kernel && tir_instr_runs(x) > 1)
         needs_add_kernel(e->needs, row->runs_kernel);
+    if (row->attribute)
+        e->attribute = row->attribute;
 }
 
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes)

@@ -256,12 +256,20 @@ static void schedule_pairs(blocked_conv *v, const char **order, uint32_t n)
     te_sched_split(s, v->acc, "ic_g", v->dot->granule / 2, "ic_h", "ic_v");
     te_sched_split(s, v->acc, row, pair, "row_m", "row_v");
     te_sched_split(s, v->acc, lane, pair, "lane_m", "lane_v");
-    const char *const inner[] = {"row_m", block, "lane_m", "row_v", "lane_v", "ic_h", "ic_v"};
+    const bool rows_first = te_dot_rows_outside(v->dot, v->tile, te_axis_extent(a, v->lane));
+    const char *const inner[] = {"row_v", "lane_v", "ic_h", "ic_v"};
+    if (rows_first)
+        order[n++] = "row_m";
+    order[n++] = block;
+    order[n++] = "lane_m";
+    if (!rows_first)
+        order[n++] = "row_m";
     for (uint32_t i = 0; i < sizeof inner / sizeof *inner; i++)
         order[n++] = inner[i];
     te_sched_reorder(s, v->acc, n, order);
-    for (uint32_t i = 0; i < 3; i++)
-        te_sched_annotate(s, TE_UNROLL, v->acc, inner[i]);
+    te_sched_annotate(s, TE_UNROLL, v->acc, "row_m");
+    te_sched_annotate(s, TE_UNROLL, v->acc, block);
+    te_sched_annotate(s, TE_UNROLL, v->acc, "lane_m");
     te_sched_tensorize(s, v->acc, "row_v", v->dot->intrinsic);
     te_sched_storage_tile(s, v->acc, row, lane, pair, pair);
 }

@@ -42,6 +42,11 @@ double te_dot_tile_cost(const struct target *t, const target_dot *d, te_tile x, 
     return c / (double)x.vectors;
 }
 
+bool te_dot_rows_outside(const target_dot *d, te_tile x, int64_t lanes)
+{
+    return filled(d, x.rows) >= x.vectors * lanes;
+}
+
 int64_t te_choose_dot_rows(const struct target *t, const target_dot *d, int64_t vectors, int64_t width)
 {
     int64_t best = 1;

@@ -86,7 +86,11 @@ static void write_out_pairs(const matmul_plan *p, const char *acc)
     te_sched_split(s, acc, "k_i", p->dot->granule / 2, "k_h", "k_g");
     te_sched_split(s, acc, row, pair, "row_m", "row_v");
     te_sched_split(s, acc, lane, pair, "lane_m", "lane_v");
-    const char *const inner[] = {"k_m", "row_m", "lane_m", "row_v", "lane_v", "k_h", "k_g"};
+    const bool rows_first = te_dot_rows_outside(p->dot, p->tile, p->lanes);
+    order[n++] = "k_m";
+    order[n++] = rows_first ? "row_m" : "lane_m";
+    order[n++] = rows_first ? "lane_m" : "row_m";
+    const char *const inner[] = {"row_v", "lane_v", "k_h", "k_g"};
     for (uint32_t i = 0; i < sizeof inner / sizeof *inner; i++)
         order[n++] = inner[i];
     te_sched_reorder(s, acc, n, order);

@@ -78,6 +78,9 @@ double te_dot_tile_cost(const struct target *t, const struct target_dot *d, te_t
 /* Rows of a tile of so many vectors; of more than one sums take half of the registers: weights are read from memory. */
 int64_t te_choose_dot_rows(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t width);
 bool te_dot_tile_fits(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t rows);
+/* Of tiles of sums of several rows and columns: rows are the outer loop, so that the fewer of both stay in registers.
+ */
+bool te_dot_rows_outside(const struct target_dot *d, te_tile x, int64_t lanes);
 te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, int64_t blocks, int64_t width,
                            int64_t most);
 /* A convolution in blocks of channels whose stages `wide_data` and `wide_weights` hold numbers of 16 bits (int_wide.c);
