@@ -35,6 +35,18 @@ static void show(ask *x, const run_tensor *t)
     w_fmt(w, "%s\n", t->count > 8 ? " ..." : "");
 }
 
+/* Elements of sequences are outputs by themselves; a list without any is named. */
+static void show_all(const session *s)
+{
+    const run_model *m = &s->model;
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        show(s->x, &m->outputs[i]);
+    for (uint32_t i = 0; i < m->n_lists && m->seen; i++)
+        if (!m->lists[i].is_input && m->seen[i].count == 0)
+            w_fmt(&s->x->out, "%s: %s\n", cli_shown(s->x, m->lists[i].name),
+                  run_list_text(&s->x->c->mem, &m->lists[i], m->seen[i].present, 0));
+}
+
 static void write_values(json_out *j, const run_tensor *t)
 {
     size_t size = dtype_bytes(t->dt);
@@ -113,8 +125,7 @@ bool cmd_run(ask *x)
     if (ok && ask_has(x, OPT_JSON))
         ok = show_json(&s);
     else if (ok)
-        for (uint32_t i = 0; i < s.model.n_outputs; i++)
-            show(x, &s.model.outputs[i]);
+        show_all(&s);
     ok = ok && shown_vta(&s) && (ask_has(x, OPT_JSON) || shown_board(&s)) && shown_compare(&s);
     session_close(&s);
     return ok;

@@ -24,6 +24,12 @@ static void tell_output(verify_judge *j, const run_tensor *got, const compare_re
               j->other, (long long)j->own.wrong, (long long)got->count, j->own.max_abs);
 }
 
+static void tell_list(verify_judge *j, const list_io *l, const run_seen *got)
+{
+    ask *x = j->s->x;
+    w_fmt(&x->out, "%s: %s: ok\n", cli_shown(x, l->name), run_list_text(&x->c->mem, l, got->present, got->count));
+}
+
 static void tell_tally(verify_judge *j, const verify_tally *t)
 {
     writer *w = &j->s->x->out;
@@ -68,8 +74,8 @@ static void tell_total(verify_judge *j, const run_tensor *got, const verify_tota
               cli_shown(s->x, got->name), (long long)t->ties, (long long)got->count * s->samples);
 }
 
-static const verify_teller text = {tell_way, tell_output, tell_tally, tell_ways, tell_total, shown_vta, shown_board,
-                                  NULL};
+static const verify_teller text = {tell_way,   tell_output, tell_list,   tell_tally, tell_ways,
+                                  tell_total, shown_vta,   shown_board, NULL};
 
 bool cmd_verify(ask *x)
 {

@@ -37,5 +37,5 @@ bool session_run_as_c(session *s, run_model *out)
         out->in[i] = s->model.inputs[i].data;
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         out->extents[i].value = s->model.extents[i].value;
-    return run_build(c, dir, 1, out) && run_call(c, out);
+    return run_build(c, dir, 1, out) && run_call_seen(c, out);
 }

@@ -39,6 +39,11 @@ static bool read_binding(const ask *x, const char *text, const char *option, dim
     *out = (dim_binding){.name = intern_n(x->c->names, text, (size_t)(equals - text) - is_bound), .is_bound = is_bound};
     if (is_bound && strcmp(option, "shape") == 0)
         return ask_usage_error(x, hint, "--shape: '%.200s' is not a shape; a bound is given by --dim 'NAME<=N'", text);
+    if (strcmp(option, "dim") == 0 && !is_bound && strcmp(equals + 1, "none") == 0) { /* an optional without element */
+        out->rank = 1;
+        out->dims[0] = -1;
+        return true;
+    }
     for (s = equals + 1; *s; s += *s == 'x' || *s == ',') {
         if (*s == '-')
             return ask_usage_error(x, hint, "--%s: '%.200s': an extent cannot be negative", option, text);

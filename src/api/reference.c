@@ -43,8 +43,9 @@ static const char ends_script[] = "def handed_over(lines):\n"
 /* Names of classes, which are strings, and maps from classes to scores, as what Lathe makes of them: the number of the
  * class, and the scores in the order of the classes. */
 static const char labels_script[] =
-    "def as_tensors(labels, outputs, results):\n"
+    "def as_tensors(labels, lists, outputs, results):\n"
     "    for i, r in enumerate(outputs):\n"
+    "        if any(l['name'] == r.name for l in lists): continue\n"
     "        v, names = results[i], labels.get(r.name); maps = isinstance(v, list)\n"
     "        if not maps and np.asarray(v).dtype.kind not in 'OUS': continue\n"
     "        if names is None:\n"
@@ -57,6 +58,22 @@ static const char labels_script[] =
     "        at = {n: k for k, n in reversed(list(enumerate(names)))}\n"
     "        numbers = [at.get(str(n), -1) for n in np.asarray(v).reshape(-1)]\n"
     "        results[i] = np.array(numbers, 'int64').reshape(np.shape(v))\n";
+/* Sequences and optionals: the elements that Lathe takes as lists, and those of results one behind the other. */
+static const char lists_script[] =
+    "def as_lists(lists, feed):\n"
+    "    for l in lists:\n"
+    "        if l['of'] != 'inputs': continue\n"
+    "        own = [feed.pop(p['name']) for p in l['parts']]\n"
+    "        feed[l['name']] = None if l.get('none') else own[0] if l['kind'] == 'optional' else own\n"
+    "def as_elements(lists, outputs, results):\n"
+    "    kinds = {l['name']: l['kind'] for l in lists if l['of'] == 'outputs'}; out = []\n"
+    "    for r, v in zip(outputs, results):\n"
+    "        kind = kinds.get(r.name)\n"
+    "        out += [v] if kind in (None, 'optional') and v is not None else v or []\n"
+    "    if kinds and len(out) != len(lines('wanted')):\n"
+    "        raise ValueError(f\"it gives {len(out)} tensors and elements together, {len(lines('wanted'))} are \"\n"
+    "                         'compared')\n"
+    "    return out\n";
 /* States, a line each for the output, the input, and its type and shape; before them, whether samples are steps. */
 static const char states_script[] =
     "def states_of(lines):\n"
@@ -307,8 +324,10 @@ static const char script[] = "try:\n"
                              "    for at in lines('samples'):\n"
                              "        if not goes_on: carried = dict(first)\n"
                              "        feed = {n: np.load('%s/in_%d.npy' % (at, i)) for i, n in enumerate(names)}\n"
+                             "        lists = json.load(open(folder + '/lists')); as_lists(lists, feed)\n"
                              "        feed = {n: v for n, v in feed.items() if n in known}\n"
-                             "        sizes = {d: e for n in feed for d, e in zip(known[n].shape, feed[n].shape)}\n"
+                             "        sizes = {d: e for n in feed if hasattr(feed[n], 'shape')\n"
+                             "                 for d, e in zip(known[n].shape, feed[n].shape)}\n"
                              "        for line in lines('binds'):\n" /* inputs that are constants of ours */
                              "            n, values = line.rsplit('=', 1); kind = known[n].type[7:-1]\n"
                              "            number = int if 'int' in kind else float\n"
@@ -332,11 +351,14 @@ static const char script[] = "try:\n"
                              "            if one is not None: others[i] = one; both.add(i)\n"
                              "        labels = json.load(open(folder + '/labels'))\n"
                              "        for r in (results, others):\n"
-                             "            if mode != 'bench': as_tensors(labels, s.get_outputs(), r)\n"
+                             "            if mode != 'bench': as_tensors(labels, lists, s.get_outputs(), r)\n"
                              "        as_numbers(ends, s.get_outputs(), results)\n"
                              "        as_numbers(ends, s.get_outputs(), others)\n"
                              "        ours = [i for i, r in enumerate(s.get_outputs()) if r.name not in states]\n"
-                             "        if mode == 'once':\n"
+                             "        if mode == 'once' and lists:\n"
+                             "            results = as_elements(lists, s.get_outputs(), results)\n"
+                             "            keep(at, results, results, set())\n"
+                             "        elif mode == 'once':\n"
                              "            keep(at, *([all_of[i] for i in ours] for all_of in (results, others)),\n"
                              "                 {k for k, i in enumerate(ours) if i in both})\n"
                              "except Exception as e:\n"
@@ -590,6 +612,19 @@ static bool write_labels(session *s)
     return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "labels"), w.data, w.len);
 }
 
+/* As in report.json, of what runs. */
+static bool write_lists(session *s)
+{
+    writer w;
+    writer_init(&w, &s->x->c->mem);
+    json_out j = json_out_begin(&w, JSON_OUT_LINE);
+    json_out_array(&j, NULL);
+    for (uint32_t i = 0; i < s->model.n_lists; i++)
+        report_list(&j, &s->model.lists[i]);
+    json_out_end(&j);
+    return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "lists"), w.data, w.len);
+}
+
 bool reference_keep_inputs(session *s)
 {
     compiler *c = s->x->c;
@@ -621,7 +656,8 @@ static bool write_inputs(session *s)
     writer names, wanted, binds, program;
     writer_init(&program, &c->mem);
     static const char *const of_onnx[] = {wire_script, widen_script,    ties_script, optimised_script,
-                                          ends_script, labels_script, states_script, integers_script,
+                                          ends_script, labels_script, lists_script, states_script,
+                                          integers_script,
                                           setup_script, script, answer_script};
     for (size_t i = 0; i < sizeof of_onnx / sizeof *of_onnx && !has_one_oracle(s->x); i++)
         w_str(&program, of_onnx[i]);
@@ -641,7 +677,7 @@ static bool write_inputs(session *s)
         return false;
     const char *samples = s->sample_list ? s->sample_list : s->sample_dir ? s->sample_dir : s->scratch;
     const char *signature = ask_get(s->x, OPT_SIGNATURE, "");
-    return write_ends(s) && write_labels(s) && write_states(s) &&
+    return write_ends(s) && write_labels(s) && write_lists(s) && write_states(s) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "signature"), signature, strlen(signature)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "samples"), samples, strlen(samples)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",

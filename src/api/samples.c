@@ -84,6 +84,53 @@ static void take_axes(samples_axis axis, const shape *own, dim_binding *b)
         b->dims[0] = dim_is_const(own->dims[0], &batch) ? batch : 1;
 }
 
+static void take_shape(compiler *c, const char *file, const graph_value *v, samples_axis axis, compile_options *o)
+{
+    dim_binding *shapes = arena_array(&c->mem, dim_binding, o->n_shapes + 1u), *b = &shapes[o->n_shapes];
+    dtype dt;
+    if (fixed_by_user(o, v->name) || type_most_bytes(&v->type) >= 0 ||
+        !tensor_file_peek(c, file, v->name, &dt, &b->rank, b->dims))
+        return;
+    memcpy(shapes, o->shapes, o->n_shapes * sizeof *shapes);
+    take_axes(axis, &v->type.shape, b);
+    b->name = intern(c->names, v->name);
+    o->shapes = shapes;
+    o->n_shapes++;
+}
+
+static bool counted_by_user(const compile_options *o, const char *name)
+{
+    for (uint32_t i = 0; i < o->n_dims; i++)
+        if (strcmp(o->dims[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* How many elements a sequence has, and their shapes, as --dim NAME=N and --shape NAME[0]=... would say them. */
+static bool take_list(compiler *c, const char *file, const graph_value *v, const list_io *kind, compile_options *o)
+{
+    tensor_list l;
+    if (counted_by_user(o, v->name))
+        return true;
+    if (!tensor_file_list(c, file, kind, &l))
+        return false;
+    dim_binding *dims = arena_array(&c->mem, dim_binding, o->n_dims + 1u);
+    dim_binding *shapes = arena_array(&c->mem, dim_binding, o->n_shapes + l.n + 1u);
+    memcpy(dims, o->dims, o->n_dims * sizeof *dims);
+    memcpy(shapes, o->shapes, o->n_shapes * sizeof *shapes);
+    dims[o->n_dims] = (dim_binding){.name = intern(c->names, v->name), .rank = 1, .dims = {l.none ? -1 : (int64_t)l.n}};
+    o->n_dims++;
+    o->dims = dims;
+    o->shapes = shapes;
+    for (uint32_t k = 0; k < l.n; k++) {
+        dim_binding *b = &shapes[o->n_shapes];
+        *b = (dim_binding){.name = intern(c->names, arena_printf(&c->mem, "%s[%u]", v->name, k))};
+        if (!fixed_by_user(o, b->name) && tensor_file_element_shape(&l, k, &b->rank, b->dims))
+            o->n_shapes++;
+    }
+    return true;
+}
+
 bool samples_shapes_from_files(compiler *c, const char *path,
                                const char *(*file_of)(const void *from, const char *name, uint32_t i), const void *from,
                                samples_axis axis, compile_options *o)
@@ -91,28 +138,24 @@ bool samples_shapes_from_files(compiler *c, const char *path,
     compiler probe; /* so that nothing of it stays */
     graph_module *m;
     compiler_setup_under(&probe, &c->mem);
+    bool ok = true;
     if (pipeline_load_inputs(&probe, path, o, &m)) {
         const graph_func *f = graph_module_find(m, "main");
-        uint32_t n = o->n_shapes;
-        dim_binding *shapes = arena_array(&c->mem, dim_binding, n + (f ? f->params.len : 0) + 1u);
-        memcpy(shapes, o->shapes, n * sizeof *shapes);
-        for (uint32_t i = 0; f && i < f->params.len; i++) {
+        for (uint32_t i = 0; f && i < f->params.len && ok; i++) {
             const graph_value *v = f->params.data[i];
             const char *file = file_of(from, v->name, i);
-            dim_binding *b = &shapes[n];
-            dtype dt;
-            if (!file || fixed_by_user(o, v->name) || type_most_bytes(&v->type) >= 0 ||
-                !tensor_file_peek(c, file, v->name, &dt, &b->rank, b->dims))
-                continue;
-            take_axes(axis, &v->type.shape, b);
-            b->name = intern(c->names, v->name);
-            n++;
+            const list_io *kind = NULL;
+            for (uint32_t k = 0; k < m->lists.len; k++)
+                if (strcmp(m->lists.data[k].name, v->name) == 0)
+                    kind = &m->lists.data[k];
+            if (file && kind)
+                ok = take_list(c, file, v, kind, o);
+            else if (file)
+                take_shape(c, file, v, axis, o);
         }
-        o->shapes = shapes;
-        o->n_shapes = n;
     }
     compiler_free(&probe); /* what is wrong with the model is reported by the compile that follows */
-    return c->diags.errors == 0;
+    return ok && c->diags.errors == 0;
 }
 
 static const char *first_file(const void *from, const char *name, uint32_t i)
@@ -251,8 +294,12 @@ static bool load_all(samples *s, const char *path, const run_model *m)
 static bool fill_from_folder(samples *s, const run_model *m, const char *folder)
 {
     for (uint32_t i = 0; i < m->n_inputs; i++) {
-        const char *file = arena_printf(&s->c->mem, "%s/input_%u.pb", folder, i);
-        if (!tensor_file_read(s->c, file, &m->inputs[i]))
+        const run_from from = run_input_from(m, i);
+        const char *file = arena_printf(&s->c->mem, "%s/input_%u.pb", folder, from.place);
+        tensor_list l;
+        if (from.list ? !(tensor_file_list(s->c, file, from.list, &l) && run_list_fits(s->c, file, from.list, &l) &&
+                          tensor_file_read_element(s->c, file, &l, from.element, &m->inputs[i]))
+                      : !tensor_file_read(s->c, file, &m->inputs[i]))
             return false;
     }
     return true;

@@ -28,15 +28,58 @@ const char *session_data_set(const session *s, uint32_t sample)
     return arena_printf(&s->x->c->mem, "%s/test_data_set_%u", s->data_sets, sample);
 }
 
-/* The file for input i of the model; NULL: none is given. */
-static const char *input_file(const session *s, const char *name, uint32_t i)
+/* What --input says of that name; NULL: nothing. */
+static const char *given_file(const session *s, const char *name)
 {
     const ask_strings *given = &s->x->values[OPT_INPUT];
     size_t n = strlen(name);
     for (uint32_t k = given->len; k-- > 0;)
         if (strncmp(given->data[k], name, n) == 0 && given->data[k][n] == '=')
             return given->data[k] + n + 1;
-    return s->data ? session_data_file(s, "input", i) : NULL;
+    return NULL;
+}
+
+/* The file for input i of the model; NULL: none is given. */
+static const char *input_file(const session *s, const char *name, uint32_t i)
+{
+    const char *given = given_file(s, name);
+    return given ? given : s->data ? session_data_file(s, "input", i) : NULL;
+}
+
+/* The file for a tensor that is taken. *out_list: that of the sequence or optional that it is an element of; NULL: the
+ * file is the tensor's own. */
+static const char *tensor_file(session *s, uint32_t i, const list_io **out_list, uint32_t *out_element)
+{
+    const run_from from = run_input_from(&s->model, i);
+    const char *own = given_file(s, s->model.inputs[i].name);
+    *out_list = own && !(from.list && strcmp(from.list->name, s->model.inputs[i].name) == 0) ? NULL : from.list;
+    *out_element = from.element;
+    return own ? own : input_file(s, from.list ? from.list->name : s->model.inputs[i].name, from.place);
+}
+
+/* The elements in a file, which stay for the next one. */
+static const tensor_list *read_list(session *s, const char *file, const list_io *l)
+{
+    if (s->list && strcmp(s->list_file, file) == 0)
+        return s->list;
+    s->list = NULL;
+    tensor_list *all = arena_new(&s->x->c->mem, tensor_list);
+    if (!tensor_file_list(s->x->c, file, l, all) || !run_list_fits(s->x->c, file, l, all))
+        return NULL;
+    s->list_file = file;
+    return s->list = all;
+}
+
+/* Lists without elements have no tensor whose file is read. */
+static bool check_empty_lists(session *s)
+{
+    for (uint32_t i = 0; i < s->model.n_lists; i++) {
+        const list_io *l = &s->model.lists[i];
+        const char *file = l->is_input && l->n_parts == 0 ? input_file(s, l->name, l->place) : NULL;
+        if (file && !read_list(s, file, l))
+            return false;
+    }
+    return true;
 }
 
 /* --- dynamic dimensions
@@ -154,6 +197,15 @@ static bool open_module(session *s, const char *path)
     return run_open_module(s->x->c, path, &o, &s->model);
 }
 
+bool session_open_interpreter(session *s, run_model *out)
+{
+    if (!run_open_interpreter(s->x->c, s->result.prog, out))
+        return false;
+    out->lists = s->result.graph ? s->result.graph->lists.data : NULL;
+    out->n_lists = s->result.graph ? s->result.graph->lists.len : 0;
+    return true;
+}
+
 static bool open_model(session *s)
 {
     compiler *c = s->x->c;
@@ -185,7 +237,7 @@ static bool open_model(session *s)
     if ((keep && !artifact_check_place(c, keep, s->path)) || !pipeline_compile(c, s->path, &s->options, &s->result))
         return false;
     if (ask_has(s->x, OPT_INTERPRET))
-        return run_open_interpreter(c, s->result.prog, &s->model);
+        return session_open_interpreter(s, &s->model);
     if (s->result.artifact.is_file) {
         const artifact_file *f = &s->result.artifact.files.data[0];
         const char *file = path_join(&c->mem, s->scratch, "module.so");
@@ -213,6 +265,11 @@ static bool check_names(session *s)
                 again |= strncmp(given->data[j], given->data[k], n) == 0;
             known |= here;
             names = arena_printf(&s->x->c->mem, "%s%s'%s'", names, i ? ", " : "", name);
+        }
+        for (uint32_t i = 0; i < s->model.n_lists && !known; i++) {
+            const char *name = s->model.lists[i].name;
+            known = s->model.lists[i].is_input && strncmp(given->data[k], name, strlen(name)) == 0 &&
+                    given->data[k][strlen(name)] == '=';
         }
         if (!known) {
             nearest near = nearest_to(given->data[k], strcspn(given->data[k], "="));
@@ -250,10 +307,19 @@ static bool sizes_from_files(session *s)
 {
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         const run_tensor *t = &s->model.inputs[i];
-        const char *file = t->open || t->is_shape ? input_file(s, t->name, i) : NULL;
+        const list_io *list = NULL;
+        uint32_t element = 0;
+        const char *file = t->open || t->is_shape ? tensor_file(s, i, &list, &element) : NULL;
+        const tensor_list *all = file && list ? read_list(s, file, list) : NULL;
         int64_t dims[TYPE_MAX_RANK];
         uint32_t rank;
         dtype dt;
+        if (file && list) {
+            if (!all || (tensor_file_element_shape(all, element, &rank, dims) &&
+                         !run_bind(s->x->c, &s->model, t, rank, dims)))
+                return false;
+            continue;
+        }
         if (file && t->is_shape && !read_extents(s, t, file))
             return false;
         if (file && !t->is_shape && tensor_file_peek(s->x->c, file, t->name, &dt, &rank, dims)) {
@@ -333,24 +399,29 @@ bool session_fill(session *s, uint32_t sample)
         s->model.extents[i].value = s->stated[i];
     if (s->rows)
         return samples_next(s->rows, &s->model, &more);
-    if (!sizes_from_files(s))
+    if (!check_empty_lists(s) || !sizes_from_files(s))
         return false;
     const char *random = NULL, *first = NULL;
     uint64_t state = (uint64_t)seed + sample;
     const int64_t *most = random_integers(s);
     for (uint32_t i = 0; i < s->model.n_inputs; i++) {
         run_tensor *t = &s->model.inputs[i];
-        const char *file = input_file(s, t->name, i);
+        const list_io *list = NULL;
+        uint32_t element = 0;
+        const char *file = tensor_file(s, i, &list, &element);
         if (t->is_shape && !file && sample == 0)
             note_shape(s, t);
         if (t->is_shape)
             continue;
         if (!file && s->data)
-            return no_data(s, i, t->name);
+            return no_data(s, run_input_from(&s->model, i).place, t->name);
         if (!file)
             random = arena_printf(&s->x->c->mem, "%s%s%s", random ? random : "", random ? ", " : "", t->name);
         first = first || file ? first : t->name;
-        if (file && !tensor_file_read_step(s->x->c, file, sample, s->steps, t))
+        if (file && !list && !tensor_file_read_step(s->x->c, file, sample, s->steps, t))
+            return false;
+        const tensor_list *all = file && list ? read_list(s, file, list) : NULL;
+        if (file && list && (!all || !tensor_file_read_element(s->x->c, file, all, element, t)))
             return false;
         if (!file)
             random_numbers(s, t, &state, most[i]);
@@ -497,7 +568,7 @@ bool session_open(ask *x, session *s)
 
 bool session_call(session *s)
 {
-    return compiler_progress(s->x->c, "running", 0, 0) && run_call(s->x->c, &s->model);
+    return compiler_progress(s->x->c, "running", 0, 0) && run_call_seen(s->x->c, &s->model);
 }
 
 /* Room for output i of all samples; false after a diagnostic. */
@@ -522,6 +593,9 @@ bool session_call_all(session *s)
     run_tensor *all = arena_array(&s->x->c->mem, run_tensor, s->model.n_outputs + 1u);
     if (s->steps == 0)
         return session_call(s);
+    if (s->model.n_lists > 0)
+        return ask_usage_error(s->x, "run it once for each step", "--steps: the model has a sequence or an optional "
+                                                                  "among its inputs or outputs");
     for (uint32_t k = 0; k < s->samples; k++) {
         if ((k > 0 && !session_fill(s, k)) || !session_call(s))
             return false;
@@ -541,13 +615,13 @@ bool session_call_all(session *s)
 
 bool session_interpret(session *s, run_model *out)
 {
-    if (!run_open_interpreter(s->x->c, s->result.prog, out))
+    if (!session_open_interpreter(s, out))
         return false;
     for (uint32_t i = 0; i < s->model.n_inputs; i++)
         out->in[i] = s->model.inputs[i].data;
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         out->extents[i].value = s->model.extents[i].value;
-    return run_call(s->x->c, out);
+    return run_call_seen(s->x->c, out);
 }
 
 void session_close(session *s)

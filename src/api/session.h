@@ -18,6 +18,8 @@ typedef struct session {
     struct samples *rows;  /* --data is a file of samples: the inputs, without outputs; NULL: it is none */
     uint32_t samples;      /* that are run, one after the other */
     uint32_t steps;        /* these are as many steps of a sequence (--steps); 0: each begins with new states */
+    const char *list_file;   /* of a sequence whose elements were read last */
+    const tensor_list *list; /* these; NULL: none yet */
     int64_t *stated;       /* extents that the user said, -1 the others */
     const char *sample_dir;  /* where the reference has files of the sample at hand; NULL: scratch */
     const char *sample_list; /* the folders of several, that it runs, a line each; NULL: it runs the one at hand */
@@ -43,6 +45,7 @@ const char *session_data_set(const session *s, uint32_t sample);
 void session_close(session *s);
 const char *session_data_file(const session *s, const char *kind, uint32_t i); /* DIR/input_0.pb; NULL: not there */
 
+bool session_open_interpreter(session *s, run_model *out); /* of the program of s */
 /* The interpreter on the program of s and the inputs of s, after session_call. */
 bool session_interpret(session *s, run_model *out);
 

@@ -33,7 +33,13 @@ static const uint8_t *expected(verify_judge *j, uint32_t i, const char *file, co
     want.data = arena_try_alloc(&c->mem, want.bytes + 1, 64);
     if (!want.data)
         (void)diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for output '%s'", got->name);
-    return want.data && tensor_file_read(c, file, &want) ? want.data : NULL;
+    const run_from from = run_output_from(&j->s->model, i);
+    tensor_list all;
+    if (!want.data || !(from.list && j->from_data ? tensor_file_list(c, file, from.list, &all) &&
+                                                        tensor_file_read_element(c, file, &all, from.element, &want)
+                                                  : tensor_file_read(c, file, &want)))
+        return NULL;
+    return want.data;
 }
 
 /* Operators of a model in integers that compute in floats, by their remarks: the first, and how many. */
@@ -85,6 +91,46 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
     else if (d->last && !d->last->hint && !ask_has(j->s->x, OPT_PER_NODE) && format_frontend_of(j->s->x->c, j->s->path))
         diag_hint(d, "the first operator that differs: lathe verify %s --against interpreter --per-node", j->s->path);
     return false;
+}
+
+/* --- sequences and optionals --- */
+
+static bool no_output(const session *s, uint32_t i)
+{
+    diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
+    diag_hint(&s->x->c->diags, "to compare with another program, give --against onnxruntime or interpreter");
+    return false;
+}
+
+static bool other_count(verify_judge *j, const list_io *l, const run_seen *got, bool present, uint32_t count)
+{
+    arena *a = &j->s->x->c->mem;
+    return diag_error(&j->s->x->c->diags, DIAG_MISMATCH, src_loc_none(), "output '%s' is %s, %s is expected", l->name,
+                      run_list_text(a, l, got->present, got->count), run_list_text(a, l, present, count));
+}
+
+/* How many elements the outputs have, before these are compared. */
+static bool judge_lists(verify_judge *j)
+{
+    session *s = j->s;
+    for (uint32_t i = 0; i < s->model.n_lists; i++) {
+        const list_io *l = &s->model.lists[i];
+        const run_seen *got = l->is_input || !s->model.seen ? NULL : &s->model.seen[i];
+        const char *file = got && j->from_data ? session_data_file(s, "output", l->place) : NULL;
+        tensor_list all;
+        if (got && j->has_oracle && (j->oracle.seen[i].present != got->present ||
+                                     j->oracle.seen[i].count != got->count))
+            return other_count(j, l, got, j->oracle.seen[i].present, j->oracle.seen[i].count);
+        if (got && j->from_data && !file)
+            return no_output(s, l->place);
+        if (file && !tensor_file_list(s->x->c, file, l, &all))
+            return false;
+        if (file && (all.none == got->present || all.n != got->count))
+            return other_count(j, l, got, !all.none, all.n);
+        if (got && j->teller->list)
+            j->teller->list(j, l, got);
+    }
+    return true;
 }
 
 /* --- outputs --- */
@@ -159,23 +205,19 @@ static bool judge_output(verify_judge *j, uint32_t i, const char *file, bool fro
     return r.wrong == 0 || mismatch(j, got, &r, "output");
 }
 
-static bool no_output(const session *s, uint32_t i)
-{
-    diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
-    diag_hint(&s->x->c->diags, "to compare with another program, give --against onnxruntime or interpreter");
-    return false;
-}
-
 static bool judge_outputs(verify_judge *j, bool from_data)
 {
     session *s = j->s;
     bool ok = true;
     if (j->options)
         j->teller->way(j);
+    if (!judge_lists(j))
+        return false;
     for (uint32_t i = 0; i < s->model.n_outputs; i++) {
-        const char *file = from_data ? session_data_file(s, "output", i) : reference_output(s, i);
+        const uint32_t place = run_output_from(&s->model, i).place;
+        const char *file = from_data ? session_data_file(s, "output", place) : reference_output(s, i);
         if (!file)
-            return no_output(s, i);
+            return no_output(s, place);
         ok &= judge_output(j, i, file, from_data);
     }
     return ok;
@@ -391,14 +433,25 @@ const char *verify_sample_name(const session *s, uint32_t at)
 static bool count_sample(verify_judge *j, uint32_t at, verify_total *totals)
 {
     session *s = j->s;
+    if (j->has_oracle || j->from_data) {
+        const verify_teller *teller = j->teller;
+        verify_teller silent = *teller;
+        silent.list = NULL;
+        j->teller = &silent;
+        const bool same = judge_lists(j);
+        j->teller = teller;
+        if (!same)
+            return false;
+    }
     for (uint32_t i = 0; i < s->model.n_outputs; i++) {
+        const uint32_t place = run_output_from(&s->model, i).place;
         const char *file = j->has_oracle ? NULL
                            : j->options ? reference_output(s, i)
-                                        : session_data_file(s, "output", i);
+                                        : session_data_file(s, "output", place);
         verify_total *t = &totals[i];
         compare_result r;
         if (!j->has_oracle && !file)
-            return no_output(s, i);
+            return no_output(s, place);
         if (!compare_output(j, i, file, !j->has_oracle && !j->options, &r))
             return false;
         t->wrong += r.wrong > 0;
@@ -516,7 +569,7 @@ static bool run_oracle_model(verify_judge *j, bool first)
         j->oracle.in[i] = s->model.inputs[i].data;
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         j->oracle.extents[i].value = s->model.extents[i].value;
-    return (s->steps || run_reset(s->x->c, &j->oracle)) && run_call(s->x->c, &j->oracle);
+    return (s->steps || run_reset(s->x->c, &j->oracle)) && run_call_seen(s->x->c, &j->oracle);
 }
 
 /* The model is built; it runs on one sample after the other, and so does what it is compared with. */
@@ -524,13 +577,21 @@ static bool judge_samples(verify_judge *j, bool against)
 {
     session *s = j->s;
     compiler *c = s->x->c;
-    verify_total *totals = arena_array(&c->mem, verify_total, s->model.n_outputs + 1u);
+    verify_total *totals = NULL;
     sample *samples = arena_array(&c->mem, sample, s->samples);
-    memset(totals, 0, s->model.n_outputs * sizeof *totals);
+    uint32_t n_outputs = 0;
     for (uint32_t k = 0; k < s->samples; k++) {
         s->data = s->data_sets ? session_data_set(s, k) : s->data;
         if ((k > 0 && !(session_fill(s, k) && (s->steps || run_reset(c, &s->model)))) || !session_call(s))
             return false;
+        if (k == 0) { /* elements of sequences count, too */
+            n_outputs = s->model.n_outputs;
+            totals = arena_array(&c->mem, verify_total, n_outputs + 1u);
+            memset(totals, 0, n_outputs * sizeof *totals);
+        }
+        if (s->model.n_outputs != n_outputs)
+            return diag_error(&c->diags, DIAG_UNSUPPORTED, src_loc_none(), "%s gives sequences of another length than "
+                              "the first; compare it alone", verify_sample_name(s, k));
         if (against && !j->has_oracle ? !keep_sample(s, k, &samples[k])
                                       : (j->has_oracle && !run_oracle_model(j, k == 0)) || !count_sample(j, k, totals))
             return false;
@@ -579,8 +640,8 @@ static bool tell_end(verify_judge *j)
 bool verify(ask *x, const verify_teller *teller)
 {
     session s = {.x = x};
-    verify_judge j = {.s = &s, .teller = teller};
     bool against = ask_has(x, OPT_AGAINST);
+    verify_judge j = {.s = &s, .teller = teller, .from_data = !against};
     if (!reference_check(x) || !ask_real(x, OPT_RTOL, COMPARE_RTOL, &j.rtol) ||
         !ask_real(x, OPT_ATOL, -1, &j.atol) || !check_options(x))
         return false;

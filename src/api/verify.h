@@ -28,6 +28,7 @@ typedef struct verify_judge {
     const char *options; /* the reference's; NULL: it has none */
     run_model oracle;    /* interpreted, or plain C */
     bool has_oracle;     /* that one, no files */
+    bool from_data;      /* files of --data */
     int64_t ties;        /* elements of the output at hand that are right as the second of two steps */
     compare_result own;  /* of the output at hand: how far onnxruntime is from itself in another session, whose */
     const char *other;   /* options these are; NULL: it is not known to be */
@@ -48,6 +49,7 @@ typedef struct verify_teller {
     void (*way)(verify_judge *j); /* onnxruntime runs with j->options */
     /* op: what makes it, of a comparison operator by operator; else NULL */
     void (*output)(verify_judge *j, const run_tensor *got, const compare_result *r, const char *op);
+    void (*list)(verify_judge *j, const list_io *l, const run_seen *got); /* a sequence of the right length; or NULL */
     void (*tally)(verify_judge *j, const verify_tally *t);
     void (*ways)(verify_judge *j); /* of many samples: which way counts how often */
     void (*total)(verify_judge *j, const run_tensor *got, const verify_total *t);

@@ -139,5 +139,5 @@ static bool tell_end(verify_judge *j)
     return true;
 }
 
-const verify_teller verify_json = {tell_way,  tell_output, tell_tally, tell_ways,
+const verify_teller verify_json = {tell_way,  tell_output, NULL, tell_tally, tell_ways,
                                    tell_total, tell_device, tell_run,  tell_end};

@@ -7,6 +7,7 @@
 #include "codegen/port.h"
 #include "plan/plan.h"
 #include "type/attr.h"
+#include "type/list.h"
 #include "type/offload.h"
 
 /* How a package holds its constants: X(id, "--constants name") */
@@ -92,6 +93,8 @@ typedef struct codegen_unit {
     uint32_t n_labels;
     const codegen_fact *facts; /* for the report */
     uint32_t n_facts;
+    const list_io *lists; /* graph_module.lists */
+    uint32_t n_lists;
     int opt_level;
     const offload_log *offload; /* for the report; NULL: no other target was asked for */
 } codegen_unit;

@@ -492,6 +492,8 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .n_ends = out->graph ? out->graph->ends.len : 0,
                                .labels = out->graph ? out->graph->labels.data : NULL,
                                .n_labels = out->graph ? out->graph->labels.len : 0,
+                               .lists = out->graph ? out->graph->lists.data : NULL,
+                               .n_lists = out->graph ? out->graph->lists.len : 0,
                                .facts = take_facts(c, out->graph),
                                .n_facts = out->graph ? out->graph->facts.len : 0,
                                .opt_level = o->opt_level,

@@ -105,6 +105,47 @@ static bool read_tensors(compiler *c, const json_t *list, run_tensor **out, uint
     return json_is_array(list);
 }
 
+static bool read_parts(compiler *c, const json_t *list, list_io *l)
+{
+    l->n_parts = (uint32_t)json_array_size(list);
+    list_part *parts = arena_array(&c->mem, list_part, l->n_parts + 1u);
+    l->parts = parts;
+    for (uint32_t i = 0; i < l->n_parts; i++) {
+        const json_t *o = json_array_get(list, i);
+        const char *holds;
+        parts[i] = (list_part){0};
+        if (!text_field(c, o, "name", &parts[i].name) || !text_field(c, o, "holds", &holds) ||
+            (json_object_get(o, "sizes") && !text_field(c, o, "sizes", &parts[i].sizes)))
+            return false;
+        parts[i].many = strcmp(holds, "elements") == 0;
+    }
+    return json_is_array(list);
+}
+
+/* Sequences and optionals; a report of a model without them has no such list. */
+static bool read_lists(compiler *c, const json_t *list, run_report *r)
+{
+    r->n_lists = (uint32_t)json_array_size(list);
+    r->lists = arena_array(&c->mem, list_io, r->n_lists + 1u);
+    for (uint32_t i = 0; i < r->n_lists; i++) {
+        const json_t *o = json_array_get(list, i);
+        list_io *l = &r->lists[i];
+        const char *kind, *of;
+        int64_t place;
+        *l = (list_io){0};
+        if (!text_field(c, o, "name", &l->name) || !text_field(c, o, "kind", &kind) || !text_field(c, o, "of", &of) ||
+            !count_field(o, "place", &place) || place > UINT16_MAX || !read_parts(c, json_object_get(o, "parts"), l) ||
+            (json_object_get(o, "present") && !text_field(c, o, "present", &l->present)))
+            return false;
+        l->place = (uint32_t)place;
+        l->is_input = strcmp(of, "inputs") == 0;
+        l->is_sequence = strcmp(kind, "optional") != 0;
+        l->is_optional = strcmp(kind, "sequence") != 0;
+        l->is_none = json_integer_value(json_object_get(o, "none")) != 0;
+    }
+    return !list || json_is_array(list);
+}
+
 /* Of all that an operator reads and writes. */
 static bool count_bytes(const json_t *o, const json_t *values, int64_t *out)
 {
@@ -184,7 +225,7 @@ static bool read_fields(compiler *c, const json_t *o, run_report *r)
            count_field(o, "constant_bytes", &r->constant_bytes) &&
            read_tensors(c, json_object_get(o, "inputs"), &r->inputs, &r->n_inputs) &&
            read_tensors(c, json_object_get(o, "outputs"), &r->outputs, &r->n_outputs) &&
-           read_extents(c, json_object_get(o, "extents"), r) &&
+           read_lists(c, json_object_get(o, "lists"), r) && read_extents(c, json_object_get(o, "extents"), r) &&
            read_sources(c, json_object_get(o, "sources"), r) &&
            read_operators(c, json_object_get(o, "operators"), json_object_get(o, "values"), r);
 }

@@ -278,6 +278,8 @@ void run_take_report(const run_report *r, run_model *out)
     out->n_inputs = r->n_inputs;
     out->outputs = r->outputs;
     out->n_outputs = r->n_outputs;
+    out->lists = r->lists;
+    out->n_lists = r->n_lists;
     out->extents = r->extents;
     out->n_extents = r->n_extents;
 }

@@ -34,10 +34,29 @@ static inline int64_t run_extent_stated(const run_extent *x)
     return x->value == 0 ? (int64_t)PACKAGE_EMPTY : x->value;
 }
 
+/* Which input or output of the model a tensor is, and which of its elements where that is a sequence or an optional. */
+typedef struct run_from {
+    const list_io *list; /* NULL: it is the tensor */
+    uint32_t place, element;
+} run_from;
+
+/* What a list among the outputs was in a run. */
+typedef struct run_seen {
+    bool present; /* false: an optional without its element */
+    uint32_t count;
+} run_seen;
+
+struct tensor_list;
 typedef struct run_model run_model;
 struct run_model {
     run_tensor *inputs, *outputs;
     uint32_t n_inputs, n_outputs;
+    const list_io *lists; /* sequences and optionals among them */
+    uint32_t n_lists;
+    run_tensor *raw; /* run_see: what the function gives, while `outputs` are elements; NULL: it is these */
+    uint32_t n_raw;
+    run_from *out_from; /* then of each output */
+    run_seen *seen;     /* then of each list */
     run_extent *extents;
     uint32_t n_extents;
     void **in, **out; /* the package's structs: one pointer a tensor, in order; then extents, or shapes of outputs */
@@ -124,6 +143,8 @@ typedef struct run_report {
     const char *module, *target, *cflags, *port;
     int64_t workers, workspace_bytes, lower_bound_bytes, constant_bytes;
     run_tensor *inputs, *outputs; /* without data */
+    list_io *lists;
+    uint32_t n_lists;
     run_extent *extents;
     run_operator *operators;
     run_source *sources;
@@ -151,6 +172,17 @@ bool run_bind(compiler *c, run_model *m, const run_tensor *input, uint32_t rank,
  * where one is above its bound, as in a report that was changed. */
 bool run_size_inputs(compiler *c, run_model *m);
 bool run_call(compiler *c, run_model *m); /* false after a diagnostic with the status */
+
+/* lists.c: the same, and then `outputs` are the elements of sequences and optionals, as many as this run gave;
+ * run_unsee makes them the function's again. */
+bool run_call_seen(compiler *c, run_model *m);
+bool run_see(compiler *c, run_model *m);
+void run_unsee(run_model *m);
+run_from run_input_from(const run_model *m, uint32_t i);
+run_from run_output_from(const run_model *m, uint32_t i); /* of what run_see shows */
+/* Whether a file has as many elements as an input has; false after a diagnostic. */
+bool run_list_fits(compiler *c, const char *path, const list_io *l, const struct tensor_list *have);
+const char *run_list_text(arena *a, const list_io *l, bool present, uint32_t count); /* "3 elements", "none" */
 /* States begin anew, as in the first run; nothing without states. */
 bool run_reset(compiler *c, run_model *m);
 void run_close(run_model *m);
@@ -168,6 +200,17 @@ bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_
  * (raw). */
 bool tensor_file_peek(compiler *c, const char *path, const char *name, dtype *out_dt, uint32_t *out_rank,
                       int64_t *out_dims);
+/* What a file has for a sequence or an optional: SequenceProto and OptionalProto in .pb, the arrays of a .npz in their
+ * order, and one array of a .npy for an optional. */
+typedef struct tensor_list {
+    bool none; /* an optional without its element */
+    uint32_t n;
+    struct content *items; /* tensor_file.c */
+} tensor_list;
+bool tensor_file_list(compiler *c, const char *path, const list_io *l, tensor_list *out);
+bool tensor_file_read_element(compiler *c, const char *path, const tensor_list *l, uint32_t k, run_tensor *t);
+/* Its shape; false: it has none (raw). */
+bool tensor_file_element_shape(const tensor_list *l, uint32_t k, uint32_t *out_rank, int64_t *out_dims);
 /* The arrays of a .npz file; NULL: it is another one. false after a diagnostic. */
 struct npz_file;
 bool tensor_file_names(compiler *c, const char *path, const struct npz_file **out);

@@ -125,12 +125,8 @@ static bool has_suffix(const char *s, const char *suffix)
     return n >= k && strcmp(s + n - k, suffix) == 0;
 }
 
-static bool parse_pb(compiler *c, const char *path, span s, content *out)
+static bool take_data(compiler *c, const char *path, const tensor_data *t, content *out)
 {
-    const char *name;
-    const tensor_data *t;
-    if (!onnx_read_tensor(c, s, path, &name, &t))
-        return false;
     out->dt = t->dt;
     out->rank = t->rank;
     memcpy(out->dims, t->dims, t->rank * sizeof *out->dims);
@@ -138,6 +134,13 @@ static bool parse_pb(compiler *c, const char *path, span s, content *out)
     out->len = tensor_size(t);
     return out->data || diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for the %zu bytes of '%s'",
                                    out->len, path);
+}
+
+static bool parse_pb(compiler *c, const char *path, span s, content *out)
+{
+    const char *name;
+    const tensor_data *t;
+    return onnx_read_tensor(c, s, path, &name, &t) && take_data(c, path, t, out);
 }
 
 static bool parse_any(compiler *c, const char *path, const char *name, content *out)
@@ -221,13 +224,9 @@ bool tensor_file_read(compiler *c, const char *path, run_tensor *t)
     return tensor_file_read_step(c, path, 0, 0, t);
 }
 
-bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t)
+/* What was found in a file, as the tensor. */
+static bool fill(compiler *c, const char *path, content x, run_tensor *t)
 {
-    content x;
-    if (!parse_any(c, path, t->name, &x))
-        return false;
-    if (steps > 0)
-        take_step(&x, t, step, steps);
     const char *want = describe(c, t->dt, t->rank, t->dims);
     if (!x.raw && !agrees(&x, t)) {
         diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path,
@@ -247,6 +246,70 @@ bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_
     memcpy(t->data, x.data, t->bytes);
     t->filled = true;
     return true;
+}
+
+bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t)
+{
+    content x;
+    if (!parse_any(c, path, t->name, &x))
+        return false;
+    if (steps > 0)
+        take_step(&x, t, step, steps);
+    return fill(c, path, x, t);
+}
+
+/* --- sequences and optionals --- */
+
+static bool list_of_pb(compiler *c, const char *path, span s, const list_io *l, tensor_list *out)
+{
+    onnx_values v;
+    if (!onnx_read_values(c, s, path, l->is_sequence, l->is_optional, &v))
+        return false;
+    out->none = v.none;
+    out->n = v.n;
+    out->items = arena_array(&c->mem, content, v.n + 1u);
+    for (uint32_t i = 0; i < v.n; i++)
+        if (!take_data(c, path, v.items[i], &out->items[i]))
+            return false;
+    return true;
+}
+
+bool tensor_file_list(compiler *c, const char *path, const list_io *l, tensor_list *out)
+{
+    span s;
+    npz_file f;
+    *out = (tensor_list){0};
+    if (!compiler_read_file(c, path, &s))
+        return false;
+    if (has_suffix(path, ".pb"))
+        return list_of_pb(c, path, s, l, out);
+    if (!has_suffix(path, ".npz")) {
+        out->n = 1;
+        out->items = arena_array(&c->mem, content, 1);
+        return !l->is_sequence ? parse_any(c, path, l->name, out->items)
+                               : fail(c, path, "a sequence is a .npz file with its elements in order, or a .pb file");
+    }
+    if (!npz_read(c, path, s, &f))
+        return false;
+    out->n = f.arrays.len;
+    out->items = arena_array(&c->mem, content, out->n + 1u);
+    for (uint32_t i = 0; i < out->n; i++)
+        if (!parse_npy(c, path, f.arrays.data[i].bytes, &out->items[i]))
+            return false;
+    return true;
+}
+
+bool tensor_file_read_element(compiler *c, const char *path, const tensor_list *l, uint32_t k, run_tensor *t)
+{
+    return fill(c, path, l->items[k], t);
+}
+
+bool tensor_file_element_shape(const tensor_list *l, uint32_t k, uint32_t *out_rank, int64_t *out_dims)
+{
+    const content *x = &l->items[k];
+    *out_rank = x->rank;
+    memcpy(out_dims, x->dims, sizeof x->dims);
+    return !x->raw;
 }
 
 /* --- writing

@@ -7,6 +7,7 @@
 #define LATHE_GRAPH_GRAPH_H
 #include "base/vec.h"
 #include "type/attr.h"
+#include "type/list.h"
 #include "type/type.h"
 
 struct graph_op;
@@ -84,6 +85,7 @@ typedef struct graph_module {
     VEC(graph_end) ends;
     VEC(attr) labels; /* of results of main, by name: what the numbers of one of integers stand for, or what the columns
                        * of one of floats are called; integers or strings */
+    VEC(list_io) lists; /* sequences and optionals of main: inputs, then results, each in the model's order */
     VEC(graph_note) notes;
     struct ptr_map *names;   /* taken function names */
     compiler *c;

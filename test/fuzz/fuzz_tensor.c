@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: any bytes as a file with a tensor; the first byte chooses the kind of file, the second the type that is
- * wanted. What is read as .npy is read again from what is written. */
+ * wanted. What is read as .npy is read again from what is written. Each is also read as a sequence or an optional. */
 #include "driver/run.h"
 
 #include <stdio.h>
@@ -56,6 +56,25 @@ static void write_and_read(compiler *c, const run_tensor *t)
     free(again.data);
 }
 
+/* The same file as a sequence or an optional of either kind, and its first elements as tensors of their own type. */
+static void read_list(compiler *c, const char *path, uint8_t choice)
+{
+    const list_io kind = {.name = "x", .is_sequence = choice % 3 != 0, .is_optional = choice % 3 != 1};
+    tensor_list l;
+    if (!tensor_file_list(c, path, &kind, &l))
+        return;
+    for (uint32_t k = 0; k < l.n && k < 4; k++) {
+        run_tensor t = {.name = "x", .dt = DT_F32};
+        int64_t dims[TYPE_MAX_RANK];
+        if (!tensor_file_element_shape(&l, k, &t.rank, dims) || !tensor_count(t.rank, dims, &t.count) || t.count > 4096)
+            continue;
+        run_set_dims(&t, dims);
+        t.data = malloc(t.bytes);
+        (void)tensor_file_read_element(c, path, &l, k, &t);
+        free(t.data);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     compiler c;
@@ -74,6 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (tensor_file_read(&c, path, &t))
         write_and_read(&c, &t);
     free(t.data);
+    read_list(&c, path, data[1]);
     (void)diags_print(&c.diags, &c.mem);
     compiler_free(&c);
     return 0;

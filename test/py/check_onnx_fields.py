@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the wire reader's field table (lines "MESSAGE NUMBER NAME KIND SUBMESSAGE" on stdin) with the descriptors of
-onnx.proto in the onnx package. Exit status 77 when the package is not there."""
+onnx.proto and onnx-data.proto in the onnx package. Exit status 77 when the package is not there."""
 import sys
 
 try:
@@ -17,7 +17,8 @@ KINDS = {F.TYPE_INT64: "INT", F.TYPE_INT32: "INT", F.TYPE_UINT64: "INT", F.TYPE_
 
 def find(name):
     first, *rest = name.split(".")
-    message = onnx.ModelProto.DESCRIPTOR.file.message_types_by_name[first]
+    files = (onnx.ModelProto.DESCRIPTOR.file, onnx.SequenceProto.DESCRIPTOR.file)
+    message = next(f.message_types_by_name[first] for f in files if first in f.message_types_by_name)
     for part in rest:
         message = message.nested_types_by_name[part]
     return message

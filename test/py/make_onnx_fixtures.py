@@ -291,9 +291,55 @@ def ml_rows():
     return model(nodes, inputs, outputs, imports=[helper.make_opsetid("ai.onnx.ml", 3)])
 
 
-def sequence():
-    nodes = [node("SequenceConstruct", ["x", "x"], ["s"]), node("SequenceAt", ["s", "i"], ["y"])]
-    return model(nodes, [f32("x", [2])], [f32("y", [2])], [helper.make_tensor("i", I64, [], [0])])
+def of_kind(name, *kinds):
+    """An input or output whose type is one inside the other: a sequence of a tensor, an optional of one."""
+    made = helper.make_tensor_type_proto(*kinds[-1])
+    for wrap in reversed(kinds[:-1]):
+        made = wrap(made)
+    return helper.make_value_info(name, made)
+
+
+def lists():
+    """Sequences and optionals as inputs and outputs, chosen by a branch, changed at a position that a run decides."""
+    sequence, optional = helper.make_sequence_type_proto, helper.make_optional_type_proto
+    more = helper.make_graph([node("SequenceInsert", ["xs", "x", "p"], ["more"])], "more", [],
+                             [of_kind("more", sequence, (F32, None))])
+    same = helper.make_graph([node("Identity", ["xs"], ["same"])], "same", [],
+                             [of_kind("same", sequence, (F32, None))])
+    nodes = [node("If", ["c"], ["ys"], "choose", then_branch=more, else_branch=same),
+             node("SequenceLength", ["ys"], ["n"], "count"),
+             node("OptionalHasElement", ["o"], ["has"], "has"),
+             node("Identity", ["o"], ["same_o"], "keep")]
+    inputs = [of_kind("xs", sequence, (F32, ["m"])), f32("x", [2]), helper.make_tensor_value_info("p", I64, []),
+              helper.make_tensor_value_info("c", BOOL, []), of_kind("o", optional, (F32, [2]))]
+    outputs = [of_kind("ys", sequence, (F32, None)), helper.make_tensor_value_info("n", I64, []),
+               helper.make_tensor_value_info("has", BOOL, []), of_kind("same_o", optional, (F32, [2]))]
+    return model(nodes, inputs, outputs, opset=18)
+
+
+def kept_rows():
+    """A loop that appends to a sequence in rounds that data chooses, and joins what it has."""
+    keep = helper.make_graph([node("SequenceInsert", ["before", "row"], ["kept"])], "keep", [],
+                             [of_kind("kept", helper.make_sequence_type_proto, (F32, None))])
+    skip = helper.make_graph([node("Identity", ["before"], ["skipped"])], "skip", [],
+                             [of_kind("skipped", helper.make_sequence_type_proto, (F32, None))])
+    nodes = [node("Slice", ["x", "zero", "lengths_i"], ["row"]),
+             node("Greater", ["i", "one"], ["late"]),
+             node("If", ["late"], ["behind"], then_branch=keep, else_branch=skip),
+             node("Identity", ["go_on"], ["goes_on"])]
+    nodes.insert(0, node("Gather", ["lengths", "i_row"], ["lengths_i"]))
+    nodes.insert(0, node("Unsqueeze", ["i", "zero"], ["i_row"]))
+    body = helper.make_graph(nodes, "body", [helper.make_tensor_value_info("i", I64, []),
+                                             helper.make_tensor_value_info("go_on", BOOL, []),
+                                             of_kind("before", helper.make_sequence_type_proto, (F32, None))],
+                             [helper.make_tensor_value_info("goes_on", BOOL, []),
+                              of_kind("behind", helper.make_sequence_type_proto, (F32, None))])
+    nodes = [node("SequenceEmpty", [], ["none"]), node("Loop", ["trips", "", "none"], ["rows"], "loop", body=body),
+             node("ConcatFromSequence", ["rows"], ["y"], "join", axis=0)]
+    constants = [ints("zero", [0]), helper.make_tensor("one", I64, [], [1])]
+    return model(nodes, [f32("x", [4]), helper.make_tensor_value_info("lengths", I64, [5]),
+                         helper.make_tensor_value_info("trips", I64, [])],
+                 [of_kind("rows", helper.make_sequence_type_proto, (F32, None)), f32("y", ["total"])], constants)
 
 
 def texts():
@@ -426,11 +472,45 @@ GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_a
                           early_operators, passed_through, many_parts, out_of_step, contributed, zip_map, ml_rows],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads],
+          "golden/sequence": [lists, kept_rows],
           "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, found_rows, open_pools,
-                             sequence, texts, run_time_branch, lost_weights, quantised, functions_double]}
+                             texts, run_time_branch, lost_weights, quantised, functions_double]}
+
+
+def values_of_lists():
+    """Files for the inputs of `lists` and `kept_rows`, right and wrong."""
+    import io
+    from onnx import numpy_helper
+    import numpy as np
+
+    def array(name, value):
+        file = io.BytesIO()
+        np.save(file, value)
+        return name + ".npy", file.getvalue()
+
+    yield array("x", np.float32([7, 8]))
+    yield array("first", np.int64(0))
+    yield array("last", np.int64(-1))
+    yield array("beyond", np.int64(3))
+    yield array("yes", np.bool_(True))
+    yield array("no", np.bool_(False))
+    yield array("four", np.float32([1, 2, 3, 4]))
+    yield array("lengths", np.int64([4, 4, 3, 0, 2]))
+    yield array("trips", np.int64(5))
+    two = numpy_helper.from_list([np.float32([1, 2, 3]), np.float32([4])], "xs")
+    wrong = numpy_helper.from_list([np.int64([1, 2, 3]), np.int64([4])], "xs")
+    yield "xs.pb", two.SerializeToString()
+    yield "xs_one.pb", numpy_helper.from_list([np.float32([1, 2, 3])], "xs").SerializeToString()
+    yield "xs_integers.pb", wrong.SerializeToString()
+    yield "xs_cut.pb", two.SerializeToString()[:-3]
+    yield "o.pb", numpy_helper.from_optional(np.float32([5, 6]), "o").SerializeToString()
+    yield "o_none.pb", onnx.OptionalProto(name="o", elem_type=onnx.OptionalProto.TENSOR).SerializeToString()
 
 
 def main():
+    for name, data in values_of_lists():
+        with open(os.path.join(TOP, "test", "golden", "sequence", name), "wb") as f:
+            f.write(data)
     for folder, makers in GOLDEN.items():
         os.makedirs(os.path.join(TOP, "test", folder), exist_ok=True)
         for make in makers:

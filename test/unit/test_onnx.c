@@ -389,7 +389,8 @@ static void test_bad_graphs(void **state)
     g = add_graph();
     put_node(&g, "SequenceConstruct", "x", NULL, "l");
     put_node(&g, "SequenceInsert", "l", "l", "s");
-    refuse_model(&g, "node 2 (SequenceInsert): input 1 is a sequence, which this operator does not take");
+    refuse_model(&g, "node 2 (SequenceInsert): input 1 is a sequence or an optional, which this operator does not "
+                     "take");
     g = (bytes){0};
     put_value(&g, 11, "x", 1, two);
     put_node(&g, "Add", "x", "x", "y");

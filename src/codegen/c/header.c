@@ -154,6 +154,27 @@ static void memory(const package *p, writer *w)
           package_is_open(p) ? "exact, or with all extents at their bounds" : "exact");
 }
 
+/* What the fields of the structs are for, where the model has a sequence or an optional. */
+static void lists(const package *p, writer *w)
+{
+    for (uint32_t i = 0; i < p->u->n_lists; i++) {
+        const list_io *l = &p->u->lists[i];
+        arena *a = &p->c->mem;
+        w_fmt(w, "\n/* %s %s: %s", l->is_input ? "Input" : "Output", package_comment(a, l->name),
+              !l->is_sequence ? "an optional" : l->is_optional ? "an optional sequence" : "a sequence");
+        w_str(w, l->is_none ? ", none here" : l->n_parts == 0 ? ", empty here" : "");
+        for (uint32_t k = 0; k < l->n_parts; k++) {
+            w_fmt(w, "%s %s", k ? "," : " of", package_comment(a, l->parts[k].name));
+            if (l->parts[k].many)
+                w_fmt(w, " (elements along axis 0%s%s)", l->parts[k].sizes ? ", of the sizes in " : "",
+                      l->parts[k].sizes ? package_comment(a, l->parts[k].sizes) : "");
+        }
+        if (l->present)
+            w_fmt(w, "; none where %s is 0", package_comment(a, l->present));
+        w_str(w, ". */\n");
+    }
+}
+
 static void tensors(const package *p, writer *w)
 {
     sizes(p, w, p->inputs, p->n_inputs);
@@ -162,6 +183,7 @@ static void tensors(const package *p, writer *w)
     ends(p, w, p->inputs, p->n_inputs);
     ends(p, w, p->outputs, p->n_outputs);
     labels(p, w);
+    lists(p, w);
     bounds(p, w);
 }
 

@@ -111,6 +111,39 @@ static void write_facts(json_out *j, const codegen_unit *u)
     json_out_end(j);
 }
 
+/* A sequence or an optional of the model: the tensors that are taken or given for it. */
+void report_list(json_out *j, const list_io *l)
+{
+    json_out_object(j, NULL);
+    json_out_text(j, "name", l->name);
+    json_out_text(j, "kind", !l->is_sequence ? "optional" : l->is_optional ? "optional sequence" : "sequence");
+    json_out_text(j, "of", l->is_input ? "inputs" : "outputs");
+    json_out_uint(j, "place", l->place);
+    json_out_array(j, "parts");
+    for (uint32_t k = 0; k < l->n_parts; k++) {
+        json_out_object(j, NULL);
+        json_out_text(j, "name", l->parts[k].name);
+        json_out_text(j, "holds", l->parts[k].many ? "elements" : "element");
+        if (l->parts[k].sizes)
+            json_out_text(j, "sizes", l->parts[k].sizes);
+        json_out_end(j);
+    }
+    json_out_end(j);
+    if (l->is_none)
+        json_out_int(j, "none", 1);
+    if (l->present)
+        json_out_text(j, "present", l->present);
+    json_out_end(j);
+}
+
+static void write_lists(json_out *j, const codegen_unit *u)
+{
+    json_out_array(j, "lists");
+    for (uint32_t i = 0; i < u->n_lists; i++)
+        report_list(j, &u->lists[i]);
+    json_out_end(j);
+}
+
 static void write_tensors(json_out *j, const char *key, const package *p, const package_io *io, uint32_t n)
 {
     json_out_array(j, key);
@@ -378,6 +411,8 @@ void report_write(const package *p, writer *w)
     write_sources(&j, p);
     write_tensors(&j, "inputs", p, p->inputs, p->n_inputs);
     write_tensors(&j, "outputs", p, p->outputs, p->n_outputs);
+    if (p->u->n_lists > 0)
+        write_lists(&j, p->u);
     if (p->u->n_facts > 0)
         write_facts(&j, p->u);
     write_extents(&j, p);

@@ -11,4 +11,12 @@
 bool onnx_import(compiler *c, span bytes, const char *path, const frontend_options *o, graph_module **out);
 /* One TensorProto (a .pb test-data file) as a constant. */
 bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, const tensor_data **out);
+
+/* What a SequenceProto, an OptionalProto of one, or of a tensor holds. */
+typedef struct onnx_values {
+    bool none; /* an optional without its element */
+    uint32_t n;
+    const tensor_data **items;
+} onnx_values;
+bool onnx_read_values(compiler *c, span bytes, const char *path, bool is_sequence, bool is_optional, onnx_values *out);
 #endif

@@ -311,7 +311,7 @@ static void keep_unread(onnx_node *n, bool unknown)
     for (uint32_t i = 0; i < n->pb->input.len; i++) {
         const char *name = onnx_name(n->im, n->pb->input.data[i]);
         graph_value *v = *name ? onnx_lookup(n->env, name) : NULL;
-        if (v && v != &n->im->poison && v != &n->im->absent && v->type.kind != TYPE_SEQUENCE)
+        if (v && v != &n->im->poison && v != &n->im->absent && !onnx_list_of(n->im, v))
             in[n_in++] = v;
     }
     const char **names = arena_array(&n->c->mem, const char *, n->n_out + 1u);

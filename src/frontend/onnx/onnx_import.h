@@ -95,7 +95,7 @@ typedef struct onnx_importer {
     onnx_map strings;       /* attr *, by value: what the numbers that stand for strings stand for */
     onnx_map columns;       /* attr *, by value: what its columns are called (ZipMap) */
     onnx_map small;         /* dtype *, by value: the element type that its bytes stand for (onnx_small.c) */
-    onnx_map sequences;     /* by value of a sequence: its elements (onnx_op_sequence.c) */
+    onnx_map sequences;     /* onnx_list *, by value of a sequence or an optional (onnx_list.c) */
     onnx_map scanned;       /* functions whose operators have been looked at without importing them */
     onnx_map bodies;        /* of loops, by pb_graph: what the importer of Loop knows of them */
     VEC(const char *) lost; /* files of external data that are not there, once for each tensor */
@@ -108,6 +108,7 @@ typedef struct onnx_importer {
     onnx_map reserved;  /* names of the main graph: made-up names keep clear of them */
     graph_value poison; /* stands for results of nodes that failed */
     graph_value absent; /* stands for inputs of a function that the call leaves out */
+    uint32_t loops;     /* lists that loops carry, so far */
     uint32_t nodes;     /* imported so far */
     uint32_t nesting;
 } onnx_importer;
@@ -224,6 +225,75 @@ void onnx_spread_strings(onnx_node *n);
 /* The table of a result of the model, for who reads its numbers. */
 void onnx_note_labels(onnx_importer *im, const graph_value *v, const char *name);
 
+/* --- sequences and optionals (onnx_list.c) --- */
+
+typedef enum onnx_part_kind {
+    PART_ONE,   /* v is an element */
+    PART_MANY,  /* v has elements side by side along axis 0, as many as its extent */
+    PART_BEFORE /* what a loop has appended to, in its body: nothing is known of it */
+} onnx_part_kind;
+
+typedef struct onnx_part {
+    onnx_part_kind kind;
+    graph_value *v;     /* PART_BEFORE: NULL */
+    graph_value *sizes; /* PART_MANY: i64[elements, rank], how much of each is the element; NULL: all */
+    uint32_t ragged;    /* PART_MANY: axes of elements, as bits, along which it may be less */
+    uint32_t loop;      /* PART_BEFORE: which one */
+} onnx_part;
+
+typedef struct onnx_list {
+    uint32_t n;
+    const onnx_part *parts;
+    bool none;        /* an optional without its element */
+    bool is_tensor;   /* an optional of a tensor, which is the only element */
+    graph_value *has; /* an optional: bool[], whether it has its element; NULL: `none` says it */
+} onnx_list;
+
+/* The room for one element of a sequence whose elements lie side by side. DT_NONE: nothing is known yet. */
+typedef struct onnx_slot {
+    dtype dt;
+    uint32_t rank, ragged;
+    dim dims[TYPE_MAX_RANK];
+} onnx_slot;
+
+#define ONNX_LIST_BEFORE \
+    "a loop with an unknown number of rounds can append to a sequence that it carries, and not read it"
+
+const onnx_list *onnx_list_of(const onnx_importer *im, const graph_value *v); /* NULL: a tensor */
+graph_value *onnx_list_value(onnx_importer *im, const char *name, onnx_list l);
+bool onnx_list_is_known(const onnx_list *l); /* each part is an element */
+graph_value *onnx_list_count(onnx_node *n, const onnx_list *l);
+/* The slot becomes as large as all elements need. */
+bool onnx_slot_of(onnx_node *n, const onnx_list *l, onnx_slot *s);
+/* Where the elements come from several rounds: open extents may differ in each. */
+bool onnx_slot_close(onnx_node *n, onnx_slot *s);
+onnx_part onnx_list_stack(onnx_node *n, const onnx_list *l, const onnx_slot *s); /* all elements side by side */
+/* Of a PART_MANY: the element at a place (i64[]); those at places (i64[m]); those where `which` (bool[elements]) is. */
+graph_value *onnx_list_element(onnx_node *n, const onnx_part *p, graph_value *at);
+onnx_part onnx_list_pick(onnx_node *n, const onnx_part *p, graph_value *places);
+onnx_part onnx_list_keep(onnx_node *n, const onnx_part *p, graph_value *which);
+graph_value *onnx_list_places(onnx_node *n, graph_value *stack); /* 0, 1, ... along axis 0 */
+/* A PART_MANY of at most so many elements with zeros up to these. */
+onnx_part onnx_list_room(onnx_node *n, const onnx_part *p, int64_t most);
+graph_value *onnx_merge_axes(onnx_node *n, graph_value *x, uint32_t axis); /* that one and the next one as one */
+
+/* --- sequences and optionals as inputs and results of the model (onnx_border.c) --- */
+
+#define ONNX_MOST_ELEMENTS 4096u /* of a sequence whose elements are values of their own */
+
+/* The tensor that a type is about, through sequences and optionals; NULL: none. */
+const pb_tensor_type *onnx_tensor_inside(const pb_type *t);
+bool onnx_is_list_type(const pb_type *t);
+/* "x[2]" as x and 2; false: it is no element's name. */
+bool onnx_split_name(onnx_importer *im, const char *text, const char **out_list, uint32_t *out_element);
+bool onnx_list_input(onnx_env *env, const pb_value_info *from, uint32_t place, graph_value **out);
+bool onnx_list_output(onnx_env *env, const pb_graph *g, uint32_t place, graph_value *v);
+/* A tensor (onnx_end.c): a parameter for values of type t, or the constant that is bound to it; a result by name. */
+const char *onnx_bound_numbers(const onnx_importer *im, const char *name); /* of --bind; NULL: none */
+bool onnx_add_input(onnx_env *env, const char *name, type t, dtype element, graph_value **out);
+graph_value *onnx_named_result(onnx_env *env, const pb_graph *g, graph_value *v, const char *name);
+bool onnx_check_input_type(onnx_importer *im, const char *name, const type *t);
+
 /* --- types of less than a byte, floats of 8 bits (onnx_small.c): a value of one is a byte for each element --- */
 
 bool onnx_is_small(dtype dt);
@@ -261,15 +331,19 @@ typedef struct onnx_region {
     onnx_scope outer, scope; /* what is captured; the body's own names */
     onnx_env env;
     VEC(graph_value *) operands; /* captured values that are parameters of f; constants are made again inside */
+    graph_value **made; /* results of the body; those that are lists are no results of f. NULL: lists are an error */
 } onnx_region;
 
 void onnx_capture(onnx_captures *k, const pb_graph *g);
 void onnx_region_open(onnx_region *r, struct onnx_node *n, const pb_graph *g, const char *tail);
+onnx_node onnx_region_node(onnx_region *r); /* what importers build with, inside */
 void onnx_region_input(onnx_region *r, uint32_t i, graph_value *v); /* v, of the function, is input i of the body */
 graph_value *onnx_region_value(onnx_region *r, const char *name, graph_value *v); /* v of outside, inside */
 graph_value *onnx_region_emit(onnx_region *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,
                               const attr *attrs);
 void onnx_region_captures(onnx_region *r, const onnx_captures *k);
+/* What decides a branch or the end of a loop, where all that it is made of is constant (onnx_op_if.c). */
+bool onnx_is_known(struct onnx_node *n, const graph_value *condition, double *out);
 bool onnx_region_import(onnx_region *r); /* the body's nodes; its results become the function's */
 
 typedef struct onnx_loop {
@@ -279,6 +353,7 @@ typedef struct onnx_loop {
     const char *const *names; /* of the results, in the IR; NULL: made up */
     uint32_t n_names;
     bool declared; /* they are the node's results, with the types that the model declares */
+    const uint32_t *of; /* which of these each is; NULL: all in turn */
 } onnx_loop;
 /* A loop in f around a region whose results are the condition, what is carried, rows; NULL after an error. */
 graph_node *onnx_emit_loop(struct onnx_node *n, graph_func *f, const onnx_loop *l, const onnx_region *r);
@@ -288,6 +363,8 @@ bool onnx_type_fix(onnx_importer *im, const pb_graph *g);
 const char *onnx_symbol(onnx_importer *im, const char *name); /* interned; an identifier */
 /* owner: the value's name, for unnamed dimensions and messages. Unknown ranks are kept. */
 bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out);
+/* The same for an element of a sequence: its open extents are its own, also where the model gives them a name. */
+bool onnx_type_read_element(onnx_importer *im, const pb_type *t, const char *owner, type *out);
 /* The same for an input, whose open extents a run states: each is a number or a symbol by itself. */
 bool onnx_type_read_input(onnx_importer *im, const pb_type *t, const char *owner, type *out);
 /* The extent that the name of a dimension computes: "floor(n/2) + 1"; NULL where it computes none. */

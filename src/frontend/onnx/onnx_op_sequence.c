@@ -1,68 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sequences and optionals, as far as the model tells how many elements they have. A sequence is a list of values that
- * the importer keeps; it has no node of its own, and what takes an element of it takes the value. Positions must be
- * constants then, but for SequenceAt, which picks one of elements of one type in each run. An optional is its element,
- * or nothing. */
+/* Importers of sequences and optionals (onnx_list.c). What a model tells is settled here: each element stays a value of
+ * its own, and what takes it takes the value. Where a run decides a position or a count, elements lie side by side. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
 
-#define MOST_ELEMENTS 4096u /* of a sequence: each is a value */
-
-typedef struct sequence {
-    uint32_t n;
-    graph_value *const *items;
-} sequence;
-
 /* --- the list behind a value --- */
 
-static const sequence *sequence_of(onnx_node *n, uint32_t i)
+static const onnx_list *sequence_of(onnx_node *n, uint32_t i)
 {
-    const graph_value *v = onnx_in(n, i);
-    const sequence *s = onnx_map_get(&n->im->sequences, (const char *)v);
-    if (!s)
-        onnx_fail(n, DIAG_UNSUPPORTED, "input %u is not a sequence with a known number of elements", i);
-    return s;
+    const onnx_list *l = onnx_list_of(n->im, onnx_in(n, i));
+    if (l && !l->none && !l->has && !l->is_tensor)
+        return l;
+    onnx_fail(n, DIAG_TYPE, l ? "input %u is an optional; OptionalGetElement gives its sequence"
+                              : "input %u is not a sequence", i);
+    return NULL;
 }
 
 /* Result i of the node: a value that is in no function. */
-static bool result_sequence(onnx_node *n, uint32_t i, uint32_t count, graph_value *const *items)
+static bool result_list(onnx_node *n, uint32_t i, onnx_list l)
 {
-    compiler *c = n->c;
     if (n->failed)
         return false;
-    if (count > MOST_ELEMENTS)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "a sequence of %u elements; at most %u are supported", count,
-                         MOST_ELEMENTS);
-    graph_value *v = arena_new(&c->mem, graph_value);
-    type *elem = arena_new(&c->mem, type);
-    sequence *s = arena_new(&c->mem, sequence);
-    *elem = count ? items[0]->type : (type){.kind = TYPE_TENSOR, .shape = {.rank = -1}};
-    *v = (graph_value){.name = n->out_names[i] ? n->out_names[i] : intern(c->names, "sequence"),
-                       .type = {.kind = TYPE_SEQUENCE, .elem = elem}};
-    graph_value **own = arena_array(&c->mem, graph_value *, count + 1u); /* none is an array, too */
-    memcpy(own, items, count * sizeof *items);
-    *s = (sequence){count, own};
-    onnx_map_set(&c->mem, &n->im->sequences, (const char *)v, s);
-    return onnx_alias(n, i, v);
+    if (l.n > ONNX_MOST_ELEMENTS)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "a sequence of %u elements; at most %u are supported", l.n,
+                         ONNX_MOST_ELEMENTS);
+    const char *name = i < n->n_out && n->out_names[i] ? n->out_names[i] : intern(n->c->names, "sequence");
+    return onnx_alias(n, i, onnx_list_value(n->im, name, l));
 }
 
-/* Constant operand i as a position among `count`, counted from the end when negative; absent: `absent`. */
-static uint32_t position(onnx_node *n, uint32_t i, uint32_t count, uint32_t absent)
+static bool result_sequence(onnx_node *n, uint32_t i, uint32_t count, graph_value *const *items)
 {
-    int64_t v[TYPE_MAX_RANK * 2];
+    onnx_part *parts = arena_array(&n->c->mem, onnx_part, count + 1u);
+    for (uint32_t k = 0; k < count; k++)
+        parts[k] = (onnx_part){.v = items[k]};
+    return result_list(n, i, (onnx_list){.n = count, .parts = parts});
+}
+
+static bool result_part(onnx_node *n, uint32_t i, onnx_part p)
+{
+    return result_list(n, i, (onnx_list){.n = 1, .parts = &p});
+}
+
+static onnx_part stack_of(onnx_node *n, const onnx_list *l)
+{
+    onnx_slot slot = {.dt = DT_NONE};
+    return onnx_slot_of(n, l, &slot) ? onnx_list_stack(n, l, &slot) : (onnx_part){.v = onnx_nothing(n)};
+}
+
+/* The same parts but for `drop` of them at `at`, where `add` comes instead; NULL: nothing does. */
+static bool result_spliced(onnx_node *n, const onnx_list *l, uint32_t at, uint32_t drop, const onnx_part *add)
+{
+    onnx_part *parts = arena_array(&n->c->mem, onnx_part, l->n + 2u);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i <= l->n; i++) {
+        if (i == at && add)
+            parts[count++] = *add;
+        if (i < l->n && (i < at || i >= at + drop))
+            parts[count++] = l->parts[i];
+    }
+    return result_list(n, 0, (onnx_list){.n = count, .parts = parts});
+}
+
+/* --- positions --- */
+
+/* Operand i as a constant position; false: only a run knows it, or an error. */
+static bool known_position(onnx_node *n, uint32_t i, int64_t *out)
+{
     uint32_t len = 0;
-    graph_value *given = onnx_optional(n, i);
-    if (!given)
-        return absent;
-    if (!onnx_need_ints(n, given, "a position in a sequence", v, &len))
-        return 0;
-    if (len != 1)
-        onnx_fail(n, DIAG_FORMAT, "a position is one number");
-    const int64_t at = len != 1 ? 0 : v[0] < 0 ? v[0] + (int64_t)count : v[0];
-    if (at < 0 || at > (int64_t)count)
-        onnx_fail(n, DIAG_TYPE, "position %lld of %u elements", (long long)v[0], count);
-    return n->failed ? 0 : (uint32_t)at;
+    const graph_value *given = onnx_optional(n, i);
+    *out = 0;
+    if (n->failed || shape_count(given->type.shape) != 1)
+        return !n->failed && onnx_fail(n, DIAG_FORMAT, "a position is one number");
+    return onnx_ints_of(given, out, &len);
+}
+
+/* Which part has element `at`, which counts from the end when negative, or where a new one comes before it; false: that
+ * depends on how many elements a part has. Of a known list at most `last`. */
+static bool find_part(onnx_node *n, const onnx_list *l, int64_t at, uint32_t last, uint32_t *out)
+{
+    *out = 0;
+    if (onnx_list_is_known(l)) {
+        const int64_t k = at < 0 ? at + (int64_t)l->n : at;
+        if (k < 0 || k > (int64_t)last)
+            onnx_fail(n, DIAG_TYPE, "position %lld of %u elements", (long long)at, l->n);
+        *out = n->failed ? 0 : (uint32_t)k;
+        return true;
+    }
+    for (uint32_t i = 0; i < l->n; i++) {
+        const uint32_t k = at < 0 ? l->n - 1 - i : i;
+        const bool here = at == (at < 0 ? -1 - (int64_t)i : (int64_t)i);
+        *out = k;
+        if (here || l->parts[k].kind != PART_ONE)
+            return here && l->parts[k].kind == PART_ONE;
+    }
+    return false;
+}
+
+/* Operand i, a position that a run tells, as a place from 0 on; *bad: what makes any place one that is out of range
+ * where this one is not below `end` (i64[]), else 0. */
+static graph_value *place_of(onnx_node *n, uint32_t i, graph_value *count, graph_value *end, graph_value **bad)
+{
+    int64_t none = 0;
+    graph_value *zero = onnx_const_int(n, DT_I64, 0), *far = onnx_const_int(n, DT_I64, (int64_t)1 << 40);
+    graph_value *p = onnx_reshape_ints(n, onnx_cast(n, onnx_optional(n, i), DT_I64), 0, &none);
+    p = onnx_where(n, onnx_binary(n, "less", p, zero), onnx_binary(n, "add", p, count), p);
+    graph_value *out = onnx_binary(n, "logical_or", onnx_binary(n, "less", p, zero),
+                                   onnx_binary(n, "greater_equal", p, end));
+    *bad = onnx_where(n, out, far, zero);
+    return p;
 }
 
 /* --- making and changing --- */
@@ -79,83 +125,138 @@ bool onnx_op_sequence_construct(onnx_node *n)
     return result_sequence(n, 0, n->n_in, n->in);
 }
 
+/* Behind all elements lies the new one; the rest is the order in which they are taken. */
+static bool insert_at_run_time(onnx_node *n, const onnx_list *l, const onnx_part *made)
+{
+    onnx_part *parts = arena_array(&n->c->mem, onnx_part, l->n + 1u);
+    graph_value *one = onnx_const_int(n, DT_I64, 1), *count = onnx_list_count(n, l), *bad;
+    for (uint32_t i = 0; i < l->n; i++)
+        parts[i] = l->parts[i];
+    parts[l->n] = *made;
+    const onnx_part all = stack_of(n, &(onnx_list){.n = l->n + 1, .parts = parts});
+    graph_value *p = place_of(n, 2, count, onnx_binary(n, "add", count, one), &bad), *i = onnx_list_places(n, all.v);
+    graph_value *behind = onnx_where(n, onnx_binary(n, "equal", i, p), count, onnx_binary(n, "subtract", i, one));
+    graph_value *order = onnx_where(n, onnx_binary(n, "less", i, p), i, behind);
+    return result_part(n, 0, onnx_list_pick(n, &all, onnx_binary(n, "add", order, bad)));
+}
+
 bool onnx_op_sequence_insert(onnx_node *n)
 {
-    const sequence *s = sequence_of(n, 0);
-    const uint32_t at = s ? position(n, 2, s->n, s->n) : 0;
-    if (n->failed)
+    const onnx_list *l = sequence_of(n, 0);
+    const onnx_part made = {.v = onnx_in(n, 1)};
+    int64_t p = 0;
+    uint32_t at = l ? l->n : 0;
+    if (!l)
         return false;
-    graph_value **items = arena_array(&n->c->mem, graph_value *, s->n + 2u);
-    memcpy(items, s->items, at * sizeof *items);
-    items[at] = onnx_in(n, 1);
-    memcpy(items + at + 1, s->items + at, (s->n - at) * sizeof *items);
-    return result_sequence(n, 0, s->n + 1, items);
+    if (onnx_optional(n, 2) && (!known_position(n, 2, &p) || !find_part(n, l, p, l->n, &at)))
+        return !n->failed && insert_at_run_time(n, l, &made);
+    return !n->failed && result_spliced(n, l, at, 0, &made);
 }
 
 bool onnx_op_sequence_erase(onnx_node *n)
 {
-    const sequence *s = sequence_of(n, 0);
-    if (s && s->n == 0)
+    const onnx_list *l = sequence_of(n, 0);
+    int64_t p = -1;
+    uint32_t at = 0;
+    if (l && l->n == 0)
         return onnx_fail(n, DIAG_TYPE, "an empty sequence has nothing to erase");
-    const uint32_t at = s ? position(n, 1, s->n, s->n - 1) : 0;
-    if (n->failed || at == s->n)
-        return n->failed ? false : onnx_fail(n, DIAG_TYPE, "position %u of %u elements", at, s->n);
-    graph_value **items = arena_array(&n->c->mem, graph_value *, s->n);
-    memcpy(items, s->items, at * sizeof *items);
-    memcpy(items + at, s->items + at + 1, (s->n - at - 1) * sizeof *items);
-    return result_sequence(n, 0, s->n - 1, items);
+    if (!l)
+        return false;
+    if (!onnx_optional(n, 1) || known_position(n, 1, &p)) {
+        if (find_part(n, l, p, l->n - 1, &at))
+            return !n->failed && result_spliced(n, l, at, 1, NULL);
+    }
+    if (!onnx_optional(n, 1)) { /* the last one, of many */
+        const onnx_part all = stack_of(n, l);
+        return result_part(n, 0, onnx_list_pick(n, &all, onnx_slice(n, onnx_list_places(n, all.v), 0, 0, -1)));
+    }
+    const onnx_part all = stack_of(n, l);
+    graph_value *count = onnx_list_count(n, l), *bad, *p_run = place_of(n, 1, count, count, &bad);
+    graph_value *i = onnx_slice(n, onnx_list_places(n, all.v), 0, 0, -1);
+    graph_value *next = onnx_binary(n, "add", i, onnx_const_int(n, DT_I64, 1));
+    graph_value *order = onnx_where(n, onnx_binary(n, "less", i, p_run), i, next);
+    return result_part(n, 0, onnx_list_pick(n, &all, onnx_binary(n, "add", order, bad)));
 }
 
 /* --- reading --- */
 
-/* Elements of one type side by side along a new axis 0. */
-static graph_value *stacked(onnx_node *n, const sequence *s, int64_t axis)
-{
-    graph_value **items = arena_array(&n->c->mem, graph_value *, s->n + 1u);
-    for (uint32_t i = 0; i < s->n; i++)
-        items[i] = onnx_expand_dims(n, s->items[i], 1, &axis);
-    return onnx_concat(n, s->n, items, axis);
-}
-
 bool onnx_op_sequence_at(onnx_node *n)
 {
-    const sequence *s = sequence_of(n, 0);
-    int64_t at = 0, none = 0;
-    uint32_t len = 0;
-    if (!s)
+    const onnx_list *l = sequence_of(n, 0);
+    int64_t p = 0, none = 0;
+    uint32_t at = 0;
+    if (!l)
         return false;
-    if (s->n == 0)
+    if (l->n == 0)
         return onnx_fail(n, DIAG_TYPE, "an empty sequence has no elements");
-    if (onnx_ints_of(onnx_in(n, 1), &at, &len) && len == 1) {
-        const uint32_t k = position(n, 1, s->n, 0);
-        if (!n->failed && k == s->n)
-            return onnx_fail(n, DIAG_TYPE, "position %u of %u elements", k, s->n);
-        return !n->failed && onnx_alias(n, 0, s->items[k]);
-    }
-    for (uint32_t i = 1; i < s->n; i++)
-        if (!type_equal(&s->items[0]->type, &s->items[i]->type))
-            return onnx_fail(n, DIAG_UNSUPPORTED,
-                             "the position in a sequence whose elements have different shapes must be a constant");
-    attr axis = attr_int(n->c, "axis", 0);
-    onnx_result(n, 0, ONNX_ARGS("take", 1, &axis, stacked(n, s, 0), onnx_reshape_ints(n, onnx_in(n, 1), 0, &none)));
-    return !n->failed;
+    if (known_position(n, 1, &p) && find_part(n, l, p, l->n - 1, &at))
+        return !n->failed && onnx_alias(n, 0, l->parts[at].v);
+    if (n->failed)
+        return false;
+    const onnx_part all = stack_of(n, l);
+    return onnx_alias(n, 0, onnx_list_element(n, &all, onnx_reshape_ints(n, onnx_in(n, 1), 0, &none)));
 }
 
 bool onnx_op_sequence_length(onnx_node *n)
 {
-    const sequence *s = sequence_of(n, 0);
-    return s && onnx_result_constant(n, 0, tensor_scalar_i64(n->c, DT_I64, s->n));
+    const onnx_list *l = sequence_of(n, 0);
+    return l && onnx_alias(n, 0, onnx_list_count(n, l));
+}
+
+/* The first axis of x behind `behind` others, and the other way round. */
+static graph_value *front_to(onnx_node *n, graph_value *x, uint32_t behind)
+{
+    int64_t perm[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < onnx_rank(x); i++)
+        perm[i] = i < behind ? i + 1 : i == behind ? 0 : i;
+    return behind ? onnx_transpose(n, x, onnx_rank(x), perm) : x;
+}
+
+static graph_value *to_front(onnx_node *n, graph_value *x, uint32_t axis)
+{
+    int64_t perm[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i < onnx_rank(x); i++)
+        perm[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
+    return axis ? onnx_transpose(n, x, onnx_rank(x), perm) : x;
+}
+
+/* Elements that differ along `axis` only, joined there: what they are less than their slots is left out. */
+static graph_value *joined(onnx_node *n, const onnx_part *p, uint32_t axis)
+{
+    const attr at = attr_int(n->c, "axis", 0);
+    int64_t perm[TYPE_MAX_RANK], most = 0;
+    if (!p->ragged)
+        return onnx_merge_axes(n, front_to(n, p->v, axis), axis);
+    if (p->ragged != 1u << axis || !dim_is_const(onnx_dim(n, p->v, axis + 1), &most))
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "the elements of the sequence may only differ along the axis along "
+                                                "which they are joined");
+    for (uint32_t i = 0; i < onnx_rank(p->v); i++)
+        perm[i] = i == 0 ? 0 : i == 1 ? axis + 1 : i <= axis + 1 ? i - 1 : i;
+    graph_value *rows = onnx_merge_axes(n, onnx_transpose(n, p->v, onnx_rank(p->v), perm), 0);
+    graph_value *own = onnx_slice(n, p->sizes, 1, axis, axis + 1);
+    graph_value *inside = onnx_merge_axes(n, onnx_binary(n, "less", onnx_positions(n, most), own), 0);
+    return front_to(n, onnx_emit(n, ONNX_ARGS("compress", 1, &at, rows, inside)), axis);
 }
 
 bool onnx_op_concat_from_sequence(onnx_node *n)
 {
-    const sequence *s = sequence_of(n, 0);
+    const onnx_list *l = sequence_of(n, 0);
     const bool is_new = onnx_attr_int(n, "new_axis", 0) != 0;
     const int64_t given = onnx_attr_int(n, "axis", 0);
-    if (!s || s->n == 0)
+    if (!l || l->n == 0)
         return !n->failed && onnx_fail(n, DIAG_TYPE, "there is nothing to concatenate");
-    const int64_t axis = onnx_axis(n, given, onnx_rank(s->items[0]) + is_new);
-    return !n->failed && onnx_alias(n, 0, is_new ? stacked(n, s, axis) : onnx_concat(n, s->n, s->items, axis));
+    if (!onnx_list_is_known(l) || is_new) {
+        const onnx_part all = stack_of(n, l);
+        const uint32_t axis = onnx_axis(n, given, onnx_rank(all.v) - !is_new);
+        if (is_new && all.ragged)
+            return onnx_fail(n, DIAG_TYPE, "elements of different shapes cannot lie side by side along a new axis");
+        return !n->failed && onnx_alias(n, 0, is_new ? front_to(n, all.v, axis) : joined(n, &all, axis));
+    }
+    graph_value **items = arena_array(&n->c->mem, graph_value *, l->n);
+    for (uint32_t i = 0; i < l->n; i++)
+        items[i] = l->parts[i].v;
+    const uint32_t axis = onnx_axis(n, given, onnx_rank(items[0]));
+    return !n->failed && onnx_alias(n, 0, onnx_concat(n, l->n, items, axis));
 }
 
 /* --- splitting --- */
@@ -172,7 +273,7 @@ static bool part_ends(onnx_node *n, int64_t extent, uint32_t *count, int64_t *en
         return false;
     if (split && !many)
         each = sizes[0];
-    if (each < 1 || (!many && extent / each >= (int64_t)MOST_ELEMENTS))
+    if (each < 1 || (!many && extent / each >= (int64_t)ONNX_MOST_ELEMENTS))
         return onnx_fail(n, DIAG_FORMAT, "parts of %lld along an extent of %lld", (long long)each, (long long)extent);
     for (*count = 0; many ? *count < len : end < extent; ++*count) {
         end += many ? sizes[*count] : each;
@@ -183,10 +284,10 @@ static bool part_ends(onnx_node *n, int64_t extent, uint32_t *count, int64_t *en
 }
 
 /* As many parts as the operand has entries, whose sizes a run tells. */
-static bool split_open(onnx_node *n, graph_value *sizes, uint32_t axis)
+static bool split_by_list(onnx_node *n, graph_value *sizes, uint32_t axis)
 {
     const int64_t count = onnx_static_dim(n, sizes, 0), at_axis = axis;
-    if (n->failed || count > (int64_t)MOST_ELEMENTS)
+    if (n->failed || count > (int64_t)ONNX_MOST_ELEMENTS)
         return !n->failed && onnx_fail(n, DIAG_UNSUPPORTED, "a sequence of %lld elements", (long long)count);
     graph_value **items = arena_array(&n->c->mem, graph_value *, (uint32_t)count + 1u);
     graph_value *all = onnx_cast(n, sizes, DT_I64), *zero = onnx_const_int(n, DT_I64, 0);
@@ -198,17 +299,65 @@ static bool split_open(onnx_node *n, graph_value *sizes, uint32_t axis)
     return result_sequence(n, 0, (uint32_t)count, items);
 }
 
+/* One entry of the axis for each part. */
+static bool split_to_entries(onnx_node *n, uint32_t axis, bool keep)
+{
+    const int64_t own = axis + 1;
+    graph_value *v = to_front(n, onnx_in(n, 0), axis);
+    return result_part(n, 0, (onnx_part){PART_MANY, keep ? onnx_expand_dims(n, v, 1, &own) : v, NULL, 0, 0});
+}
+
+/* Parts of `split` entries, a number that a run tells, the last one of what is left. A part has room for the whole
+ * axis, whose entries from its first one on are taken; below 1 is out of range. */
+static bool split_by_number(onnx_node *n, graph_value *split, uint32_t axis)
+{
+    graph_value *x = onnx_in(n, 0);
+    const attr first = attr_int(n->c, "axis", 0), on = attr_int(n->c, "axis", axis),
+               part[2] = {attr_int(n->c, "start", axis), attr_int(n->c, "end", axis + 1)};
+    const int64_t most = dim_bound(onnx_dim(n, x, axis)), column = 1, rank = onnx_rank(x);
+    if (most < 0)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "axis %u, which is split, has no limit; --dim or --bound gives one",
+                         axis);
+    graph_value *all = onnx_positions(n, most), *zero = onnx_const_int(n, DT_I64, 0),
+                *size = onnx_emit(n, ONNX_ARGS("shape_of", 2, part, x)), *each = onnx_cast(n, split, DT_I64);
+    graph_value *bad = onnx_where(n, onnx_binary(n, "less", each, onnx_const_int(n, DT_I64, 1)),
+                                  onnx_const_int(n, DT_I64, (int64_t)1 << 40), zero);
+    graph_value *starts = onnx_binary(n, "multiply", all, each);
+    starts = onnx_emit(n, ONNX_ARGS("compress", 1, &first, starts, onnx_binary(n, "less", starts, size)));
+    graph_value *left = onnx_binary(n, "subtract", size, starts), *own = onnx_binary(n, "minimum", left, each);
+    graph_value *last = onnx_binary(n, "subtract", size, onnx_const_int(n, DT_I64, 1));
+    graph_value *from = onnx_expand_dims(n, onnx_binary(n, "add", starts, bad), 1, &column);
+    graph_value *at = onnx_binary(n, "minimum", onnx_binary(n, "add", from, all),
+                                  onnx_binary(n, "add", last, bad));
+    graph_value *rows = to_front(n, onnx_emit(n, ONNX_ARGS("take", 1, &on, x, at)), axis), *sizes;
+    dim row[2] = {onnx_dim(n, starts, 0), dim_const(n->c, 1)};
+    graph_value **columns = arena_array(&n->c->mem, graph_value *, (uint32_t)rank + 1u);
+    for (uint32_t k = 0; k < (uint32_t)rank; k++) {
+        const attr of[2] = {attr_int(n->c, "start", k), attr_int(n->c, "end", k + 1)};
+        graph_value *same = k == axis ? own : onnx_binary(n, "add", onnx_binary(n, "multiply", own, zero),
+                                                          onnx_emit(n, ONNX_ARGS("shape_of", 2, of, x)));
+        columns[k] = n->failed ? same : onnx_reshape(n, same, 2, row);
+    }
+    sizes = onnx_concat(n, (uint32_t)rank, columns, 1);
+    return result_part(n, 0, (onnx_part){PART_MANY, rows, sizes, 1u << axis, 0});
+}
+
 bool onnx_op_split_to_sequence(onnx_node *n)
 {
     graph_value *x = onnx_in(n, 0), *split = onnx_optional(n, 1);
     const uint32_t rank = onnx_rank(x), axis = onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
     const bool keep = onnx_attr_int(n, "keepdims", 1) != 0 || split;
-    int64_t *ends = arena_array(&n->c->mem, int64_t, MOST_ELEMENTS + 1u), from = 0;
+    int64_t *ends = arena_array(&n->c->mem, int64_t, ONNX_MOST_ELEMENTS + 1u), from = 0, extent = 0, number = 0;
     uint32_t count = 0;
     if (n->failed)
         return false;
-    if (split && !graph_constant(split) && onnx_rank(split) == 1)
-        return split_open(n, split, axis);
+    const bool is_open = !dim_is_const(onnx_dim(n, x, axis), &extent), is_number = split && onnx_rank(split) == 0;
+    if (is_open && (!split || (is_number && onnx_ints_of(split, &number, &count) && number == 1)))
+        return split_to_entries(n, axis, keep);
+    if (is_number && (is_open || !graph_constant(split)))
+        return split_by_number(n, split, axis);
+    if (split && !graph_constant(split))
+        return split_by_list(n, split, axis);
     if (!part_ends(n, onnx_static_dim(n, x, axis), &count, ends))
         return false;
     graph_value **items = arena_array(&n->c->mem, graph_value *, count + 1u);
@@ -230,27 +379,35 @@ bool onnx_op_split_to_sequence(onnx_node *n)
 /* Element k of operand i; a tensor is the same for all. */
 static graph_value *element(onnx_node *n, uint32_t i, uint32_t k)
 {
-    const sequence *s = onnx_map_get(&n->im->sequences, (const char *)onnx_in(n, i));
-    return s ? s->items[k] : onnx_in(n, i);
+    const onnx_list *l = onnx_list_of(n->im, onnx_in(n, i));
+    return l ? l->parts[k].v : onnx_in(n, i);
+}
+
+static bool check_maps(onnx_node *n, const onnx_list *first)
+{
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const onnx_list *l = onnx_list_of(n->im, onnx_in(n, i));
+        if (l && (!onnx_list_is_known(l) || l->has || l->none))
+            return onnx_fail(n, DIAG_UNSUPPORTED, "a run decides how many elements input %u has; a Loop does the same",
+                             i);
+        if (l && l->n != first->n)
+            return onnx_fail(n, DIAG_TYPE, "sequences of %u and %u elements", first->n, l->n);
+    }
+    return true;
 }
 
 bool onnx_op_sequence_map(onnx_node *n)
 {
-    const sequence *s = sequence_of(n, 0);
+    const onnx_list *l = sequence_of(n, 0);
     const pb_graph *g = onnx_attr_graph(n, "body");
-    if (!s || n->failed)
+    if (!l || n->failed || !check_maps(n, l))
         return false;
-    for (uint32_t i = 1; i < n->n_in; i++) {
-        const sequence *other = onnx_map_get(&n->im->sequences, (const char *)onnx_in(n, i));
-        if (other && other->n != s->n)
-            return onnx_fail(n, DIAG_TYPE, "sequences of %u and %u elements", s->n, other->n);
-    }
     graph_value ***out = arena_array(&n->c->mem, graph_value **, n->n_out);
     for (uint32_t i = 0; i < n->n_out; i++)
-        out[i] = arena_array(&n->c->mem, graph_value *, s->n + 1u);
+        out[i] = arena_array(&n->c->mem, graph_value *, l->n + 1u);
     graph_value **in = arena_array(&n->c->mem, graph_value *, n->n_in), **made =
         arena_array(&n->c->mem, graph_value *, n->n_out);
-    for (uint32_t k = 0; k < s->n && !n->failed; k++) {
+    for (uint32_t k = 0; k < l->n && !n->failed; k++) {
         for (uint32_t i = 0; i < n->n_in; i++)
             in[i] = element(n, i, k);
         (void)onnx_inline_bodies(n, g, n->n_in, in, n->n_out, made);
@@ -258,25 +415,51 @@ bool onnx_op_sequence_map(onnx_node *n)
             out[i][k] = made[i];
     }
     for (uint32_t i = 0; i < n->n_out && !n->failed; i++)
-        (void)result_sequence(n, i, s->n, out[i]);
+        (void)result_sequence(n, i, l->n, out[i]);
     return !n->failed;
 }
 
 /* --- optionals --- */
 
+/* One that has its element is the element. */
 bool onnx_op_optional(onnx_node *n)
 {
     graph_value *x = onnx_optional(n, 0);
-    return x ? onnx_alias(n, 0, x)
-             : onnx_fail(n, DIAG_UNSUPPORTED, "an optional without an element is not supported yet");
+    const onnx_attr *a = onnx_attr_find(n, "type");
+    if (x)
+        return onnx_alias(n, 0, x);
+    if (!a || !a->pb->tp)
+        return onnx_fail(n, DIAG_FORMAT, "an optional without an element needs the attribute 'type'");
+    return result_list(n, 0, (onnx_list){.none = true, .is_tensor = !onnx_is_list_type(a->pb->tp)});
 }
 
 bool onnx_op_optional_has_element(onnx_node *n)
 {
-    return onnx_result_constant(n, 0, tensor_scalar_i64(n->c, DT_BOOL, onnx_optional(n, 0) != NULL));
+    const graph_value *x = onnx_optional(n, 0);
+    const onnx_list *l = onnx_list_of(n->im, x);
+    if (l && l->has)
+        return onnx_alias(n, 0, l->has);
+    return onnx_result_constant(n, 0, tensor_scalar_i64(n->c, DT_BOOL, x != NULL && !(l && l->none)));
 }
 
 bool onnx_op_optional_get_element(onnx_node *n)
 {
-    return onnx_alias(n, 0, onnx_in(n, 0));
+    graph_value *x = onnx_in(n, 0);
+    const onnx_list *l = onnx_list_of(n->im, x);
+    const int64_t yes = 1, none = 0;
+    int64_t one = 1;
+    if (l && l->none)
+        return onnx_fail(n, DIAG_TYPE, "the optional has no element");
+    if (!l || !l->has)
+        return onnx_alias(n, 0, x);
+    onnx_part first = l->n ? l->parts[0] : (onnx_part){0}; /* its element is there, or the run ends with a status */
+    graph_value *has = onnx_reshape_ints(n, onnx_cast(n, l->has, DT_I64), 1, &one);
+    if (first.v)
+        first.v = onnx_expect(n, first.v, has, 1, 1, &yes);
+    if (l->is_tensor)
+        return onnx_alias(n, 0, onnx_list_element(n, &first, onnx_const_int(n, DT_I64, none)));
+    onnx_part *parts = arena_array(&n->c->mem, onnx_part, l->n + 1u);
+    for (uint32_t i = 0; i < l->n; i++)
+        parts[i] = i ? l->parts[i] : first;
+    return result_list(n, 0, (onnx_list){.n = l->n, .parts = parts});
 }

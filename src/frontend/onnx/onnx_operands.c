@@ -56,7 +56,9 @@ static bool check_one(onnx_node *n, uint32_t i)
                          *n->row->operands ? arena_printf(&n->c->mem, "the operator's are: %s", n->row->operands)
                                            : "the operator has none");
     if (i < n->n_in && n->in[i] && n->in[i]->type.kind != TYPE_TENSOR && !o.sequence)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is a sequence, which this operator does not take", i);
+        return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is a sequence or an optional, which this operator does not "
+                                               "take",
+                         i);
     if (n->in[i] || o.optional || (i >= n->n_in && o.repeated && !o.least_one))
         return true;
     return onnx_fail(n, DIAG_FORMAT, "input %u ('%.*s') is missing", i, (int)o.len, o.name);

@@ -70,9 +70,11 @@ static inline float pb_float(pb_numbers v, size_t i)
     return f;
 }
 
-/* Reads a whole model, or a lone tensor, from bytes. Errors are DIAG_FORMAT with the offset in the file. */
+/* Reads a whole model, or a lone value, from bytes. Errors are DIAG_FORMAT with the offset in the file. */
 bool onnx_wire_model(compiler *c, const char *path, span bytes, pb_model **out);
 bool onnx_wire_tensor(compiler *c, const char *path, span bytes, pb_tensor **out);
+bool onnx_wire_sequence(compiler *c, const char *path, span bytes, pb_sequence **out);
+bool onnx_wire_optional(compiler *c, const char *path, span bytes, pb_optional **out);
 /* The model as bytes: what was read, with what has been changed; fields that are not listed stay. read(write(x)) is x.
  * false after a diagnostic: 2 GiB or more, protobuf's limit. */
 bool onnx_wire_write(compiler *c, const pb_model *m, span *out);

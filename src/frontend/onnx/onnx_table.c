@@ -49,6 +49,16 @@ const pb_message *onnx_message_tensor(void)
     return &message_tensor;
 }
 
+const pb_message *onnx_message_sequence(void)
+{
+    return &message_sequence;
+}
+
+const pb_message *onnx_message_optional(void)
+{
+    return &message_optional;
+}
+
 void onnx_wire_print_fields(writer *w)
 {
     static const char *const kinds[] = {"INT", "FLOAT", "STR", "MSG", "INTS", "FLOATS", "DOUBLES", "STRS", "MSGS"};

@@ -24,4 +24,6 @@ typedef struct pb_message {
 
 const pb_message *onnx_message_model(void);
 const pb_message *onnx_message_tensor(void);
+const pb_message *onnx_message_sequence(void);
+const pb_message *onnx_message_optional(void);
 #endif

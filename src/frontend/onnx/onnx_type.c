@@ -4,6 +4,7 @@
 #include "frontend/onnx/onnx_import.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The IR's text wants symbols to be identifiers. */
@@ -48,7 +49,7 @@ static const char *dim_name(onnx_importer *im, const pb_dimension *d, const char
 /* Whose type is read, and whether a run states its extents. */
 typedef struct owner {
     const char *name;
-    bool input;
+    bool input, element; /* element: of a sequence, which need not agree with others */
 } owner;
 
 static dim read_dim(onnx_importer *im, const pb_dimension *d, owner o, uint32_t axis)
@@ -57,6 +58,11 @@ static dim read_dim(onnx_importer *im, const pb_dimension *d, owner o, uint32_t 
     const onnx_fixed *f = name ? find_fixed(im, name) : NULL;
     if (!name || f)
         return dim_const(im->c, f ? f->value : d->dim_value);
+    if (o.element) {
+        name = onnx_symbol(im, arena_printf(&im->c->mem, "%s_%u", o.name, axis));
+        f = find_fixed(im, name);
+        return f ? dim_const(im->c, f->value) : dim_symbol(im->c, name, -1);
+    }
     dim computed = onnx_dim_expression(im, d->dim_param);
     int64_t v;
     if (computed && (!o.input || dim_is_const(computed, &v)))
@@ -132,13 +138,62 @@ static bool read_type(onnx_importer *im, const pb_type *t, owner o, uint32_t dep
 bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner_name, type *out)
 {
     *out = (type){0};
-    return !t || read_type(im, t, (owner){owner_name, false}, 0, out);
+    return !t || read_type(im, t, (owner){.name = owner_name}, 0, out);
 }
 
 bool onnx_type_read_input(onnx_importer *im, const pb_type *t, const char *owner_name, type *out)
 {
     *out = (type){0};
-    return !t || read_type(im, t, (owner){owner_name, true}, 0, out);
+    return !t || read_type(im, t, (owner){.name = owner_name, .input = true}, 0, out);
+}
+
+bool onnx_type_read_element(onnx_importer *im, const pb_type *t, const char *owner_name, type *out)
+{
+    *out = (type){0};
+    return read_type(im, t, (owner){.name = owner_name, .element = true}, 0, out);
+}
+
+/* --- sequences and optionals --- */
+
+bool onnx_is_list_type(const pb_type *t)
+{
+    return t && (t->sequence_type || t->optional_type);
+}
+
+const pb_tensor_type *onnx_tensor_inside(const pb_type *t)
+{
+    for (uint32_t depth = 0; t && depth < PB_MAX_DEPTH; depth++) {
+        if (!onnx_is_list_type(t))
+            return t->tensor_type;
+        t = t->sequence_type ? t->sequence_type->elem_type : t->optional_type->elem_type;
+    }
+    return NULL;
+}
+
+/* "x[2]" as x and 2; false: it is no element's name. */
+bool onnx_split_name(onnx_importer *im, const char *text, const char **out_list, uint32_t *out_element)
+{
+    const char *open = strrchr(text, '[');
+    char *end = NULL;
+    const unsigned long k = open && open[1] >= '0' && open[1] <= '9' ? strtoul(open + 1, &end, 10) : 0;
+    if (!end || end[0] != ']' || end[1] || k >= ONNX_MOST_ELEMENTS)
+        return false;
+    *out_list = intern_n(im->c->names, text, (size_t)(open - text));
+    *out_element = (uint32_t)k;
+    return true;
+}
+
+/* The input that a fix is about, which may be one element of it; NULL: none that is a list. */
+static const pb_value_info *list_fixed(onnx_importer *im, const pb_graph *g, const frontend_dim_fix *f)
+{
+    const char *name = f->name;
+    uint32_t element = 0;
+    if (f->is_input)
+        (void)onnx_split_name(im, f->name, &name, &element);
+    for (uint32_t i = 0; i < g->input.len; i++)
+        if (strcmp(onnx_name(im, g->input.data[i]->name), name) == 0 && onnx_is_list_type(g->input.data[i]->type))
+            return g->input.data[i];
+    return NULL;
 }
 
 /* --- fixing --- */
@@ -214,10 +269,29 @@ static bool has_symbol(onnx_importer *im, uint32_t n, pb_value_info *const *list
 {
     for (uint32_t i = 0; i < n; i++) {
         const pb_value_info *v = list[i];
-        const pb_tensor_shape *s = v->type && v->type->tensor_type ? v->type->tensor_type->shape : NULL;
+        const pb_tensor_type *t = onnx_tensor_inside(v->type);
+        const pb_tensor_shape *s = t ? t->shape : NULL;
         for (uint32_t k = 0; s && k < s->dim.len && k < TYPE_MAX_RANK; k++)
             if (dim_name(im, s->dim.data[k], onnx_name(im, v->name), k) == symbol)
                 return true;
+    }
+    return false;
+}
+
+/* An extent of an element of a sequence: of xs, "xs_0_1". */
+static bool is_of_element(onnx_importer *im, const pb_graph *g, const char *symbol)
+{
+    for (uint32_t i = 0; i < g->input.len; i++) {
+        const char *list = onnx_symbol(im, onnx_name(im, g->input.data[i]->name)), *rest = symbol + strlen(list);
+        uint32_t numbers = 0;
+        if (!onnx_is_list_type(g->input.data[i]->type) || strncmp(symbol, list, strlen(list)) != 0)
+            continue;
+        while (*rest == '_' && rest[1] >= '0' && rest[1] <= '9') {
+            rest += 1 + strspn(rest + 1, "0123456789");
+            numbers++;
+        }
+        if (!*rest && numbers > 0)
+            return true;
     }
     return false;
 }
@@ -228,11 +302,25 @@ static bool symbol_exists(onnx_importer *im, const pb_graph *g, const char *symb
 {
     return has_symbol(im, g->input.len, g->input.data, symbol) ||
            has_symbol(im, g->output.len, g->output.data, symbol) ||
-           has_symbol(im, g->value_info.len, g->value_info.data, symbol);
+           has_symbol(im, g->value_info.len, g->value_info.data, symbol) || is_of_element(im, g, symbol);
+}
+
+/* The name may look like an element's, and be an input's own. */
+static bool find_tensor_input(onnx_importer *im, const pb_graph *g, const frontend_dim_fix *f)
+{
+    const pb_value_info *v = f->is_input ? find_input(im, g, f->name) : NULL;
+    return v && !onnx_is_list_type(v->type);
 }
 
 static bool fix_one(onnx_importer *im, const pb_graph *g, const frontend_dim_fix *f)
 {
+    const bool list = list_fixed(im, g, f) && !find_tensor_input(im, g, f);
+    if (list && !f->is_bound) /* onnx_border.c */
+        return true;
+    if (list)
+        return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "'%s' is a sequence, whose number of elements is "
+                                                                   "given as it is: --dim %s=%" PRId64,
+                          f->name, f->name, f->dims[0]);
     for (uint32_t i = 0; i < f->rank; i++)
         if (f->dims[i] < 0)
             return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im), "'%s': an extent cannot be negative", f->name);

@@ -272,3 +272,15 @@ bool onnx_wire_tensor(compiler *c, const char *path, span bytes, pb_tensor **out
     *out = read_whole(c, path, bytes, onnx_message_tensor());
     return *out != NULL;
 }
+
+bool onnx_wire_sequence(compiler *c, const char *path, span bytes, pb_sequence **out)
+{
+    *out = read_whole(c, path, bytes, onnx_message_sequence());
+    return *out != NULL;
+}
+
+bool onnx_wire_optional(compiler *c, const char *path, span bytes, pb_optional **out)
+{
+    *out = read_whole(c, path, bytes, onnx_message_optional());
+    return *out != NULL;
+}

@@ -1,234 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of If and Loop. A condition that constants decide picks its branch at once. Else branches and bodies become
- * functions of the module, closed: what they see of the graph around them comes in as explicit operands, the same list
- * for both branches of an If. A body is read again, with open extents, where a carried value comes out of it with
- * another shape than it went in. */
+/* Importer of Loop. A body is read again, with open extents, where a carried value comes out of it with another shape
+ * than it went in. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
-
-static void capture(void *ctx, const char *name)
-{
-    onnx_captures *k = ctx;
-    arena *a = &k->n->c->mem;
-    if (onnx_map_get(&k->seen, name))
-        return;
-    onnx_map_set(a, &k->seen, name, "");
-    graph_value *v = onnx_lookup(k->n->env, name);
-    if (!v || v == &k->n->im->absent) {
-        onnx_fail(k->n, DIAG_FORMAT, "the body uses '%s', which nothing makes", name);
-        return;
-    }
-    k->n->failed |= v == &k->n->im->poison; /* told where it failed */
-    if (v->type.kind == TYPE_SEQUENCE)
-        onnx_fail(k->n, DIAG_UNSUPPORTED, "the body uses '%s', a sequence, which is not supported yet", name);
-    vec_push(a, &k->names, name);
-    vec_push(a, &k->values, v);
-}
-
-void onnx_capture(onnx_captures *k, const pb_graph *g)
-{
-    onnx_visit_captures(k->n->im, g, capture, k);
-}
-
-void onnx_region_open(onnx_region *r, onnx_node *n, const pb_graph *g, const char *tail)
-{
-    const char *stem = n->n_out && n->out_names[0] ? n->out_names[0] : "body";
-    *r = (onnx_region){.n = n, .g = g, .scope = {.parent = &r->outer}};
-    r->f = graph_func_new(n->im->module, intern(n->c->names, arena_printf(&n->c->mem, "%s.%s", stem, tail)));
-    r->env = (onnx_env){.im = n->im, .f = r->f, .scope = &r->outer, .frame = n->env->frame};
-}
-
-graph_value *onnx_region_value(onnx_region *r, const char *name, graph_value *v)
-{
-    const tensor_data *t = graph_constant(v);
-    graph_value *inside = t ? graph_add_constant(r->f, t, name, r->n->loc) : graph_add_param(r->f, name, v->type);
-    if (!t)
-        vec_push(&r->n->c->mem, &r->operands, v);
-    onnx_set_small(r->n->im, inside, onnx_small_of(r->n->im, v));
-    return inside;
-}
-
-graph_value *onnx_region_emit(onnx_region *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,
-                              const attr *attrs)
-{
-    graph_value *v = NULL;
-    bool all = !r->n->failed;
-    for (uint32_t i = 0; i < n_in; i++)
-        all &= in[i] != NULL;
-    if (all)
-        v = graph_emit(r->f, NULL, op, n_in, in, n_attrs, attrs, r->n->loc);
-    r->n->failed |= !v;
-    return v ? v : onnx_nothing(r->n);
-}
-
-void onnx_region_input(onnx_region *r, uint32_t i, graph_value *v)
-{
-    const char *name = onnx_name(r->n->im, r->g->input.data[i]->name);
-    type t = {0};
-    if (v->type.kind == TYPE_TENSOR && v->type.shape.rank == 0 && r->g->input.data[i]->type &&
-        onnx_type_read(r->n->im, r->g->input.data[i]->type, name, &t) && t.kind == TYPE_TENSOR && t.shape.rank == 1) {
-        const int64_t one = 1; /* some exporters declare one number as a vector */
-        graph_value *in[2] = {v, graph_add_constant(r->f, tensor_from_i64s(r->n->c, 1, &one), "", r->n->loc)};
-        v = onnx_region_emit(r, "reshape", 2, in, 0, NULL);
-    }
-    r->env.scope = &r->scope;
-    onnx_define(&r->env, name, v);
-    r->env.scope = &r->outer;
-}
-
-void onnx_region_captures(onnx_region *r, const onnx_captures *k)
-{
-    for (uint32_t i = 0; i < k->names.len; i++)
-        onnx_define(&r->env, k->names.data[i], onnx_region_value(r, k->names.data[i], k->values.data[i]));
-}
-
-bool onnx_region_import(onnx_region *r)
-{
-    onnx_node *n = r->n;
-    r->env.scope = &r->scope;
-    bool ok = onnx_import_names(&r->env, r->g) && onnx_import_nodes(&r->env, r->g->node.len, r->g->node.data);
-    for (uint32_t i = 0; ok && i < r->g->output.len; i++) {
-        const char *name = onnx_name(n->im, r->g->output.data[i]->name);
-        graph_value *v = onnx_lookup(&r->env, name);
-        ok = v && v != &n->im->poison && v != &n->im->absent;
-        if (ok && v->type.kind == TYPE_SEQUENCE)
-            ok = onnx_fail(n, DIAG_UNSUPPORTED, "the body's result '%s' is a sequence, which is not supported yet",
-                           name);
-        else if (ok)
-            graph_add_result(r->f, v);
-        else if (!v)
-            onnx_fail(n, DIAG_FORMAT, "nothing in the body makes its result '%s'", name);
-    }
-    n->failed |= !ok;
-    return ok;
-}
-
-/* --- If --- */
-
-#define MOST_FOLDED   200u /* nodes on the way to a condition */
-#define MOST_ELEMENTS (1 << 22)
-
-static graph_value *detached(compiler *c, const tensor_data *t)
-{
-    attr value = attr_tensor(c, "value", t);
-    graph_value *v = arena_new(&c->mem, graph_value);
-    graph_node *n = arena_new(&c->mem, graph_node);
-    *n = (graph_node){.op = graph_find_op(c, "constant"), .n_outputs = 1, .n_attrs = 1, .loc = src_loc_none()};
-    n->attrs = arena_copy(&c->mem, &value, sizeof value, _Alignof(attr));
-    n->outputs = arena_copy(&c->mem, &v, sizeof v, _Alignof(graph_value *));
-    *v = (graph_value){.name = intern(c->names, "k"), .def = n, .type = tensor_type(c, t)};
-    return v;
-}
-
-/* What v is when all that it is made of is constant; NULL: it is not, or too much of it. */
-static const tensor_data *folded(compiler *c, const graph_value *v, uint32_t *left)
-{
-    const tensor_data *t = graph_constant(v), *few[8] = {NULL};
-    const graph_node *n = v->def;
-    if (t || !n || !c->evaluate || *left == 0)
-        return t;
-    --*left;
-    if (n->op->effect != EFFECT_PURE || (n->op->flags & OPF_CALL) || n->n_outputs > 8 ||
-        shape_count(v->type.shape) < 0 || shape_count(v->type.shape) > MOST_ELEMENTS)
-        return NULL;
-    graph_node one = *n;
-    one.inputs = arena_array(&c->mem, graph_value *, n->n_inputs);
-    for (uint32_t i = 0; i < n->n_inputs; i++) {
-        const tensor_data *in = n->inputs[i] ? folded(c, n->inputs[i], left) : NULL;
-        if (n->inputs[i] && !in)
-            return NULL;
-        one.inputs[i] = in ? detached(c, in) : NULL;
-    }
-    return c->evaluate(c, &one, few) ? few[v->index] : NULL;
-}
-
-/* The importer leaves arithmetic on weights to the passes; what decides a branch it must know before it looks at the
- * other one, which need not even be sound. */
-static bool is_known(onnx_node *n, const graph_value *condition, double *out)
-{
-    uint32_t left = MOST_FOLDED;
-    const tensor_data *t = folded(n->c, condition, &left);
-    if (!t || t->count != 1)
-        return false;
-    *out = tensor_get_f64(t, 0);
-    return true;
-}
-
-/* The input that alone decides v; NULL: none, several, or one of more than a few numbers. */
-static const graph_value *sole_input(const graph_value *v, uint32_t *left)
-{
-    const graph_node *n = v->def;
-    const graph_value *found = NULL;
-    if (!n || *left == 0)
-        return !n && shape_count(v->type.shape) == 1 ? v : NULL;
-    --*left;
-    for (uint32_t i = 0; i < n->n_inputs; i++) {
-        if (!n->inputs[i] || graph_constant(n->inputs[i]))
-            continue;
-        const graph_value *one = sole_input(n->inputs[i], left);
-        if (!one || (found && found != one))
-            return NULL;
-        found = one;
-    }
-    return found;
-}
-
-/* What went wrong in a branch need not matter: a model for two rates has a branch for each, and one fits the data. */
-static void hint_bind(onnx_node *n, const graph_value *condition, uint32_t errors)
-{
-    diags *d = &n->c->diags;
-    uint32_t left = MOST_FOLDED;
-    const graph_value *v = sole_input(condition, &left);
-    const char *before = d->last && d->last->hint ? arena_printf(&n->c->mem, "%s; ", d->last->hint) : "";
-    if (v && n->env->scope->top && d->errors > errors)
-        diag_hint(d, "%sinput '%s' decides whether this branch is taken: --bind %s=NUMBER removes the other one",
-                  before, v->name, v->name);
-}
-
-static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes, const pb_graph *no)
-{
-    onnx_captures k = {.n = n};
-    onnx_region a, b;
-    VEC(graph_value *) in = {0};
-    onnx_capture(&k, yes);
-    onnx_capture(&k, no);
-    if (n->failed)
-        return false;
-    onnx_region_open(&a, n, yes, "then");
-    onnx_region_captures(&a, &k);
-    onnx_region_open(&b, n, no, "else");
-    onnx_region_captures(&b, &k);
-    uint32_t errors = n->c->diags.errors;
-    bool good = onnx_region_import(&a);
-    good = onnx_region_import(&b) && good;
-    if (!good) {
-        hint_bind(n, cond, errors);
-        return false;
-    }
-    vec_push(&n->c->mem, &in, onnx_rank(cond) ? onnx_reshape_ints(n, cond, 0, NULL) : cond);
-    for (uint32_t i = 0; i < a.operands.len; i++)
-        vec_push(&n->c->mem, &in, a.operands.data[i]);
-    attr at[2] = {attr_func(n->c, "then_branch", a.f), attr_func(n->c, "else_branch", b.f)};
-    return onnx_results(n, (onnx_args){"if", in.len, in.data, 2, at}, n->n_out);
-}
-
-bool onnx_op_if(onnx_node *n)
-{
-    graph_value *cond = onnx_in(n, 0);
-    const pb_graph *yes = onnx_attr_graph(n, "then_branch"), *no = onnx_attr_graph(n, "else_branch");
-    double c = 0;
-    if (n->failed)
-        return false;
-    if (onnx_dtype(cond) != DT_BOOL || shape_count(cond->type.shape) != 1)
-        return onnx_fail(n, DIAG_TYPE, "the condition must be one bool");
-    if (yes->output.len != no->output.len || yes->output.len != n->n_out)
-        return onnx_fail(n, DIAG_FORMAT, "the branches have %u and %u results, the node %u", yes->output.len,
-                         no->output.len, n->n_out);
-    return is_known(n, cond, &c) ? onnx_inline_branch(n, c != 0 ? yes : no) : import_regions(n, cond, yes, no);
-}
-
-/* --- Loop --- */
 
 graph_node *onnx_emit_loop(onnx_node *n, graph_func *f, const onnx_loop *l, const onnx_region *r)
 {
@@ -249,8 +24,8 @@ graph_node *onnx_emit_loop(onnx_node *n, graph_func *f, const onnx_loop *l, cons
     attr at[2] = {attr_func(n->c, "body", r->f), attr_int(n->c, "carried", l->n_carried)};
     graph_node *g = graph_add_node(f, graph_find_op(n->c, "loop"), in.len, in.data, 2, at, n_out, names, n->loc);
     for (uint32_t i = 0; i < n_out; i++)
-        if (l->declared && i < n->n_out && l->names[i]) {
-            onnx_set_declared(n, i, g->outputs[i]);
+        if (l->declared && i < l->n_names && l->names[i]) {
+            onnx_set_declared(n, l->of ? l->of[i] : i, g->outputs[i]);
             if (g->outputs[i]->declared.dt == DT_NONE) /* a hint: a shape alone */
                 g->outputs[i]->declared.dt = r->f->results.data[1 + i]->type.dt;
         }
@@ -279,14 +54,14 @@ static void settle_result(onnx_region *r, uint32_t i, const type *want)
         r->f->results.data[i] = v;
 }
 
-/* What the body declares of its rows. */
-static void settle_rows(onnx_region *r, uint32_t carried)
+/* What the body declares of its rows; `lists` of what is carried are no results of its function. */
+static void settle_rows(onnx_region *r, uint32_t carried, uint32_t lists)
 {
-    for (uint32_t i = 1 + carried; i < r->g->output.len; i++) {
+    for (uint32_t i = 1 + carried + lists; i < r->g->output.len; i++) {
         type t = {0};
         const char *name = onnx_name(r->n->im, r->g->output.data[i]->name);
         if (r->g->output.data[i]->type && onnx_type_read(r->n->im, r->g->output.data[i]->type, name, &t))
-            settle_result(r, i, &t);
+            settle_result(r, i - lists, &t);
     }
 }
 
@@ -305,7 +80,10 @@ typedef struct changing {
 typedef struct carrying {
     onnx_node *n;
     const pb_graph *g;
-    uint32_t carried;
+    uint32_t carried;   /* tensors */
+    const uint32_t *at; /* which of the carried values each of them is */
+    uint32_t all;       /* with lists */
+    uint32_t *loops;    /* of each carried value that is a list: its number in the body (PART_BEFORE) */
     dim trips; /* NULL: not known */
     VEC(changing) list;
 } carrying;
@@ -320,7 +98,7 @@ static changing *find_changing(const carrying *k, uint32_t value, uint32_t axis)
 
 static type type_carried(const carrying *k, uint32_t value)
 {
-    type t = k->n->in[2 + value]->type;
+    type t = k->n->in[2 + k->at[value]]->type;
     dim d[TYPE_MAX_RANK];
     for (int32_t i = 0; i < t.shape.rank; i++) {
         const changing *x = find_changing(k, value, (uint32_t)i);
@@ -332,7 +110,7 @@ static type type_carried(const carrying *k, uint32_t value)
 
 static const char *name_carried(const carrying *k, uint32_t value)
 {
-    return onnx_name(k->n->im, k->g->input.data[2 + value]->name);
+    return onnx_name(k->n->im, k->g->input.data[2 + k->at[value]]->name);
 }
 
 static dim fresh_extent(const carrying *k, uint32_t value, uint32_t axis)
@@ -345,24 +123,29 @@ static dim fresh_extent(const carrying *k, uint32_t value, uint32_t axis)
 static dim declared_last(const carrying *k, uint32_t value, uint32_t axis)
 {
     graph_value *v = arena_new(&k->n->c->mem, graph_value);
-    int32_t rank = k->n->in[2 + value]->type.shape.rank;
-    onnx_set_declared(k->n, value, v);
+    int32_t rank = k->n->in[2 + k->at[value]]->type.shape.rank;
+    onnx_set_declared(k->n, k->at[value], v);
     return v->declared.kind == TYPE_TENSOR && v->declared.shape.rank == rank ? v->declared.shape.dims[axis] : NULL;
 }
 
 /* The node that the body is read for now. What is known to change begins with the extents of this one. */
-static void open_carrying(carrying *k, onnx_node *n, uint32_t carried)
+static void open_carrying(carrying *k, onnx_node *n, uint32_t all)
 {
-    *k = (carrying){n, k->g, carried, graph_most_rounds(n->c, onnx_optional(n, 0)), k->list};
+    uint32_t carried = 0, *at = arena_array(&n->c->mem, uint32_t, all + 1u);
+    for (uint32_t i = 0; i < all; i++)
+        if (!onnx_list_of(n->im, n->in[2 + i]))
+            at[carried++] = i;
+    *k = (carrying){n, k->g, carried, at, all, arena_array(&n->c->mem, uint32_t, all + 1u),
+                    graph_most_rounds(n->c, onnx_optional(n, 0)), k->list};
     changing *was = arena_copy(&n->c->mem, k->list.data, k->list.len * sizeof *was, _Alignof(changing));
     for (uint32_t i = 0; i < k->list.len; i++) {
         changing *x = &k->list.data[i];
         int64_t v = 0;
-        if (x->value >= carried || x->axis >= onnx_rank(n->in[2 + x->value])) {
+        if (x->value >= carried || x->axis >= onnx_rank(n->in[2 + k->at[x->value]])) {
             k->list.len = 0; /* a function that is called with other ranks */
             return;
         }
-        x->first = onnx_dim(n, n->in[2 + x->value], x->axis);
+        x->first = onnx_dim(n, n->in[2 + k->at[x->value]], x->axis);
         if (x->kind == CHANGES_NEVER && !dim_is_const(x->first, &v))
             x->kind = CHANGES_OPEN;
         x->d = x->kind == CHANGES_NEVER ? x->first : NULL;
@@ -449,7 +232,7 @@ static bool bound_changing(carrying *k, const onnx_region *r)
 /* The shape that the body declares for a result, all of it numbers: what only a run knows is compared with it. */
 static bool is_declared(const carrying *k, uint32_t value, const type *t)
 {
-    const pb_value_info *v = k->g->output.data[1 + value];
+    const pb_value_info *v = k->g->output.data[1 + k->at[value]];
     type declared = {0};
     return v->type && onnx_type_read(k->n->im, v->type, onnx_name(k->n->im, v->name), &declared) &&
            declared.kind == TYPE_TENSOR && declared.shape.rank >= 0 && shape_is_static(declared.shape) &&
@@ -500,10 +283,119 @@ static bool check_loop(onnx_node *n, const pb_graph *g, uint32_t carried)
                                          "%u results",
                          g->input.len, g->output.len, carried, n->n_out);
     for (uint32_t i = 0; i < carried; i++)
-        if (n->in[2 + i]->type.kind != TYPE_TENSOR || n->in[2 + i]->type.shape.rank < 0)
+        if (!onnx_list_of(n->im, n->in[2 + i]) &&
+            (n->in[2 + i]->type.kind != TYPE_TENSOR || n->in[2 + i]->type.shape.rank < 0))
             return onnx_fail(n, DIAG_UNSUPPORTED, "carried value %u is not a tensor of known rank", i);
     return true;
 }
+
+/* --- lists that are carried: what a round appends are rows --- */
+
+/* What the body sees of carried value i: that there is one. */
+static graph_value *list_before(carrying *k, uint32_t i)
+{
+    onnx_list l = *onnx_list_of(k->n->im, k->n->in[2 + i]);
+    const onnx_part before = {.kind = PART_BEFORE, .loop = ++k->n->im->loops};
+    const char *name = onnx_name(k->n->im, k->g->input.data[2 + i]->name);
+    k->loops[i] = before.loop;
+    if (l.has)
+        onnx_fail(k->n, DIAG_UNSUPPORTED, "a run decides whether '%s', which a loop carries, has an element", name);
+    l.parts = &before;
+    l.n = !l.none;
+    return onnx_list_value(k->n->im, name, l);
+}
+
+static bool check_lists(carrying *k, const onnx_region *r)
+{
+    onnx_node *n = k->n;
+    for (uint32_t i = 0; i + 1 < r->g->output.len; i++) {
+        const onnx_list *in = i < k->all ? onnx_list_of(n->im, n->in[2 + i]) : NULL,
+                        *out = onnx_list_of(n->im, r->made[1 + i]);
+        const char *name = onnx_name(n->im, r->g->output.data[1 + i]->name);
+        if (!in && !out)
+            continue;
+        if (!in || !out)
+            return onnx_fail(n, DIAG_UNSUPPORTED, i < k->all ? "carried value '%s' is a sequence only before or behind "
+                                                               "a round"
+                                                             : "rows of '%s' are sequences",
+                             name);
+        if (in->none != out->none || out->has)
+            return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' has an element only before or behind a round",
+                             name);
+        bool behind = out->none || (out->n > 0 && out->parts[0].kind == PART_BEFORE &&
+                                    out->parts[0].loop == k->loops[i]);
+        for (uint32_t p = 1; p < out->n; p++)
+            behind &= out->parts[p].kind != PART_BEFORE;
+        if (!behind)
+            return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s': " ONNX_LIST_BEFORE, name);
+    }
+    return true;
+}
+
+/* What a round appends to a list, as results of the body: side by side, with their sizes, and how many they are. */
+typedef struct appended {
+    onnx_part part; /* v NULL: nothing */
+    int64_t most;
+    bool counted; /* a round may append less */
+} appended;
+
+static bool append_rows(carrying *k, onnx_region *r, uint32_t i, appended *out)
+{
+    onnx_node m = onnx_region_node(r);
+    const onnx_list *l = onnx_list_of(k->n->im, r->made[1 + i]);
+    const onnx_list rest = {.n = l->n ? l->n - 1 : 0, .parts = l->parts + 1};
+    onnx_slot slot = {.dt = DT_NONE};
+    const int64_t one = 1;
+    int64_t none = 0;
+    *out = (appended){0};
+    if (rest.n == 0)
+        return true;
+    if (!onnx_slot_of(&m, &rest, &slot) || !onnx_slot_close(&m, &slot))
+        return !(k->n->failed = true);
+    out->part = onnx_list_stack(&m, &rest, &slot);
+    const attr first[2] = {attr_int(k->n->c, "start", 0), attr_int(k->n->c, "end", one)};
+    graph_value *count = onnx_reshape_ints(&m, onnx_emit(&m, ONNX_ARGS("shape_of", 2, first, out->part.v)), 0, &none);
+    out->counted = !dim_is_const(onnx_dim(&m, out->part.v, 0), &out->most);
+    if (out->counted) {
+        out->most = dim_bound(onnx_dim(&m, out->part.v, 0));
+        if (out->most < 0)
+            return onnx_fail(k->n, DIAG_UNSUPPORTED, "what a round appends to a sequence has no limit");
+        out->part = onnx_list_room(&m, &out->part, out->most);
+    }
+    k->n->failed |= m.failed;
+    if (m.failed)
+        return false;
+    graph_add_result(r->f, out->part.v);
+    if (out->part.sizes)
+        graph_add_result(r->f, out->part.sizes);
+    if (out->counted)
+        graph_add_result(r->f, count);
+    return true;
+}
+
+/* The list behind the loop: what it was before, and the rows. */
+static graph_value *take_rows(carrying *k, uint32_t i, const appended *a, graph_value *const **next)
+{
+    onnx_node *n = k->n;
+    onnx_list l = *onnx_list_of(n->im, n->in[2 + i]);
+    onnx_part *parts = arena_array(&n->c->mem, onnx_part, l.n + 2u), p = a->part;
+    for (uint32_t m = 0; m < l.n; m++)
+        parts[m] = l.parts[m];
+    l.parts = parts;
+    if (p.v) {
+        p.v = onnx_merge_axes(n, *(*next)++, 0);
+        p.sizes = p.sizes ? onnx_merge_axes(n, *(*next)++, 0) : NULL;
+        if (a->counted) {
+            const int64_t column = 1;
+            graph_value *own = onnx_expand_dims(n, *(*next)++, 1, &column);
+            p = onnx_list_keep(n, &p, onnx_merge_axes(n, onnx_binary(n, "less", onnx_positions(n, a->most), own), 0));
+        }
+        parts[l.n++] = p;
+    }
+    return onnx_list_value(n->im, n->out_names[i] ? n->out_names[i] : "", l);
+}
+
+/* --- the operator --- */
 
 /* The condition that the body sees is true whenever it runs. */
 static bool import_body(carrying *k, const onnx_captures *captures, onnx_region *r)
@@ -515,10 +407,14 @@ static bool import_body(carrying *k, const onnx_captures *captures, onnx_region 
                                             type_static(n->c, DT_I64, 0, NULL)));
     onnx_region_input(r, 1, graph_add_constant(r->f, tensor_scalar_i64(n->c, DT_BOOL, 1),
                                                onnx_name(n->im, g->input.data[1]->name), n->loc));
+    r->made = arena_array(&n->c->mem, graph_value *, g->output.len + 1u);
     for (uint32_t i = 0; i < k->carried; i++)
-        onnx_region_input(r, 2 + i, graph_add_param(r->f, name_carried(k, i), type_carried(k, i)));
+        onnx_region_input(r, 2 + k->at[i], graph_add_param(r->f, name_carried(k, i), type_carried(k, i)));
+    for (uint32_t i = 0; i < k->all; i++)
+        if (onnx_list_of(n->im, n->in[2 + i]))
+            onnx_region_input(r, 2 + i, list_before(k, i));
     onnx_region_captures(r, captures);
-    return !n->failed && onnx_region_import(r);
+    return !n->failed && onnx_region_import(r) && check_lists(k, r);
 }
 
 /* The body with the types that its carried values have in all rounds. What an earlier reading has said and bounded is
@@ -542,19 +438,48 @@ static bool import_rounds(carrying *k, const onnx_captures *captures, onnx_regio
         m->funcs.len = funcs;
         dim_reset(k->n->c, &bounds);
     }
-    settle_rows(r, k->carried);
+    settle_rows(r, k->carried, k->all - k->carried);
     return !k->n->failed;
 }
 
-bool onnx_op_loop(onnx_node *n)
+/* Results of the node as those of the loop: tensors that are carried, rows, and what is appended to lists. */
+static bool emit_results(carrying *k, onnx_region *r)
 {
-    const pb_graph *g = onnx_attr_graph(n, "body");
-    uint32_t carried = n->n_in > 2 ? n->n_in - 2 : 0;
-    onnx_captures captures = {.n = n};
+    onnx_node *n = k->n;
+    arena *a = &n->c->mem;
+    const uint32_t rows = r->g->output.len - 1 - k->all, tensors = k->carried + rows;
+    appended *lists = arena_array(a, appended, k->all + 1u);
+    const char **names = arena_array(a, const char *, tensors + 1u);
+    uint32_t *of = arena_array(a, uint32_t, tensors + 1u);
+    graph_value **in = arena_array(a, graph_value *, k->carried + 1u);
+    for (uint32_t i = 0; i < tensors; i++) {
+        of[i] = i < k->carried ? k->at[i] : k->all + i - k->carried;
+        names[i] = of[i] < n->n_out ? n->out_names[of[i]] : NULL;
+    }
+    for (uint32_t i = 0; i < k->carried; i++)
+        in[i] = n->in[2 + k->at[i]];
+    for (uint32_t i = 0; i < k->all; i++)
+        if (onnx_list_of(n->im, n->in[2 + i]) && !append_rows(k, r, i, &lists[i]))
+            return false;
+    onnx_loop l = {.trips = onnx_optional(n, 0), .condition = onnx_optional(n, 1), .carried = in,
+                   .n_carried = k->carried, .names = names, .n_names = tensors, .declared = true, .of = of};
+    graph_node *node = onnx_emit_loop(n, n->f, &l, r);
+    for (uint32_t i = 0; node && i < tensors; i++)
+        if (of[i] < n->n_out)
+            n->out[of[i]] = node->outputs[i];
+    graph_value *const *next = node ? node->outputs + tensors : NULL;
+    for (uint32_t i = 0; node && i < k->all; i++)
+        if (onnx_list_of(n->im, n->in[2 + i])) {
+            graph_value *list = take_rows(k, i, &lists[i], &next);
+            if (i < n->n_out)
+                n->out[i] = list;
+        }
+    return node && !n->failed;
+}
+
+static bool import_loop(onnx_node *n, const pb_graph *g, uint32_t carried, const onnx_captures *captures)
+{
     onnx_region r;
-    if (n->failed || !check_loop(n, g, carried))
-        return false;
-    onnx_capture(&captures, g);
     carrying *k = (carrying *)(uintptr_t)onnx_map_get(&n->im->bodies, (const char *)g);
     if (!k) {
         k = arena_new(&n->c->mem, carrying);
@@ -562,13 +487,85 @@ bool onnx_op_loop(onnx_node *n)
         onnx_map_set(&n->c->mem, &n->im->bodies, (const char *)g, k);
     }
     open_carrying(k, n, carried);
-    if (n->failed || !import_rounds(k, &captures, &r))
+    return !n->failed && import_rounds(k, captures, &r) && emit_results(k, &r);
+}
+
+/* --- one round after the other --- */
+
+/* How many rounds a loop with sequences has, as far as constants tell; false: a run decides. */
+static bool count_rounds(onnx_node *n, uint32_t carried, const onnx_captures *captures, int64_t *out)
+{
+    double going = 1;
+    uint32_t len = 0;
+    bool lists = false;
+    for (uint32_t i = 0; i < carried; i++)
+        lists |= onnx_list_of(n->im, n->in[2 + i]) != NULL;
+    for (uint32_t i = 0; i < captures->values.len; i++)
+        lists |= onnx_list_of(n->im, captures->values.data[i]) != NULL;
+    if (!lists || !onnx_ints_of(onnx_optional(n, 0), out, &len) || len != 1 || *out > (int64_t)ONNX_MOST_ELEMENTS)
         return false;
-    onnx_loop l = {.trips = onnx_optional(n, 0), .condition = onnx_optional(n, 1),
-                   .carried = carried ? n->in + 2 : NULL, .n_carried = carried, .names = n->out_names,
-                   .n_names = n->n_out, .declared = true};
-    graph_node *node = onnx_emit_loop(n, n->f, &l, &r);
-    for (uint32_t i = 0; node && i < n->n_out; i++)
-        n->out[i] = node->outputs[i];
-    return node != NULL;
+    if (onnx_optional(n, 1) && !onnx_is_known(n, onnx_optional(n, 1), &going))
+        return false;
+    *out = going != 0 && *out > 0 ? *out : 0;
+    return true;
+}
+
+/* Rows of all rounds on top of each other. */
+static graph_value *pile(onnx_node *n, int64_t rounds, graph_value *const *rows)
+{
+    const int64_t front = 0;
+    graph_value **each = arena_array(&n->c->mem, graph_value *, (uint32_t)rounds + 1u);
+    if (rounds == 0)
+        return onnx_refuse(n, DIAG_UNSUPPORTED, "rows of a loop over sequences that has no rounds");
+    for (int64_t i = 0; i < rounds && !n->failed; i++)
+        each[i] = onnx_list_of(n->im, rows[i]) ? onnx_refuse(n, DIAG_TYPE, "rows are sequences")
+                                               : onnx_expand_dims(n, rows[i], 1, &front);
+    return onnx_concat(n, (uint32_t)rounds, each, 0);
+}
+
+/* The body in place for each round: then what it appends to sequences, and takes of them, is known. */
+static bool unroll(onnx_node *n, const pb_graph *g, uint32_t carried, int64_t rounds)
+{
+    arena *a = &n->c->mem;
+    const uint32_t n_rows = g->output.len - 1 - carried;
+    graph_value **in = arena_array(a, graph_value *, carried + 2u),
+                **out = arena_array(a, graph_value *, g->output.len);
+    graph_value ***rows = arena_array(a, graph_value **, n_rows + 1u);
+    int64_t done = 0;
+    double going = 1;
+    for (uint32_t i = 0; i < n_rows; i++)
+        rows[i] = arena_array(a, graph_value *, (uint32_t)rounds + 1u);
+    for (uint32_t i = 0; i < carried; i++)
+        in[2 + i] = n->in[2 + i];
+    for (; done < rounds && going != 0; done++) {
+        in[0] = onnx_const_int(n, DT_I64, done);
+        in[1] = onnx_const_int(n, DT_BOOL, 1);
+        if (!onnx_inline_bodies(n, g, carried + 2, in, g->output.len, out))
+            return false;
+        if (!onnx_is_known(n, out[0], &going))
+            return onnx_fail(n, DIAG_UNSUPPORTED, "a run decides when this loop over sequences ends");
+        for (uint32_t i = 0; i < carried; i++)
+            in[2 + i] = out[1 + i];
+        for (uint32_t i = 0; i < n_rows; i++)
+            rows[i][done] = out[1 + carried + i];
+    }
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (!onnx_alias(n, i, i < carried ? in[2 + i] : pile(n, done, rows[i - carried])))
+            return false;
+    return !n->failed;
+}
+
+bool onnx_op_loop(onnx_node *n)
+{
+    const pb_graph *g = onnx_attr_graph(n, "body");
+    uint32_t carried = n->n_in > 2 ? n->n_in - 2 : 0;
+    onnx_captures captures = {.n = n};
+    int64_t rounds = 0;
+    if (n->failed || !check_loop(n, g, carried))
+        return false;
+    onnx_capture(&captures, g);
+    if (n->failed)
+        return false;
+    return count_rounds(n, carried, &captures, &rounds) ? unroll(n, g, carried, rounds)
+                                                         : import_loop(n, g, carried, &captures);
 }
