@@ -11,7 +11,7 @@ from ai_edge_litert import schema_py_generated as S
 
 import tflite_states
 from tflite_metadata import with_labels
-from tflite_kinds import ALL, HAVE, KINDS
+from tflite_kinds import ALL, HAVE, KINDS, inner_graph
 from tflite_models import TOP
 from tflite_net import Chance, Net, options
 
@@ -135,6 +135,14 @@ def composite():
     """A graph in the place of an operator."""
     net = Net()
     KINDS["composite"](net, Chance(np.random.default_rng(1)), "")
+    return net
+
+
+def control():
+    """A branch and a loop."""
+    net = Net()
+    for name in ("condition", "loop"):
+        KINDS[name](net, Chance(np.random.default_rng(2)), "")
     return net
 
 
@@ -297,6 +305,32 @@ def frequencies(net):
         "dct_coefficient_count": 13})
 
 
+def growing(net):
+    """A value that is longer behind each round."""
+    y = net.graph.outputs[0]
+    goes_on = inner_graph(net, [y], lambda x: [net.tensor("bool", [], data=True)])
+
+    def body(x):
+        z = net.tensor("float32", [4])
+        net.operator("CONCATENATION", 1, [x, x], [z], options("Concatenation", axis=0, fusedActivationFunction=0))
+        return [z]
+    net.operator("WHILE", 1, [y], [net.tensor("float32", [2])],
+                 options("While", condSubgraphIndex=goes_on, bodySubgraphIndex=inner_graph(net, [y], body)))
+
+
+def inner_state(net):
+    """A branch with a memory."""
+    x, c = net.input("int16", [3]), net.input("bool", [])
+
+    def delayed(x):
+        y = net.tensor("int16", [3])
+        net.operator("SignalDelay", 1, [x], [y], {"delay_length": 2})
+        return [y]
+    net.operator("IF", 1, [c, x], [net.tensor("int16", [3])],
+                 options("If", thenSubgraphIndex=inner_graph(net, [x], delayed),
+                         elseSubgraphIndex=inner_graph(net, [x], lambda x: [x])))
+
+
 def compiled(net):
     """What Vela writes."""
     net.operator("ethos-u", 1, [0], [net.tensor("float32", [2])], {})
@@ -312,7 +346,7 @@ REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code,
            "no_scale": no_scale, "inner_loop": inner_loop, "option_missing": option_missing,
            "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
            "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap,
-           "frequencies": frequencies}
+           "frequencies": frequencies, "growing": growing, "inner_state": inner_state}
 
 
 class Same:
@@ -344,7 +378,7 @@ def main():
     shutil.rmtree(corpus, ignore_errors=True)
     for folder in (golden, refused, corpus):
         os.makedirs(folder, exist_ok=True)
-    for make in (numbers, floats, ends, elements, shapes, states, signatures, composite):
+    for make in (numbers, floats, ends, elements, shapes, states, signatures, composite, control):
         write(f"{golden}/{make.__name__}.tflite", make().bytes())
         write(f"{corpus}/{make.__name__}.tflite", make().bytes())
     for name, make in LABELS.items():

@@ -676,6 +676,77 @@ def composite(net, r, q):
     o.builtinOptions2.decompositionSubgraphIndex, o.builtinOptions2.version = len(net.model.subgraphs) - 1, 1
 
 
+# --- graphs in graphs
+
+def inner_graph(net, inputs, make):
+    """Its number. make: of its inputs, tensors of the types and shapes of those tensors, its outputs."""
+    outer, net.graph = net.graph, S.SubGraphT()
+    net.graph.tensors, net.graph.operators, net.graph.outputs, net.graph.inputs = [], [], [], []
+    for t in inputs:
+        t = outer.tensors[t]
+        q = t.quantization
+        kind = next(name for name, code in TYPES.items() if code == t.type)
+        net.graph.inputs.append(net.tensor(kind, t.shape, q.scale[0] if q else None, q.zeroPoint[0] if q else 0))
+    net.graph.outputs = make(*net.graph.inputs)
+    net.model.subgraphs.append(net.graph)
+    net.graph = outer
+    return len(net.model.subgraphs) - 1
+
+
+def like(net, t):
+    """Another tensor of its type, shape and scale."""
+    t = net.graph.tensors[t]
+    q = t.quantization
+    kind = next(name for name, code in TYPES.items() if code == t.type)
+    return net.tensor(kind, t.shape, q.scale[0] if q else None, q.zeroPoint[0] if q else 0)
+
+
+def condition(net, r, q):
+    """One of two graphs, which the data chooses, or a constant; one hands an operand on as it is."""
+    shape = r.shape()
+    chosen = net.tensor("bool", [], data=r.pick(True, False)) if r.int(0, 3) == 0 else net.input("bool", [])
+    scale, zero = r.scale(), r.zero()
+    a, b = data(net, r, q, shape, scale, zero), data(net, r, q, shape, scale, zero)
+    y, z = like(net, a), like(net, a)
+
+    def sums(a, b):
+        y = like(net, a)
+        net.operator("ADD", 2, [a, b], [y], options("Add", fusedActivationFunction=0))
+        return [y, b]
+
+    def differences(a, b):
+        y, z = like(net, a), like(net, a)
+        net.operator("SUB", 2, [a, b], [y], options("Sub", fusedActivationFunction=0))
+        net.operator("SUB", 2, [b, a], [z], options("Sub", fusedActivationFunction=0))
+        return [y, z]
+    yes, no = inner_graph(net, [a, b], sums), inner_graph(net, [a, b], differences)
+    net.operator("IF", 1, [chosen, a, b], [y, z], options("If", thenSubgraphIndex=yes, elseSubgraphIndex=no))
+
+
+def loop(net, r, q):
+    """Rounds are counted down from a number of the data; the step and a vector stay as they are."""
+    shape, scale, zero = r.shape(), r.scale(), r.zero()
+    n = net.input("int32", [1])
+    net.spans[n] = (0, 5)
+    x, s = data(net, r, q, shape, scale, zero), data(net, r, q, shape[-1:], scale, zero)
+    one = net.tensor("int32", [1], data=[1])
+
+    def goes_on(n, x, s, one):
+        more = net.tensor("bool", [1])
+        net.operator("GREATER", 1, [n, net.tensor("int32", [1], data=[0])], [more])
+        return [more]
+
+    def body(n, x, s, one):
+        y, m = like(net, x), like(net, n)
+        net.operator("ADD", 2, [x, s], [y], options("Add", fusedActivationFunction=r.pick(0, 1)))
+        net.operator("SUB", 1, [n, one], [m], options("Sub", fusedActivationFunction=0))
+        return [m, y, s, one]
+    ends = [like(net, t) for t in (n, x, s, one)]
+    net.operator("WHILE", 1, [n, x, s, one], ends, options(
+        "While", condSubgraphIndex=inner_graph(net, [n, x, s, one], goes_on),
+        bodySubgraphIndex=inner_graph(net, [n, x, s, one], body)))
+
+
 # --- audio front ends of TensorFlow Lite Micro
 
 def signal_window(net, r, q):
@@ -853,7 +924,7 @@ KINDS = {
     "signal_rfft": spectrum("SignalRfft", False), "signal_irfft": spectrum("SignalIrfft", True),
     "signal_filter_bank": signal_filter_bank, "signal_square_root": signal_square_root, "signal_pcan": signal_pcan,
     "signal_log": signal_log, "detection": detection,
-    "spectrogram": spectrogram, "mfcc": mfcc,
+    "spectrogram": spectrogram, "mfcc": mfcc, "condition": condition, "loop": loop,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -887,6 +958,7 @@ HAVE = {
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
+    "condition": ("int8 float32", "int8 float32"), "loop": ("int8 float32", "int8 float32"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),
     "hard_swish": ("int8 float32", "int8 uint8 float32"), "dequantize": ("int8 int16", "int8 uint8 int16"),

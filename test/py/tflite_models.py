@@ -52,6 +52,8 @@ def random_input(rng, shape, kind, span):
             np.put(x, rng.integers(0, x.size, rng.integers(0, 3)), np.iinfo(kind).min)
         return x
     span = 4.0 if span == "wide" else span
+    if np.dtype(kind).kind in "iu" and isinstance(span, tuple):
+        return rng.integers(*span, shape, dtype=kind, endpoint=True)
     if np.dtype(kind).kind in "iu":
         least, most = (-50, 50) if np.dtype(kind).itemsize > 2 else (np.iinfo(kind).min, np.iinfo(kind).max)
         low, high = sorted(rng.integers(least, most + 1, 2)) if rng.integers(2) else (least, most)

@@ -124,6 +124,27 @@ tflite_tensor *tflite_operand(const tflite_node *n, uint32_t i)
     return at < 0 ? NULL : &n->im->tensors[at];
 }
 
+tflite_given *tflite_given_of(tflite_node *n, uint32_t first)
+{
+    tflite_given *all = arena_array(&n->c->mem, tflite_given, n->n_in + 1u);
+    for (uint32_t i = first; i < n->n_in; i++) {
+        const tflite_tensor *t = tflite_operand(n, i);
+        if (!t)
+            return tflite_fail(n, DIAG_FORMAT, "operand %u is missing", i), NULL;
+        all[i - first] = (tflite_given){t->type, t->plain, t->image, t->data, t->variable};
+    }
+    return all;
+}
+
+const tfl_subgraph *tflite_graph_at(tflite_node *n, int64_t at)
+{
+    const tfl_model *m = n->im->model;
+    if (at >= 1 && (uint64_t)at < m->subgraphs.len)
+        return m->subgraphs.data[at];
+    (void)tflite_fail(n, DIAG_FORMAT, "graph %lld is not in the model", (long long)at);
+    return NULL;
+}
+
 graph_value *tflite_plain(tflite_importer *im, tflite_tensor *t, src_loc loc)
 {
     if (!t->plain && t->data)

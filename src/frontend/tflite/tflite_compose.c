@@ -104,14 +104,16 @@ graph_value *compose_rows(tflite_node *n, int64_t *rows, int64_t *length)
 graph_value *compose_with_rows(tflite_node *n, graph_value *y, uint32_t drop, uint32_t n_more, const int64_t *more)
 {
     const shape s = tflite_in(n, 0)->type.shape;
-    int64_t dims[TYPE_MAX_RANK + 2];
+    int64_t dims[TYPE_MAX_RANK];
+    if (!n->failed && (uint32_t)s.rank - drop + n_more > TYPE_MAX_RANK)
+        (void)tflite_fail(n, DIAG_TYPE, "its result has too many dimensions");
+    if (n->failed)
+        return y;
     uint32_t rank = (uint32_t)s.rank - drop;
-    for (uint32_t i = 0; i < rank && !n->failed; i++)
+    for (uint32_t i = 0; i < rank; i++)
         (void)dim_is_const(s.dims[i], &dims[i]);
     for (uint32_t i = 0; i < n_more; i++)
         dims[rank++] = more[i];
-    if (!n->failed && rank > TYPE_MAX_RANK)
-        (void)tflite_fail(n, DIAG_TYPE, "its result has too many dimensions");
     return tflite_reshape(n, y, rank, dims);
 }
 

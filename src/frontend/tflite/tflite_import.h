@@ -48,6 +48,14 @@ typedef struct tflite_missing {
     const char *nodes; /* the first few */
 } tflite_missing;
 
+/* What an input of a graph in a graph is. */
+typedef struct tflite_given {
+    struct type type;
+    graph_value *plain, *image;
+    const tensor_data *data;
+    tflite_variable *variable;
+} tflite_given;
+
 struct tflite_node;
 typedef struct tflite_importer tflite_importer;
 struct tflite_importer {
@@ -69,7 +77,10 @@ struct tflite_importer {
     uint64_t labels_read;           /* so far, by all outputs */
     uint32_t depth;      /* of this graph in others */
     uint64_t *room;      /* what graphs in others may still hold, all together */
-    bool (*import_inner)(struct tflite_node *n, const tfl_subgraph *g); /* one of them in the place of an operator */
+    /* Operators of another graph of the model in f: what its outputs are. false after diagnostics. */
+    bool (*import_inner)(struct tflite_node *n, const tfl_subgraph *g, graph_func *f, uint32_t n_in,
+                         const struct tflite_given *in, uint32_t n_out, graph_value **out);
+    bool closed;         /* its function is not the model's: it has no states */
     bool once;           /* this is the graph that CALL_ONCE calls */
     bool (*import_once)(struct tflite_importer *im, const tfl_subgraph *g); /* it */
     graph_value nothing; /* what building functions return once an operator has failed */
@@ -159,6 +170,10 @@ bool tflite_same_scale(const tflite_scale *a, const tflite_scale *b);
 /* --- operands and results (tflite_build.c) --- */
 
 tflite_tensor *tflite_operand(const tflite_node *n, uint32_t i); /* NULL: left out; i may be TFLITE_RESULT + k */
+/* Operands from `first` on, none of them left out; NULL: the node fails. */
+tflite_given *tflite_given_of(tflite_node *n, uint32_t first);
+/* Graph `at` of the model, which an option says; NULL: the node fails. */
+const tfl_subgraph *tflite_graph_at(tflite_node *n, int64_t at);
 graph_value *tflite_in(tflite_node *n, uint32_t i);    /* as the model has it */
 graph_value *tflite_image(tflite_node *n, uint32_t i); /* of four dimensions, its channels second */
 bool tflite_is_image(tflite_node *n, uint32_t i);      /* it is there in that form, and not in the other */

@@ -317,17 +317,16 @@ static uint64_t work_of(const tflite_importer *im, const tfl_subgraph *g)
     return sum;
 }
 
-/* The inputs of an inner graph are the operands of the operator. Names of its tensors follow that of the operator: they
- * may be those of other graphs, too. */
-static bool take_operands(tflite_node *n, tflite_importer *inner)
+/* Names of its tensors follow that of the operator: they may be those of other graphs, too. */
+static bool take_operands(tflite_node *n, tflite_importer *inner, const tflite_given *in)
 {
     for (uint32_t i = 0; i < inner->n_tensors; i++)
         inner->tensors[i].name = intern(n->c->names, arena_printf(&n->c->mem, "%.60s/%.60s", n->loc.node,
                                                                   inner->tensors[i].name));
     for (uint32_t i = 0; i < inner->graph->inputs.len; i++) {
         tflite_tensor *t = end_of(inner, inner->graph->inputs, i, "input");
-        const tflite_tensor *x = tflite_operand(n, i);
-        if (!t || !x || t->is_made || t->type.dt != x->type.dt)
+        const tflite_given *x = &in[i];
+        if (!t || t->is_made || t->type.dt != x->type.dt)
             return !t ? false : tflite_fail(n, DIAG_FORMAT, "operand %u does not fit the graph that it names", i);
         t->is_made = true;
         t->type = x->type;
@@ -339,19 +338,22 @@ static bool take_operands(tflite_node *n, tflite_importer *inner)
     return true;
 }
 
-static bool import_inner(tflite_node *n, const tfl_subgraph *g)
+static bool import_inner(tflite_node *n, const tfl_subgraph *g, graph_func *f, uint32_t n_in, const tflite_given *in,
+                         uint32_t n_out, graph_value **out)
 {
     tflite_importer *im = n->im, inner = *im;
     const uint64_t work = work_of(im, g);
     inner.graph = g;
     inner.depth++;
-    if (g->inputs.len != n->n_in || g->outputs.len != n->n_out)
+    inner.f = f;
+    inner.closed |= f != im->f;
+    if (g->inputs.len != n_in || g->outputs.len != n_out)
         return tflite_fail(n, DIAG_FORMAT, "its graph has %u inputs and %u outputs, and it has %u operands and "
-                           "%u results", g->inputs.len, g->outputs.len, n->n_in, n->n_out);
+                           "%u results", g->inputs.len, g->outputs.len, n_in, n_out);
     if (inner.depth > MOST_DEPTH || work > *im->room)
         return tflite_fail(n, DIAG_UNSUPPORTED, "graphs that stand in graphs are too deep, or too large");
     *im->room -= work;
-    if (!tflite_read_tensors(&inner) || !take_operands(n, &inner))
+    if (!tflite_read_tensors(&inner) || !take_operands(n, &inner, in))
         return false;
     for (uint32_t i = 0; i < g->operators.len; i++)
         import_operator(&inner, i);
@@ -361,7 +363,7 @@ static bool import_inner(tflite_node *n, const tfl_subgraph *g)
         graph_value *v = t ? tflite_plain(&inner, t, n->loc) : NULL;
         if (!v)
             return !t || t->poison ? false : tflite_fail(n, DIAG_FORMAT, "nothing makes output %u of its graph", i);
-        (void)tflite_result(n, i, v);
+        out[i] = v;
     }
     return !n->failed;
 }
@@ -455,7 +457,8 @@ bool tflite_import(compiler *c, span bytes, const char *path, const frontend_opt
     const bool ok = add_results(&im) && tflite_end_states(&im);
     if (!report_missing(&im, mark) || !ok || c->diags.errors != errors)
         return false;
-    graph_drop_constants(im.f);
+    for (uint32_t i = 0; i < im.module->funcs.len; i++)
+        graph_drop_constants(im.module->funcs.data[i]);
     *out = im.module;
     return true;
 }

@@ -41,8 +41,8 @@ tflite_variable *tflite_own_state(tflite_node *n, const char *name, dtype dt, ui
         fits = fits && i64_mul(count, dims[i], &count) && count <= MOST_STATE;
     if (!fits)
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "its memory is too large");
-    if (n->im->once)
-        (void)tflite_fail(n, DIAG_UNSUPPORTED, "an operator with memory in CALL_ONCE is not supported yet");
+    if (n->im->once || n->im->closed)
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "a memory inside of CALL_ONCE, IF or WHILE is not supported yet");
     if (n->failed)
         return NULL;
     dtype_store_i64(dt, element, first);
@@ -85,7 +85,7 @@ static graph_value *value_of(tflite_importer *im, tflite_variable *v, const tfli
 bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t)
 {
     return t->t->is_variable && t->type.kind == TYPE_TENSOR && dtype_usable(t->type.dt) &&
-           shape_is_static(t->type.shape) && im->f != NULL;
+           shape_is_static(t->type.shape) && im->f != NULL && !im->closed;
 }
 
 graph_value *tflite_read_state(tflite_importer *im, tflite_tensor *t)
@@ -150,6 +150,8 @@ bool tflite_op_var_handle(tflite_node *n)
 static tflite_variable *handle_of(tflite_node *n)
 {
     const tflite_tensor *t = tflite_operand(n, 0);
+    if (n->im->closed)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "a variable in IF or WHILE is not supported yet"), NULL;
     if (t->variable && !t->t->is_variable)
         return t->variable;
     (void)tflite_fail(n, DIAG_FORMAT, "operand 0 ('%s') is not the handle of a variable", t->name);
@@ -190,26 +192,27 @@ bool tflite_op_assign_variable(tflite_node *n)
 bool tflite_op_composite(tflite_node *n)
 {
     const tfl_composite_options *o = n->op->builtin_options_2_type == 21 ? n->op->builtin_options_2 : NULL;
-    const tfl_model *m = n->im->model;
     if (!o)
         return tflite_fail(n, DIAG_FORMAT, "its options are missing");
-    const int64_t at = o->decomposition_subgraph_index;
-    if (at < 1 || (uint64_t)at >= m->subgraphs.len)
-        return tflite_fail(n, DIAG_FORMAT, "graph %lld is not in the model", (long long)at);
-    return n->im->import_inner(n, m->subgraphs.data[at]);
+    graph_value **out = arena_array(&n->c->mem, graph_value *, n->n_out);
+    const tfl_subgraph *g = tflite_graph_at(n, o->decomposition_subgraph_index);
+    const tflite_given *in = tflite_given_of(n, 0);
+    if (n->failed || !n->im->import_inner(n, g, n->f, n->n_in, in, n->n_out, out))
+        return false;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        (void)tflite_result(n, i, out[i]);
+    return !n->failed;
 }
 
 /* Its graph runs in the first call only: what it assigns is what variables begin with. */
 bool tflite_op_call_once(tflite_node *n)
 {
     const tfl_call_once_options *o = n->options;
-    const tfl_model *m = n->im->model;
-    if (n->im->once)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "CALL_ONCE inside of CALL_ONCE is not supported yet");
-    if (o->init_subgraph_index < 1 || (uint64_t)o->init_subgraph_index >= m->subgraphs.len)
-        return tflite_fail(n, DIAG_FORMAT, "graph %lld is not in the model", (long long)o->init_subgraph_index);
+    if (n->im->once || n->im->closed)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "CALL_ONCE inside of CALL_ONCE, IF or WHILE is not supported yet");
+    const tfl_subgraph *g = tflite_graph_at(n, o->init_subgraph_index);
     const uint32_t errors = n->c->diags.errors;
-    const bool ok = n->im->import_once(n->im, m->subgraphs.data[o->init_subgraph_index]);
+    const bool ok = g && n->im->import_once(n->im, g);
     n->failed |= !ok || n->c->diags.errors != errors;
     return !n->failed;
 }

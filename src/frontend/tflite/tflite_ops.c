@@ -51,11 +51,11 @@ typedef struct entry {
 static bool next_entry(const char **list, entry *out)
 {
     const char *s = *list + strspn(*list, " ");
-    *out = (entry){.name = s, .len = (int)strcspn(s, " ?+")};
+    *out = (entry){.name = s, .len = (int)strcspn(s, " ?+*")};
     s += out->len;
-    out->optional = *s == '?';
-    out->repeated = *s == '+';
-    *list = s + (*s == '?' || *s == '+');
+    out->optional = *s == '?' || *s == '*';
+    out->repeated = *s == '+' || *s == '*';
+    *list = s + (out->optional || out->repeated);
     return out->len > 0;
 }
 
