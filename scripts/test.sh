@@ -262,6 +262,7 @@ stages() {
     run long grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"
     run long instructions "$python" test/py/instructions.py --lathe "$build/lathe"
     run long "forms of kernels" env LATHE_BUILD="$build" bash test/embedded/test_kernels.sh --all
+    run long "any order" "$python" test/py/any_order.py --lathe "$build/lathe" --seed "$chance" -j "$jobs"
     run long convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"
     run long "recurrent operators" "$python" test/py/recurrent.py --lathe "$build/lathe"
     run long attention "$python" test/py/attention.py --lathe "$build/lathe"

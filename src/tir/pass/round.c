@@ -49,19 +49,28 @@ static bool is_byte(tir_expr_ref e)
            dtype_bits(e->args[0]->args[0]->type.dt) == 8;
 }
 
+/* Which operand of a sum or difference is a number or a byte: of a sum either may be. */
+static uint32_t known_side(tir_expr_ref e)
+{
+    double n;
+    return e->op == TIR_ADD && (is_number(e->args[0], &n) || is_byte(e->args[0])) ? 0 : 1;
+}
+
 /* rint(x) + zero + byte; *byte NULL: there is none */
 static bool read_rounded(tir_expr_ref e, tir_expr_ref *x, double *zero, tir_expr_ref *byte)
 {
     double n;
     *byte = NULL;
-    for (*zero = 0; is_op(e, TIR_ADD) || is_op(e, TIR_SUB); e = e->args[0]) {
-        if (is_op(e, TIR_ADD) && !*byte && is_byte(e->args[1])) {
-            *byte = e->args[1];
-            continue;
-        }
-        if (!is_number(e->args[1], &n) || n != rint(n) || fabs(n) > 1024)
+    for (*zero = 0; is_op(e, TIR_ADD) || is_op(e, TIR_SUB);) {
+        const uint32_t side = known_side(e);
+        tir_expr_ref known = e->args[side];
+        if (e->op == TIR_ADD && !*byte && is_byte(known))
+            *byte = known;
+        else if (is_number(known, &n) && n == rint(n) && fabs(n) <= 1024)
+            *zero += e->op == TIR_ADD ? n : -n;
+        else
             return false;
-        *zero += e->op == TIR_ADD ? n : -n;
+        e = e->args[1 - side];
     }
     *x = e->kind == TIR_CALL && e->op == TIR_RINT ? e->args[0] : NULL;
     return *x != NULL;
@@ -140,27 +149,34 @@ static tir_expr_ref rounded(compiler *c, tir_expr_ref e)
     return tir_cast(c, e->type.dt, bits);
 }
 
-static bool adds_rounder(tir_expr_ref e)
+static double rounder_of(tir_expr_ref e)
 {
-    double n;
-    return is_op(e, TIR_ADD) && e->type.lanes > 1 && is_number(e->args[1], &n) &&
-           n == (e->type.dt == DT_F64 ? ROUNDER_REAL : ROUNDER);
+    return e->type.dt == DT_F64 ? ROUNDER_REAL : ROUNDER;
 }
 
-/* x + rounder - rounder */
-static bool adds_and_takes_off(tir_expr_ref e)
+/* x of x + rounder; NULL: e is something else. */
+static tir_expr_ref under_rounder(tir_expr_ref e)
 {
-    double n, m;
-    return is_op(e, TIR_SUB) && adds_rounder(e->args[0]) && is_number(e->args[0]->args[1], &n) &&
-           is_number(e->args[1], &m) && m == n;
+    double n;
+    if (!is_op(e, TIR_ADD) || e->type.lanes < 2)
+        return NULL;
+    const uint32_t side = known_side(e);
+    return is_number(e->args[side], &n) && n == rounder_of(e) ? e->args[1 - side] : NULL;
+}
+
+/* x of x + rounder - rounder */
+static tir_expr_ref under_both(tir_expr_ref e)
+{
+    double n;
+    return is_op(e, TIR_SUB) && is_number(e->args[1], &n) && n == rounder_of(e) ? under_rounder(e->args[0]) : NULL;
 }
 
 /* cast(int32, min(max(x, low), high) + 1.5 * 2^52 - 1.5 * 2^52) in f64 */
 static tir_expr_ref rounded_real(compiler *c, tir_expr_ref e)
 {
-    tir_expr_ref sum = e->args[0]->type.dt == DT_F64 && adds_and_takes_off(e->args[0]) ? e->args[0]->args[0] : NULL, x;
+    tir_expr_ref clamp = e->args[0]->type.dt == DT_F64 ? under_both(e->args[0]) : NULL, x;
     double low, high;
-    if (e->type.dt != DT_I32 || !sum || !read_clamp(sum->args[0], &x, &low, &high) || low < INT32_MIN ||
+    if (e->type.dt != DT_I32 || !clamp || !read_clamp(clamp, &x, &low, &high) || low < INT32_MIN ||
         high > INT32_MAX)
         return e;
     if (!is_of_integers(x)) /* NaN becomes 0 */
@@ -171,11 +187,9 @@ static tir_expr_ref rounded_real(compiler *c, tir_expr_ref e)
 
 tir_expr_ref tir_clamped_and_rounded(tir_expr_ref e)
 {
-    const bool bits = e->kind == TIR_CALL && e->op == TIR_TO_BITS && adds_rounder(e->args[0]),
-               back = adds_and_takes_off(e);
-    tir_expr_ref inner;
+    const bool bits = e->kind == TIR_CALL && e->op == TIR_TO_BITS;
+    tir_expr_ref inner, x = bits ? under_rounder(e->args[0]) : under_both(e);
     double low, high;
-    tir_expr_ref x = bits || back ? e->args[0]->args[0] : NULL;
     if (!x || !is_op(x, TIR_MIN) || !is_op(x->args[0], TIR_MAX))
         return NULL;
     if (x->type.dt == DT_F64 && !read_clamp(x, &inner, &low, &high))
