@@ -14,7 +14,8 @@ except ImportError:
 
 SLOTS = {"Bool": "BOOL", "Int8": "I8", "Uint8": "U8", "Int32": "I32", "Uint32": "U32", "Int64": "I64", "Uint64": "U64",
          "Float32": "F32"}
-READS = {"Int32Flags": "I32S", "Int64Flags": "I64S", "Float32Flags": "F32S", "Uint8Flags": "BYTES"}
+READS = {"Uint16Flags": "U16S", "Int32Flags": "I32S", "Int64Flags": "I64S", "Float32Flags": "F32S",
+         "Uint8Flags": "BYTES"}
 
 
 def kind_of(table, name, writer):

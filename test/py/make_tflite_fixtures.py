@@ -331,6 +331,31 @@ def inner_state(net):
                          elseSubgraphIndex=inner_graph(net, [x], lambda x: [x])))
 
 
+def sparse_constant(net, places, numbers):
+    """Of three columns and two rows; each row lists its columns."""
+    p, rows, columns = S.SparsityParametersT(), S.DimensionMetadataT(), S.DimensionMetadataT()
+    p.traversalOrder, p.blockMap, p.dimMetadata = [0, 1], [], [rows, columns]
+    rows.format, rows.denseSize, columns.format = 0, 2, 1
+    for name, values in (("Segments", [0, 1, len(places)]), ("Indices", places)):
+        v = S.Uint8VectorT()
+        v.values = np.array(values, np.uint8)
+        setattr(columns, f"array{name}Type", S.SparseIndexVector.Uint8Vector)
+        setattr(columns, f"array{name}", v)
+    t = net.tensor("float32", [2, 3], data=numbers)
+    net.graph.tensors[t].sparsity = p
+    net.operator("DENSIFY", 1, [t], [net.tensor("float32", [2, 3])])
+
+
+def sparse_place(net):
+    """A column beyond the last one."""
+    sparse_constant(net, [1, 3], [0.5, 1.5])
+
+
+def sparse_short(net):
+    """More places than numbers."""
+    sparse_constant(net, [1, 2], [0.5])
+
+
 def compiled(net):
     """What Vela writes."""
     net.operator("ethos-u", 1, [0], [net.tensor("float32", [2])], {})
@@ -346,7 +371,8 @@ REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code,
            "no_scale": no_scale, "inner_loop": inner_loop, "option_missing": option_missing,
            "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
            "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap,
-           "frequencies": frequencies, "growing": growing, "inner_state": inner_state}
+           "frequencies": frequencies, "growing": growing, "inner_state": inner_state,
+           "sparse_place": sparse_place, "sparse_short": sparse_short}
 
 
 class Same:

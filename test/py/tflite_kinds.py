@@ -676,6 +676,57 @@ def composite(net, r, q):
     o.builtinOptions2.decompositionSubgraphIndex, o.builtinOptions2.version = len(net.model.subgraphs) - 1, 1
 
 
+def index_list(numbers, r):
+    """In the narrowest type, or a wider one."""
+    width = r.pick(8, 16, 32) if max(numbers, default=0) < 256 else 32
+    name = {8: "Uint8Vector", 16: "Uint16Vector", 32: "Int32Vector"}[width]
+    v = getattr(S, name + "T")()
+    v.values = np.array(numbers, {8: np.uint8, 16: np.uint16, 32: np.int32}[width])
+    return getattr(S.SparseIndexVector, name), v
+
+
+def sparse(net, r, kind, values):
+    """A constant whose levels are dense or sparse by chance, in any order of axes; some axes are cut into blocks."""
+    rank = values.ndim
+    blocks = {a: r.pick(*[b for b in range(1, n + 1) if n % b == 0]) for a, n in enumerate(values.shape) if r.int(0, 1)}
+    axes, split = list(r.rng.permutation(rank)), []
+    for a, n in enumerate(values.shape):
+        split += [n // blocks[a], blocks[a]] if a in blocks else [n]
+    place = {a: a + sum(b < a for b in blocks) for a in range(rank)}
+    block_map = list(blocks)
+    order = [int(a) for a in axes] + [rank + i for i in range(len(blocks))]
+    levels = values.reshape(split).transpose([place[a] for a in axes] + [place[a] + 1 for a in block_map])
+    p, nodes = S.SparsityParametersT(), [levels]
+    p.traversalOrder, p.blockMap, p.dimMetadata = order, block_map, []
+    for depth, size in enumerate(levels.shape):
+        m = S.DimensionMetadataT()
+        m.format, m.denseSize = (r.pick(0, 1) if depth < rank else 0), size
+        if m.format == 0:
+            nodes = [a[i] for a in nodes for i in range(size)]
+        else:
+            bounds, places, kept = [0], [], []
+            for a in nodes:
+                there = [i for i in range(size) if a[i].any()]
+                places += there
+                kept += [a[i] for i in there]
+                bounds.append(len(places))
+            nodes, m.denseSize = kept, 0
+            m.arraySegmentsType, m.arraySegments = index_list(bounds, r)
+            m.arrayIndicesType, m.arrayIndices = index_list(places, r)
+        p.dimMetadata.append(m)
+    t = net.tensor(kind, values.shape, data=np.array(nodes or [0], kind))
+    net.graph.tensors[t].sparsity = p
+    return t
+
+
+def densify(net, r, q):
+    shape = r.shape(r.int(1, 4), 6)
+    kind = q or "float32"
+    values = (r.codes(shape) if q else r.floats(shape)) * (r.rng.random(shape) < r.pick(0.1, 0.5, 0.9))
+    t, y = sparse(net, r, kind, values.astype(kind)), net.tensor(kind, shape)
+    net.operator("DENSIFY", 1, [t], [y])
+
+
 # --- graphs in graphs
 
 def inner_graph(net, inputs, make):
@@ -806,12 +857,9 @@ def signal_square_root(net, r, q):
                  [net.tensor("uint32", [channels])])
 
 
-def signal_pcan(net, r, q):
+def gains(strength, offset, bits):
     """A table of gains as the front end makes them: of each power of two the value at its beginning, the slope and what
     is left in the middle."""
-    channels, strength, offset = r.int(1, 40), r.pick(0.5, 0.95, 1.2), r.pick(20.0, 80.0, 3000.0)
-    bits = r.int(10, 20)
-
     def gain(x):
         return min(32767, int((1 << bits) * (x / 2.0**6 + offset)**-strength + 0.5))
     table = [gain(0), gain(1), gain(2)]
@@ -820,9 +868,13 @@ def signal_pcan(net, r, q):
         y0, y1, y2 = gain(x0), gain(x0 + (x1 - x0) // 2), gain(x1)
         slope, bend = y1 - y0, y2 - y0
         table += [y0, 4 * slope - bend, bend - (4 * slope - bend), 0]
-    table = table[:3] + table[3:][:122]
+    return np.clip(table[:125], -32768, 32767)
+
+
+def signal_pcan(net, r, q):
+    channels = r.int(1, 40)
     ends = [net.input("uint32", [channels]) for _ in range(2)]
-    lut = net.tensor("int16", [125], data=np.clip(table, -32768, 32767))
+    lut = net.tensor("int16", [125], data=gains(r.pick(0.5, 0.95, 1.2), r.pick(20.0, 80.0, 3000.0), r.int(10, 20)))
     net.operator("SignalPCAN", 1, [*ends, lut], [net.tensor("uint32", [channels])], {"snr_shift": r.int(0, 20)})
 
 
@@ -925,6 +977,7 @@ KINDS = {
     "signal_filter_bank": signal_filter_bank, "signal_square_root": signal_square_root, "signal_pcan": signal_pcan,
     "signal_log": signal_log, "detection": detection,
     "spectrogram": spectrogram, "mfcc": mfcc, "condition": condition, "loop": loop,
+    "densify": densify,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -958,6 +1011,7 @@ HAVE = {
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
+    "densify": ("", "int8 float32"),
     "condition": ("int8 float32", "int8 float32"), "loop": ("int8 float32", "int8 float32"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),

@@ -220,6 +220,47 @@ def signal_spectral_subtraction(net, r):
                   "clamping": r.pick(True, False)})
 
 
+@signal
+def front_end(net, r):
+    """The whole way from samples to features, as models of wake words begin: frames of 30 ms every 20 ms, a spectrum of
+    512 points, 20 bands."""
+    size, step, points, channels = 480, 320, 512, 20
+    bins, first = points // 2 + 1, len(net.graph.outputs)
+    edges = np.round(np.linspace(4, 200, channels + 2)).astype(int)  # bands overlap by one
+    widths = np.diff(edges)
+    rise = np.concatenate([np.arange(w) / w for w in widths])
+    weights = [net.tensor("int16", [len(rise)], data=np.round(4096 * w)) for w in (1 - rise, rise)]
+    tables = [net.tensor("int16", [channels + 1], data=t) for t in (edges[:-1], edges[:-1] - edges[0], widths)]
+    hann = net.tensor("int16", [size], data=np.round(4096 * (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size))))
+    lut = net.tensor("int16", [125], data=T.gains(0.95, 80.0, 21 - 6))
+
+    def op(name, inputs, outputs, **options):
+        ys = [net.tensor(kind_of, shape) for kind_of, shape in outputs]
+        net.operator(name, 1, inputs, ys, options)
+        return ys if len(ys) > 1 else ys[0]
+    frames, valid = op("SignalFramer", [net.input("int16", [1, step])], [("int16", [1, 1, size]), ("bool", [])],
+                       frame_size=size, frame_step=step, prefill=True)
+    frame = net.tensor("int16", [size])
+    net.operator("RESHAPE", 1, [frames, net.tensor("int32", [1], data=[size])], [frame],
+                 T.options("Reshape", newShape=[size]))
+    scaled, bits = op("SignalFftAutoScale", [op("SignalWindow", [frame, hann], [("int16", [size])], shift=12)],
+                      [("int16", [size]), ("int32", [])])
+    spectrum = op("SignalRfft", [scaled], [("int16", [2 * bins])], T=T.TYPES["int16"], fft_length=points)
+    energy = op("SignalEnergy", [spectrum], [("uint32", [bins])], start_index=0, end_index=bins)
+    bank = op("SignalFilterBank", [energy, *weights, *tables], [("uint64", [channels])], num_channels=channels)
+    loudness = op("SignalFilterBankSquareRoot", [bank, bits], [("uint32", [channels])])
+    clean, noise = op("SignalFilterBankSpectralSubtraction", [loudness], 2 * [("uint32", [channels])],
+                      num_channels=channels, smoothing=410, one_minus_smoothing=15974, alternate_smoothing=983,
+                      alternate_one_minus_smoothing=15401, smoothing_bits=10, spectral_subtraction_bits=14,
+                      min_signal_remaining=819, clamping=False)
+    gained = op("SignalPCAN", [clean, noise, lut], [("uint32", [channels])], snr_shift=6)
+    features = op("SignalFilterBankLog", [gained], [("int16", [channels])], input_correction_bits=3, output_scale=1600)
+    stack, full = op("SignalStacker", [features], [("int16", [3 * channels]), ("bool", [])], num_channels=channels,
+                     stacker_left_context=1, stacker_right_context=1, stacker_step=2)
+    net.valid[stack] = full
+    net.graph.outputs[first:] = [features, stack, full]
+
+
 def once(net):
     """A graph that assigns what variables begin with, and the operator that runs it once, in front of all others."""
     main, model = net.graph, net.model

@@ -136,6 +136,7 @@ static uint32_t width_of(flat_kind kind)
     case FLAT_F32:
     case FLAT_STR:
     case FLAT_BYTES:
+    case FLAT_U16S:
     case FLAT_I32S:
     case FLAT_I64S:
     case FLAT_F32S:
@@ -169,6 +170,7 @@ static bool read_value(reader *r, const flat_field *f, uint64_t at, uint64_t num
     case FLAT_F32: *(float *)out = flat_f32((flat_numbers){p, 1}, 0); return true;
     case FLAT_STR:
     case FLAT_BYTES: return read_bytes(r, at, f->kind == FLAT_STR, f->name, out);
+    case FLAT_U16S: return read_vector(r, at, 2, f->name, out);
     case FLAT_I32S:
     case FLAT_F32S: return read_vector(r, at, 4, f->name, out);
     case FLAT_I64S: return read_vector(r, at, 8, f->name, out);

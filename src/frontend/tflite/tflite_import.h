@@ -77,6 +77,7 @@ struct tflite_importer {
     uint64_t labels_read;           /* so far, by all outputs */
     uint32_t depth;      /* of this graph in others */
     uint64_t *room;      /* what graphs in others may still hold, all together */
+    uint64_t *unpacked;  /* bytes that sparse constants may still become */
     /* Operators of another graph of the model in f: what its outputs are. false after diagnostics. */
     bool (*import_inner)(struct tflite_node *n, const tfl_subgraph *g, graph_func *f, uint32_t n_in,
                          const struct tflite_given *in, uint32_t n_out, graph_value **out);
@@ -130,6 +131,9 @@ bool tflite_custom_has(const tflite_node *n, const char *name);
 
 src_loc tflite_loc(const tflite_importer *im); /* the file alone */
 bool tflite_dtype(int64_t code, dtype *out);
+/* tflite_sparse.c: the numbers of a sparse constant in their places, zeros in others; NULL: they do not fit it. */
+const tensor_data *tflite_unpack(compiler *c, const tfl_sparsity *p, span bytes, dtype dt, uint32_t rank,
+                                 const int64_t *dims);
 /* Types, names and constants of all tensors; false after diagnostics. */
 bool tflite_read_tensors(tflite_importer *im);
 /* Extents that the user gives for inputs. */

@@ -10,6 +10,7 @@
 #define MOST_DEPTH 16u        /* of graphs in graphs */
 #define MOST_INNER 1000000u   /* tensors, operators and blocks of constants in them */
 #define BLOCK 64u             /* bytes */
+#define MOST_UNPACKED (1u << 28) /* bytes of sparse constants */
 
 static bool wrong_model(const tflite_importer *im, const char *what)
 {
@@ -428,9 +429,10 @@ static void make_nothing(tflite_importer *im)
 bool tflite_import(compiler *c, span bytes, const char *path, const frontend_options *o, graph_module **out)
 {
     tflite_variables variables = {0};
-    uint64_t room = MOST_INNER;
+    uint64_t room = MOST_INNER, unpacked = MOST_UNPACKED;
     tflite_importer im = {.c = c, .o = o, .path = path, .bytes = bytes, .variables = &variables,
-                          .import_once = import_once, .import_inner = import_inner, .room = &room};
+                          .import_once = import_once, .import_inner = import_inner, .room = &room,
+                          .unpacked = &unpacked};
     const uint32_t errors = c->diags.errors;
     *out = NULL;
     make_nothing(&im);

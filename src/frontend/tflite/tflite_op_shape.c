@@ -635,3 +635,11 @@ bool tflite_op_batch_to_space(tflite_node *n)
     x = tflite_transpose(n, tflite_reshape(n, x, b.rank + m, split), b.rank + m, perm);
     return tflite_result(n, 0, slice(n, tflite_reshape(n, x, b.rank, out), m, from, to, axes, ones));
 }
+
+/* Sparse constants were unpacked when they were read. */
+bool tflite_op_densify(tflite_node *n)
+{
+    if (!tflite_constant(n, 0))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "its data must be a constant");
+    return tflite_result(n, 0, tflite_in(n, 0));
+}

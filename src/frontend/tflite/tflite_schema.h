@@ -33,6 +33,7 @@ typedef const void *flat_union;
 #define FLAT_TYPE_F32(sub)    float
 #define FLAT_TYPE_STR(sub)    span
 #define FLAT_TYPE_BYTES(sub)  span
+#define FLAT_TYPE_U16S(sub)   flat_numbers
 #define FLAT_TYPE_I32S(sub)   flat_numbers
 #define FLAT_TYPE_I64S(sub)   flat_numbers
 #define FLAT_TYPE_F32S(sub)   flat_numbers

@@ -25,6 +25,7 @@
 #define SUB_F32(sub)    NULL
 #define SUB_STR(sub)    NULL
 #define SUB_BYTES(sub)  NULL
+#define SUB_U16S(sub)   NULL
 #define SUB_I32S(sub)   NULL
 #define SUB_I64S(sub)   NULL
 #define SUB_F32S(sub)   NULL
@@ -83,7 +84,7 @@ const flat_table *flat_union_table(const char *of, uint64_t number)
 static void print_table(writer *w, const flat_table *t)
 {
     static const char *const kinds[] = {"BOOL", "I8", "U8", "I32", "U32", "I64", "U64", "F32",
-                                        "STR", "BYTES", "I32S", "I64S", "F32S", "TABLE", "TABLES", "UNION"};
+                                        "STR", "BYTES", "U16S", "I32S", "I64S", "F32S", "TABLE", "TABLES", "UNION"};
     for (uint32_t i = 0; i < t->n_fields; i++) {
         const flat_field *f = &t->fields[i];
         w_line(w, "%s %u %s %s %s %lld", t->name, f->number, f->name, kinds[f->kind], f->sub ? f->sub->name : "-",

@@ -203,6 +203,18 @@ static bool read_packed(tflite_importer *im, tflite_tensor *t, span bytes, const
     return true;
 }
 
+static bool read_sparse(tflite_importer *im, tflite_tensor *t, span bytes, const int64_t *dims, int64_t count)
+{
+    int64_t size = 0;
+    if (dtype_bytes(t->type.dt) == 0)
+        return true; /* who needs it says that it is not read */
+    if (!i64_mul(count, (int64_t)dtype_bytes(t->type.dt), &size) || (uint64_t)size > *im->unpacked)
+        return wrong(im, t, "the sparse constants of the model are too large");
+    *im->unpacked -= (uint64_t)size;
+    t->data = tflite_unpack(im->c, t->t->sparsity, bytes, t->type.dt, (uint32_t)t->type.shape.rank, dims);
+    return t->data || wrong(im, t, "it is sparse, and its lists of places do not fit its shape or its numbers");
+}
+
 static bool read_constant(tflite_importer *im, tflite_tensor *t)
 {
     span bytes;
@@ -213,8 +225,10 @@ static bool read_constant(tflite_importer *im, tflite_tensor *t)
         return true;
     if (t->t->is_variable)
         return wrong(im, t, "it is a variable, and has constant data");
-    if (t->t->sparsity || !shape_get(t->type.shape, dims))
+    if (!shape_get(t->type.shape, dims))
         return true; /* who needs it says that it is not read */
+    if (t->t->sparsity)
+        return read_sparse(im, t, bytes, dims, count);
     if (packed_bits(t->type.dt))
         return read_packed(im, t, bytes, dims, count);
     if (dtype_bytes(t->type.dt) == 0)
