@@ -45,6 +45,26 @@ def add(tmp_path_factory):
     return lathe.compile(ADD)
 
 
+def test_lists():
+    """Sequences are lists, optionals that have no element None, by position and by name."""
+    path = TOP / "test" / "golden" / "sequence" / "lists.onnx"
+    m = lathe.compile(path, dims={"xs": 2, "o": "none"}, shapes={"xs[0]": (3,), "xs[1]": (1,)})
+    xs = [np.float32([1, 2, 3]), np.float32([4])]
+    x, first = np.float32([7, 8]), np.int64(0)
+    r = m.run(xs=xs, x=x, p=first, c=True, o=None)
+    assert list(r) == ["ys", "n", "has", "same_o"] and r["same_o"] is None and int(r["n"]) == 3 and not r["has"]
+    assert [y.tolist() for y in r["ys"]] == [[7, 8], [1, 2, 3], [4]]
+    ys = m(xs, x, first, False, None)[0]
+    assert [y.tolist() for y in ys] == [[1, 2, 3], [4]]
+    assert [y.tolist() for y in m(x=x, p=first, c=False, xs_0=xs[0], xs_1=xs[1])[0]] == [[1, 2, 3], [4]]
+    with pytest.raises(ValueError, match="input 'xs' has 1 elements, and the model is compiled for 2"):
+        m.run(xs=xs[:1], x=x, p=first, c=True)
+    with pytest.raises(ValueError, match="input 'o' has 1 elements, and the model is compiled for 0"):
+        m.run(xs=xs, x=x, p=first, c=True, o=x)
+    m = lathe.compile(path, dims={"xs": 1, "o": 1}, shapes={"xs[0]": (3,)}, emit="module")
+    assert m.run(xs=xs[:1], x=x, p=first, c=True, o=x)["same_o"].tolist() == [7, 8]
+
+
 def test_kinds_of_models(tmp_path):
     image = np.random.default_rng(0).random((1, 1, 8, 8), dtype=np.float32)
     m = lathe.compile(DIGITS)

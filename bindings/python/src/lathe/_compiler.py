@@ -18,6 +18,7 @@ import warnings
 import numpy as np
 import tvm_ffi
 
+from ._lists import arrange, elements, gather
 from ._samples import Samples, as_files
 from ._summary import summary
 
@@ -293,7 +294,8 @@ class Executable:
 
     ``m(x)`` and ``m(name=x)`` return one numpy array where the model has one output, else a tuple. ``m.run(...)``
     returns a dict by name. An output of bfloat16 is an array of the type that the package ml_dtypes adds to numpy.
-    ``inputs`` and ``outputs`` are of type ``Tensor``.
+    ``inputs`` and ``outputs`` are of type ``Tensor``. For a sequence of the model, call it with a list of arrays; it
+    gives lists. None stands for an optional without an element.
     """
 
     kind: str  #: ``package`` or ``module``
@@ -310,9 +312,36 @@ class Executable:
         self.kind = about["kind"]
         self.inputs = _tensors(about["inputs"])
         self.outputs = _tensors(about["outputs"])
+        self.__dict__.pop("_lists", None)
+
+    @functools.cached_property
+    def _lists(self) -> tuple[list[typing.Any], list[typing.Any]]:
+        """Inputs and outputs in the order of the model, with those that are sequences and optionals."""
+        entries = self.report.get("lists", [])
+        ends = (("inputs", self.inputs), ("outputs", self.outputs))
+        inputs, outputs = (arrange([t.name for t in ts], [e for e in entries if e["of"] == of]) for of, ts in ends)
+        return inputs, outputs
+
+    def _spread(self, args: tuple[object, ...], named: dict[str, object]) -> dict[str, object]:
+        """Sequences and optionals as their elements, which are inputs; these can also be given by themselves."""
+        order = self._lists[0]
+        names = [name for name, _, _ in order]
+        if len(args) > len(names):
+            raise TypeError(f"the model takes {len(names)} inputs ({', '.join(names)}), and {len(args)} are given")
+        given = dict(zip(names, args))
+        for name, value in named.items():
+            if name in given:
+                raise TypeError(f"input {name!r} is given twice")
+            given[name] = value
+        for name, entry, tensors in order:
+            if entry is not None and name in given:
+                given = {**elements(entry, given.pop(name), tensors), **given}
+        return given
 
     def _ordered(self, args: tuple[object, ...], named: dict[str, object]) -> list[object]:
         names = [t.name for t in self.inputs]
+        if any(entry for _, entry, _ in self._lists[0]):
+            args, named = (), self._spread(args, named)
         if len(args) > len(names):
             raise TypeError(f"the model takes {len(names)} inputs ({', '.join(names)}), and {len(args)} are given")
         given = dict(zip(names, args))
@@ -336,7 +365,13 @@ class Executable:
         values = self._inputs(args, named)
         for t in self.outputs:
             _numpy_type(t.dtype)  # before the run, rather than after it
-        return [_tensor_out(t) for t in _call("run", self._handle, values)]
+        found = [_tensor_out(t) for t in _call("run", self._handle, values)]
+        outputs = self._lists[1]
+        if not any(entry for _, entry, _ in outputs):
+            return found
+        left = iter(found)
+        taken = ([next(left) for _ in tensors] for _, _, tensors in outputs)
+        return [gather(entry, own) if entry else own[0] for (_, entry, _), own in zip(outputs, taken)]
 
     def __call__(self, *args: object, **named: object) -> typing.Any:
         """Runs the model once. Inputs by position or by name; one array, or a tuple of them."""
@@ -347,7 +382,8 @@ class Executable:
         """Runs the model once. A dict may take the place of inputs by name; the results are a dict by name."""
         if len(args) == 1 and not named and isinstance(args[0], dict):
             return self.run(**args[0])
-        return dict(zip((t.name for t in self.outputs), self._results(args, named)))
+        results = self._results(args, named)
+        return dict(zip((name for name, _, _ in self._lists[1]), results))
 
     def reset(self) -> Executable:
         """States begin anew, as in the first run. They keep their values from run to run until then."""

@@ -15,11 +15,12 @@ _NEWEST_OPSET = 27  # for a node alone, where the package onnx knows more than t
 
 
 def _compile(model: ModelProto, target: str, **options: Option) -> Executable:
-    """A package; a module where data decides an extent that nothing limits, for it gets that memory while it runs."""
+    """A package; a module where nothing limits an extent, for it gets that memory while it runs."""
     try:
         return compile(model, target, **options)  # type: ignore[arg-type]
     except InputError as e:
-        if "emit" in options or not any(d.code == "unsupported" and "no upper bound" in d.text for d in e.diagnostics):
+        open_ended = ("no upper bound", "open dimensions")
+        if "emit" in options or not any(words in d.text for d in e.diagnostics for words in open_ended):
             raise
     return compile(model, target, emit="module", **options)  # type: ignore[arg-type]
 
@@ -30,15 +31,56 @@ class Prepared(BackendRep):
     def __init__(self, executable: Executable):
         self.executable = executable
 
+    def _executable_for(self, inputs: list[typing.Any] | dict[str, typing.Any]) -> Executable:
+        del inputs
+        return self.executable
+
     def run(self, inputs: typing.Any, **kwargs: typing.Any) -> tuple[typing.Any, ...]:
         """Inputs in the model's order, or one alone, or a dict by name; outputs as a tuple with names."""
         del kwargs
-        if isinstance(inputs, dict):
-            results = self.executable.run(inputs)
-        else:
-            results = self.executable.run(*(inputs if isinstance(inputs, (list, tuple)) else [inputs]))
-        names = [t.name for t in self.executable.outputs]
-        return namedtupledict("Outputs", names)(*(results[n] for n in names))
+        if not isinstance(inputs, dict):
+            inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        executable = self._executable_for(inputs)
+        results = executable.run(inputs) if isinstance(inputs, dict) else executable.run(*inputs)
+        return namedtupledict("Outputs", list(results))(*results.values())
+
+
+def _list_inputs(model: ModelProto) -> list[tuple[str, bool]]:
+    """Sequences and optionals among the inputs: the name, and whether it is a sequence."""
+    found = []
+    for value in model.graph.input:
+        kind = value.type.optional_type.elem_type if value.type.HasField("optional_type") else value.type
+        if value.type.HasField("optional_type") or value.type.HasField("sequence_type"):
+            found.append((value.name, kind.HasField("sequence_type")))
+    return found
+
+
+class PreparedForLists(Prepared):
+    """A model with sequences or optionals as inputs, compiled when a run says how many elements they have."""
+
+    def __init__(self, model: ModelProto, target: str, options: dict[str, Option]):
+        self._model, self._target, self._options = model, target, options
+        self._made: dict[str, Executable] = {}
+
+    def _executable_for(self, inputs: list[typing.Any] | dict[str, typing.Any]) -> Executable:
+        """Elements of each number and shapes, and the other inputs as they are, have an executable of their own."""
+        dims: dict[str, int | str] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
+        lists = {name: is_sequence for name, is_sequence in _list_inputs(self._model)}
+        for i, info in enumerate(self._model.graph.input):
+            name, is_sequence = info.name, lists.get(info.name, False)
+            value = inputs.get(name) if isinstance(inputs, dict) else inputs[i] if i < len(inputs) else None
+            if name not in lists and value is not None:
+                shapes[name] = np.shape(value)
+            if name not in lists:
+                continue
+            items = [] if value is None else value if is_sequence else [value]
+            dims[name] = "none" if value is None else len(items)
+            shapes.update({f"{name}[{k}]": np.shape(item) for k, item in enumerate(items)})
+        key = repr((dims, shapes))
+        if key not in self._made:
+            self._made[key] = _compile(self._model, self._target, dims=dims, shapes=shapes, **self._options)
+        return self._made[key]
 
 
 class LatheBackend(Backend):
@@ -49,6 +91,8 @@ class LatheBackend(Backend):
         """``options`` are those of ``lathe.compile``."""
         if not cls.supports_device(device):
             raise ValueError(f"the device {device!r} is not known: it takes CPU")
+        if _list_inputs(model) and "dims" not in options:
+            return PreparedForLists(model, "native", options)
         return Prepared(_compile(model, "native", **options))
 
     @classmethod
@@ -77,7 +121,9 @@ class LatheBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: typing.Any) -> bool:
-        """Whether the model can be compiled."""
+        """Whether the model can be compiled; with sequences as inputs, a run tells."""
+        if _list_inputs(model):
+            return cls.supports_device(device)
         try:
             _compile(model, "generic")
         except Error:
