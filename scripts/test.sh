@@ -269,6 +269,9 @@ stages() {
     run test ml "$python" test/py/ml.py --lathe "$build/lathe"
     run long "ml at random" "$python" test/py/ml.py --lathe "$build/lathe" --count 30 --seed "$chance"
     run long "ml on Cortex-M4" "$python" test/py/ml.py --lathe "$build/lathe" --count 1 --targets qemu-m4
+    run test sequences "$python" test/py/sequences.py --lathe "$build/lathe" --count 25
+    run long "sequences at random" "$python" test/py/sequences.py --lathe "$build/lathe" --count 1000 --seed "$chance"
+    run long "sequences as packages" "$python" test/py/sequences.py --lathe "$build/lathe" --count 60 --packages
     run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
     run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
     run test documents "$python" test/py/documents.py --lathe "$build/lathe"
