@@ -80,8 +80,9 @@ def lstm(net, r, q):
     batch, steps, inputs, cells = r.int(1, 2), r.pick(1, 1, 2, 4), r.int(1, 12), r.int(1, 12)
     major, clip = r.pick(True, False), r.pick(0.0, 0.0, 0.7)
     front = [steps, batch] if major else [batch, steps]
-    x = T.data(net, r, q, front + [inputs], np.float32(r.rng.uniform(0.005, 0.05)) if q else None)
-    sh, zh = np.float32(r.rng.uniform(0.5, 2) / 128), r.int(-20, 20)
+    fine = 256 if q == "int16" else 1
+    x = T.data(net, r, q, front + [inputs], np.float32(r.rng.uniform(0.005, 0.05) / fine) if q else None)
+    sh, zh = np.float32(r.rng.uniform(0.5, 2) / 128 / fine), 0 if q == "int16" else r.int(-20, 20)
     power = np.float32(2.0 ** r.pick(-11, -12, -13, -14, -15))
 
     def layer(depth, scale):
@@ -93,10 +94,10 @@ def lstm(net, r, q):
     ws = [layer(inputs, s) for s in scales[:4]]
     rs = [layer(cells, s) for s in scales[4:]]
     if q:
-        biases = [net.tensor("int32", [cells], T.scale_of(net, x) * s, 0, r.rng.integers(-3000, 3000, cells))
-                  for s in scales[:4]]
-        h, c = variable(net, "int8", [batch, cells], sh, zh), variable(net, "int16", [batch, cells], power)
-        y = net.tensor("int8", front + [cells], sh, zh)
+        biases = [net.tensor("int64" if q == "int16" else "int32", [cells], T.scale_of(net, x) * s, 0,
+                             r.rng.integers(-3000, 3000, cells) * fine) for s in scales[:4]]
+        h, c = variable(net, q, [batch, cells], sh, zh), variable(net, "int16", [batch, cells], power)
+        y = net.tensor(q, front + [cells], sh, zh)
     else:
         biases = [net.tensor("float32", [cells], data=r.floats([cells])) for _ in range(4)]
         h, c = variable(net, "float32", [batch, cells]), variable(net, "float32", [batch, cells])
@@ -105,8 +106,14 @@ def lstm(net, r, q):
     net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 1, operands, [y],
                  T.options("UnidirectionalSequenceLSTM", fusedActivationFunction=4, cellClip=clip, projClip=0.0,
                            timeMajor=major))
-    parts = [net.tensor("int16", [0], np.float32(2.0**-12)) for _ in range(4)] + [net.tensor("int8", [0], sh, zh)]
+    parts = [net.tensor("int16", [0], np.float32(2.0**-12)) for _ in range(4)] + [net.tensor(q or "int8", [0], sh, zh)]
     net.graph.operators[-1].intermediates = parts
+
+
+@kind
+def lstm_of_16(net, r, q):
+    if q:
+        lstm(net, r, "int16")
 
 
 def handle(net, name):

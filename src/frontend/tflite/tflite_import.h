@@ -250,8 +250,8 @@ bool tflite_like_litert(const tflite_node *n);
  * most: no sum is farther from 0. */
 graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t count, const double *real, int64_t axis,
                                 double most);
-/* Numbers in i32 times real, between values of one operator: as dt, with the zero point added and saturated; as i32
- * neither. most: as above. */
+/* Numbers in i32 or i64 times real, between values of one operator: as dt, with the zero point added and saturated; as
+ * i32 neither. most: as above. */
 graph_value *tflite_rescaled(tflite_node *n, graph_value *x, double real, double most, const tflite_scale *y);
 /* v less its zero point, in i32. */
 graph_value *tflite_centered(tflite_node *n, graph_value *v, const tflite_scale *s);

@@ -42,12 +42,14 @@ static graph_value *joined(tflite_node *n, uint32_t count, graph_value *const *p
     return count == 1 ? parts[0] : tflite_emit(n, "concatenate", count, parts, 1, &a);
 }
 
-/* Rows times the transposed weights of operand i: floats, or sums in i32 of numbers with the zero point of x. */
+/* Rows times the transposed weights of operand i: floats, or sums of numbers with the zero point of x, of 16 bits in
+ * i64, else in i32. */
 static graph_value *times(tflite_node *n, graph_value *rows, uint32_t i, const tflite_scale *x)
 {
-    const attr turned = attr_int(n->c, "transpose_b", 1);
+    const bool wide = x && x->dt == DT_I16;
+    const attr attrs[2] = {attr_int(n->c, "transpose_b", 1), attr_dtype(n->c, "out_dtype", wide ? DT_I64 : DT_I32)};
     graph_value *in[3] = {rows, tflite_in(n, i), x ? tflite_zero(n, x) : NULL};
-    return tflite_emit(n, x ? "qnn.matmul" : "nn.matmul", 3, in, 1, &turned);
+    return tflite_emit(n, x ? "qnn.matmul" : "nn.matmul", 3, in, x ? 2 : 1, attrs);
 }
 
 static bool extents(tflite_node *n, uint32_t i, uint32_t rank, int64_t *out)
@@ -235,7 +237,8 @@ static graph_value *to_gate(lstm *l, graph_value *sums, uint32_t i, const tflite
         return sums;
     if (w.zero != 0)
         (void)tflite_fail(l->n, DIAG_UNSUPPORTED, "weights (operand %u) have a zero point other than 0", i);
-    return tflite_rescaled(l->n, sums, (double)(x->scale * w.scale) * 4096, (double)depth * 255 * 128, &sixteen_bits);
+    const double most = (double)depth * 128 * (x->dt == DT_I16 ? 65536 : 255);
+    return tflite_rescaled(l->n, sums, (double)(x->scale * w.scale) * 4096, most, &sixteen_bits);
 }
 
 /* What all steps of x give a gate: rows in the order of x. */
@@ -341,9 +344,17 @@ static bool read_lstm(tflite_node *n, lstm *l)
                            (long long)l->steps, MOST_STEPS);
     if (!l->is_int)
         return true;
-    if (tflite_operand(n, LSTM_C)->type.dt != DT_I16 || tflite_operand(n, LSTM_X)->type.dt != DT_I8 ||
-        tflite_operand(n, LSTM_H)->type.dt != DT_I8)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM is supported only with i8 data and an i16 cell");
+    const dtype dt = tflite_operand(n, LSTM_X)->type.dt;
+    if (tflite_operand(n, LSTM_C)->type.dt != DT_I16 || (dt != DT_I8 && dt != DT_I16) ||
+        tflite_operand(n, LSTM_H)->type.dt != dt)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM is supported only with data and output of i8, or both of i16, "
+                           "and a cell of i16");
+    for (uint32_t g = 0; g < GATES; g++) {
+        const tflite_tensor *bias = tflite_operand(n, LSTM_BIAS + g);
+        if (bias && bias->type.dt != (dt == DT_I16 ? DT_I64 : DT_I32))
+            return tflite_fail(n, DIAG_UNSUPPORTED, "the biases of an LSTM of %s must be of %s", dtype_name(dt),
+                               dt == DT_I16 ? "i64" : "i32");
+    }
     if (!tflite_read_scale(n, LSTM_X, &l->x) || !tflite_read_scale(n, LSTM_H, &l->h) ||
         !tflite_read_scale(n, LSTM_C, &l->c))
         return false;

@@ -48,8 +48,12 @@ graph_value *tflite_rescaled(tflite_node *n, graph_value *x, double real, double
     compiler *c = n->c;
     const fixed_scale f = fixed_of(real);
     const tflite_scale bare = {.dt = DT_I32};
+    const bool wide = !n->failed && x->type.dt == DT_I64;
     y = y ? y : &bare;
-    graph_value *in[4] = {x, tflite_i32(n, f.multiplier), tflite_i32(n, f.shift), tflite_zero(n, y)};
+    if (wide && f.shift > 7)
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "the result's scale is more than 2^7 times smaller than the sums'");
+    graph_value *in[4] = {x, tflite_i32(n, wide ? fixed_narrow(f.multiplier) : f.multiplier), tflite_i32(n, f.shift),
+                          tflite_zero(n, y)};
     const attr attrs[2] = {attr_dtype(c, "out_dtype", y->dt), attr_int(c, "up", ldexp(most, f.shift) > 0x1p30)};
     return tflite_emit(n, "qnn.rescale", 4, in, 2, attrs);
 }
