@@ -356,6 +356,12 @@ def sparse_short(net):
     sparse_constant(net, [1, 2], [0.5])
 
 
+def too_long(net):
+    """A vector of half a gigabyte, in a small file."""
+    x = net.input("int16", [1 << 28])
+    net.operator("SignalFftAutoScale", 1, [x], [net.tensor("int16", [1 << 28]), net.tensor("int32", [])], {})
+
+
 def compiled(net):
     """What Vela writes."""
     net.operator("ethos-u", 1, [0], [net.tensor("float32", [2])], {})
@@ -372,7 +378,7 @@ REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code,
            "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
            "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap,
            "frequencies": frequencies, "growing": growing, "inner_state": inner_state,
-           "sparse_place": sparse_place, "sparse_short": sparse_short}
+           "sparse_place": sparse_place, "sparse_short": sparse_short, "too_long": too_long}
 
 
 class Same:

@@ -2,6 +2,8 @@
 /* What importers share that compose many operators: see tflite_compose.h. */
 #include "frontend/tflite/tflite_compose.h"
 
+#define MOST_POSITIONS ((int64_t)1 << 20)
+
 bool compose_last_extent(tflite_node *n, const graph_value *x, int64_t *out)
 {
     const int32_t rank = x->type.shape.rank;
@@ -59,6 +61,11 @@ graph_value *compose_vector(tflite_node *n, uint32_t i, dtype dt, int64_t length
 
 graph_value *compose_positions(tflite_node *n, int64_t count)
 {
+    if (count > MOST_POSITIONS) /* a file names a length in a few bytes */
+        (void)tflite_fail(n, DIAG_UNSUPPORTED, "its vectors have %lld numbers; %lld at most are supported",
+                          (long long)count, (long long)MOST_POSITIONS);
+    if (n->failed)
+        return &n->im->nothing;
     int32_t *data = arena_array(&n->c->mem, int32_t, (size_t)count + 1);
     for (int64_t i = 0; i < count; i++)
         data[i] = (int32_t)i;
@@ -86,7 +93,7 @@ graph_value *compose_rows(tflite_node *n, int64_t *rows, int64_t *length)
 {
     graph_value *x = tflite_in(n, 0);
     const int32_t rank = x->type.shape.rank;
-    int64_t extent = 0;
+    int64_t extent = 0, all = 0;
     *rows = 1;
     *length = 0;
     if (!n->failed && rank < 1)
@@ -96,6 +103,8 @@ graph_value *compose_rows(tflite_node *n, int64_t *rows, int64_t *length)
             (void)tflite_fail(n, DIAG_TYPE, "its data is too large");
         *length = extent;
     }
+    if (!n->failed && !i64_mul(*rows, *length, &all))
+        (void)tflite_fail(n, DIAG_TYPE, "its data is too large");
     if (!n->failed && (*rows < 1 || *length < 1))
         (void)tflite_fail(n, DIAG_TYPE, "its data is empty");
     return tflite_reshape(n, x, 2, (int64_t[]){*rows, *length});

@@ -23,7 +23,7 @@ graph_value *compose_down(tflite_node *n, graph_value *x, int64_t bits);        
 graph_value *compose_chosen(tflite_node *n, graph_value *condition, graph_value *x, graph_value *y);
 graph_value *compose_entry(tflite_node *n, graph_value *table, graph_value *at);
 graph_value *compose_reduced(tflite_node *n, const char *op, graph_value *x, int64_t axis, bool keeps);
-graph_value *compose_positions(tflite_node *n, int64_t count); /* 0, 1, 2, ... of i32 */
+graph_value *compose_positions(tflite_node *n, int64_t count); /* 0, 1, 2, ... of i32; too many: the node fails */
 /* Elements from `from` to `to` of the axis. */
 graph_value *compose_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to);
 graph_value *compose_joined(tflite_node *n, graph_value *a, graph_value *b, int64_t axis);

@@ -8,6 +8,7 @@
 
 #define TURN       (2 * 3.14159265358979323846)
 #define MOST_POINTS 65536
+#define MOST_WEIGHTS (1 << 22) /* of a bank of filters */
 
 /* A window of Hann over frames of that length, which repeats itself. */
 static graph_value *hann(tflite_node *n, int64_t length)
@@ -116,7 +117,7 @@ static graph_value *cosines(tflite_node *n, int64_t channels, int64_t count)
 static bool read_bank(tflite_node *n, mel_bank *m, int64_t *coefficients)
 {
     int64_t rate = 0;
-    if (!tflite_custom_int(n, "filterbank_channel_count", 1, 4096, &m->channels) ||
+    if (!tflite_custom_int(n, "filterbank_channel_count", 1, 1024, &m->channels) ||
         !tflite_custom_int(n, "dct_coefficient_count", 1, m->channels, coefficients) ||
         !tflite_custom_float(n, "lower_frequency_limit", &m->low) ||
         !tflite_custom_float(n, "upper_frequency_limit", &m->high) ||
@@ -140,8 +141,9 @@ bool tflite_op_mfcc(tflite_node *n)
         return false;
     x = compose_rows(n, &rows, &bins);
     m.bins = bins;
-    if (!n->failed && (bins < 2 || bins > MOST_POINTS))
-        return tflite_fail(n, DIAG_TYPE, "its data has rows of %lld numbers", (long long)bins);
+    if (!n->failed && (bins < 2 || bins > MOST_WEIGHTS / m.channels))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "a bank of %lld channels over %lld numbers is not supported",
+                           (long long)m.channels, (long long)bins);
     if (n->failed)
         return false;
     x = tflite_binary(n, "nn.matmul", tflite_unary(n, "sqrt", x), mel_weights(n, &m));

@@ -7,23 +7,18 @@
 /* Each frame of the data times the window. */
 bool tflite_op_signal_window(tflite_node *n)
 {
-    graph_value *x = tflite_in(n, 0), *weights = tflite_in(n, 1);
-    int64_t shift, last, length, dims[TYPE_MAX_RANK], count = 1;
-    if (!tflite_custom_int(n, "shift", 0, 31, &shift) || !compose_last_extent(n, x, &last) ||
-        !compose_last_extent(n, weights, &length))
+    int64_t shift, last, length, rows;
+    graph_value *x = compose_rows(n, &rows, &last), *weights = compose_vector(n, 1, DT_I16, 0, &length);
+    if (n->failed || !tflite_custom_int(n, "shift", 0, 31, &shift))
         return false;
-    const uint32_t rank = (uint32_t)x->type.shape.rank;
-    for (uint32_t i = 0; i < rank; i++)
-        if (!tflite_extent(n, x, i, &dims[i]) || !i64_mul(count, dims[i], &count))
-            return false;
-    if (weights->type.shape.rank != 1 || weights->type.dt != DT_I16 || length < 1 || count % length != 0)
-        return tflite_fail(n, DIAG_TYPE, "the window must be a vector of i16, and the data whole frames of its length");
-    const bool by_rows = last == length;
-    if (!by_rows)
-        x = tflite_reshape(n, x, 2, (int64_t[]){count / length, length});
+    if (rows * last % length != 0)
+        return tflite_fail(n, DIAG_TYPE, "%lld samples are no whole frames of %lld", (long long)(rows * last),
+                           (long long)length);
+    if (last != length)
+        x = tflite_reshape(n, x, 2, (int64_t[]){rows * last / length, length});
     x = tflite_binary(n, "multiply", tflite_cast(n, x, DT_I32), tflite_cast(n, weights, DT_I32));
     x = tflite_clipped(n, compose_down(n, x, shift), INT16_MIN, INT16_MAX, DT_I16);
-    return tflite_result(n, 0, by_rows ? x : tflite_reshape(n, x, rank, dims));
+    return tflite_result(n, 0, compose_with_rows(n, x, 1, 1, &last));
 }
 
 /* The largest number without its sign, as the kernel finds it: -32768 has no counterpart, so that it forgets what stood
