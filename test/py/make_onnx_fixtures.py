@@ -342,6 +342,23 @@ def kept_rows():
                  [of_kind("rows", helper.make_sequence_type_proto, (F32, None)), f32("y", ["total"])], constants)
 
 
+def squeezed():
+    """An axis that only the data tells, among those that Squeeze looks at."""
+    nodes = [node("NonZero", ["x"], ["places"], "places"), node("Squeeze", ["places"], ["y"], "squeeze")]
+    return model(nodes, [f32("x", [4])], [helper.make_tensor_value_info("y", I64, ["found"])])
+
+
+def one_number():
+    """A number in one branch, a vector of one in the other."""
+    number = helper.make_graph([node("Constant", [], ["a"], value=helper.make_tensor("v", F32, [], [2.0]))], "number",
+                               [], [f32("a", [])])
+    vector = helper.make_graph([node("Slice", ["x", "zero", "one"], ["b"])], "vector", [], [f32("b", [1])])
+    nodes = [node("If", ["c"], ["k"], "choose", then_branch=number, else_branch=vector),
+             node("Mul", ["x", "k"], ["y"], "scale")]
+    return model(nodes, [f32("x", [2]), helper.make_tensor_value_info("c", BOOL, [])], [f32("y", [2])],
+                 [ints("zero", [0]), ints("one", [1])])
+
+
 def texts():
     texts_of = [helper.make_tensor_value_info(n, TensorProto.STRING, [2]) for n in "xy"]
     return model([node("StringNormalizer", ["x"], ["y"])], texts_of[:1], texts_of[1:])
@@ -474,7 +491,7 @@ GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_a
                                 known_sets, sets, operands_left_out, attention_heads],
           "golden/sequence": [lists, kept_rows],
           "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, found_rows, open_pools,
-                             texts, run_time_branch, lost_weights, quantised, functions_double]}
+                             squeezed, one_number, texts, run_time_branch, lost_weights, quantised, functions_double]}
 
 
 def values_of_lists():
@@ -497,6 +514,7 @@ def values_of_lists():
     yield array("four", np.float32([1, 2, 3, 4]))
     yield array("lengths", np.int64([4, 4, 3, 0, 2]))
     yield array("trips", np.int64(5))
+    yield array("single", np.float32([0, 5, 0, 0]))
     two = numpy_helper.from_list([np.float32([1, 2, 3]), np.float32([4])], "xs")
     wrong = numpy_helper.from_list([np.int64([1, 2, 3]), np.int64([4])], "xs")
     yield "xs.pb", two.SerializeToString()

@@ -237,6 +237,25 @@ static bool emit_with_lists(onnx_node *n, onnx_region *yes, onnx_region *no, uin
 
 /* --- the operator --- */
 
+/* One number is a tensor of rank 0 in one branch and, say, a vector in the other: it has the larger rank in both, which
+ * is the same to all operators that broadcast. An output of the model would show it. */
+static void align_rank(onnx_region *a, onnx_region *b, uint32_t i)
+{
+    const char *name = onnx_name(a->n->im, a->n->pb->output.data[i]);
+    onnx_region *less = onnx_rank(a->made[i]) < onnx_rank(b->made[i]) ? a : b, *more = less == a ? b : a;
+    const graph_value *x = less->made[i], *y = more->made[i];
+    int64_t ones[TYPE_MAX_RANK];
+    const onnx_scope *s = a->n->env->scope;
+    if (onnx_rank(x) == onnx_rank(y) || shape_count(x->type.shape) != 1 || shape_count(y->type.shape) != 1 ||
+        (s->top && onnx_map_get(&s->outputs, name)))
+        return;
+    for (uint32_t k = 0; k < onnx_rank(y); k++)
+        ones[k] = 1;
+    onnx_node inside = onnx_region_node(less);
+    less->made[i] = less->f->results.data[i] = onnx_reshape_ints(&inside, less->made[i], onnx_rank(y), ones);
+    a->n->failed |= inside.failed;
+}
+
 static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes, const pb_graph *no)
 {
     onnx_captures k = {.n = n};
@@ -267,6 +286,8 @@ static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes,
         lists |= onnx_list_of(n->im, a.made[i]) || onnx_list_of(n->im, b.made[i]);
     if (lists)
         return emit_with_lists(n, &a, &b, in.len, in.data);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        align_rank(&a, &b, i);
     attr at[2] = {attr_func(n->c, "then_branch", a.f), attr_func(n->c, "else_branch", b.f)};
     return onnx_results(n, (onnx_args){"if", in.len, in.data, 2, at}, n->n_out);
 }

@@ -71,15 +71,29 @@ static bool read_axes(onnx_node *n, int64_t *out, uint32_t *out_n)
     return true;
 }
 
-/* Without axes every extent of 1 goes. */
+/* x, provided that the extent of axis i, which only the data tells, is not 1 in this run. */
+static graph_value *expect_several(onnx_node *n, graph_value *x, uint32_t i)
+{
+    const attr part[2] = {attr_int(n->c, "start", i), attr_int(n->c, "end", i + 1)};
+    const int64_t no = 0;
+    graph_value *extent = onnx_emit(n, ONNX_ARGS("shape_of", 2, part, x));
+    graph_value *is_one = onnx_binary(n, "equal", extent, onnx_const_int(n, DT_I64, 1));
+    return onnx_expect(n, x, onnx_cast(n, is_one, DT_I64), 1, 1, &no);
+}
+
+/* Without axes every extent of 1 goes. Whether an open one is 1 decides the rank: one that inputs have must be known,
+ * for a caller may well choose 1; one that is computed is taken for several, and the run ends where it is 1. */
 static bool squeeze_ones(onnx_node *n, graph_value *x)
 {
     dim d[TYPE_MAX_RANK];
     uint32_t rank = 0;
     for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++) {
         dim e = onnx_dim(n, x, i);
-        if (!dim_is_const(e, &(int64_t){0}) && !dim_never_above(n->c, dim_const(n->c, 2), e))
-            (void)onnx_static_dim(n, x, i); /* whether it is 1 decides the rank */
+        const bool open = !dim_is_const(e, &(int64_t){0}) && !dim_never_above(n->c, dim_const(n->c, 2), e);
+        if (open && dim_is_fresh(e))
+            x = expect_several(n, x, i);
+        else if (open)
+            (void)onnx_static_dim(n, x, i);
         if (!dim_is(e, 1))
             d[rank++] = e;
     }
