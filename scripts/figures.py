@@ -6,25 +6,30 @@
 
 Runs `lathe verify` on MLPerf Tiny's four quantized networks, and on the float network of the demo, for each board of
 BOARDS. On a Cortex-M4 it also runs the four with `--minimize ram`, one with `--ram 34K`, and the four as TensorFlow
-Lite has them. It writes the rows of the tables anew. --check writes nothing, and fails if a figure is more than 1 %
-off. Figures of other tools come from peers.py, which measures one of them again. README.md's sentence about x86-64
-gets the means of benchmarks.md. Without the models or an emulator the exit status is 77."""
+Lite has them. Where a table compares Lathe with other tools, RAM has the input and output of each tool: Lathe's rows
+are built with LIKE_PEERS, and the output is added. It writes the rows of the tables anew. --check writes nothing, and
+fails if a figure is more than 1 % off. Figures of other tools come from peers.py, which measures one of them again.
+README.md's sentence about x86-64 gets the means of benchmarks.md and of notes/performance.md. Without the models or an
+emulator the exit status is 77."""
 import argparse
 import json
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
 
-from peers import HELIUM, NETWORKS, PEERS
+from peers import HELIUM, NETWORKS, PEERS, ram
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-README, BENCHMARKS, BOARD_PAGE, PLAN, TFLITE, QUANTIZED = (os.path.join(TOP, name) for name in (
+README, BENCHMARKS, BOARD_PAGE, PLAN, TFLITE, QUANTIZED, NOTES = (os.path.join(TOP, name) for name in (
     "README.md", "docs/explanation/benchmarks.md", "docs/explanation/cortex-m.md", "docs/explanation/plan.md",
-    "docs/how-to/from-tflite-micro.md", "docs/explanation/quantize.md"))
+    "docs/how-to/from-tflite-micro.md", "docs/explanation/quantize.md", "docs/notes/performance.md"))
 BOARDS = ("m0plus", "m3", "m4", "m7", "m33", "m55", "rv32")  # in the order of the columns in cortex-m.md
 EMULATORS = ("arm-none-eabi-gcc", "qemu-system-arm", "riscv64-unknown-elf-gcc", "qemu-system-riscv32")
+# Bytes in and out, the input in the workspace: as in the arena of TensorFlow Lite Micro. A float softmax stays float.
+LIKE_PEERS = "--quantized-io", "--allow-float-io", "--input-in-workspace"
 ROOM = 0.01
 
 
@@ -35,6 +40,9 @@ def measure(lathe, model, board, *options):
     found = json.loads(done.stdout)["result"]["board"]
     found["ram"] = found["data"] + found["bss"] + found["stack"]
     found["flash"] = found["text"] + found["rodata"] + found["data"]
+    done = subprocess.run([lathe, "inspect", model, "--target", "cortex-" + board if board[0] == "m" else "rv32imc",
+                           "--json", *options], capture_output=True, text=True, check=True)
+    found["with_ends"] = found["ram"] + json.loads(done.stdout)["result"]["proof"]["memory"]["caller"]
     return found
 
 
@@ -70,7 +78,7 @@ def put_peers(page):
     for name, (instructions, *memory) in PEERS.items():
         digits = [3 if n < 1e6 else 2 if n < 5e6 or "CMSIS-NN" in name else 1 for n in instructions]
         counts = [f"{n / 1e6:.{d}f}" for n, d in zip(instructions, digits)]
-        rows = iter([counts] + [[f"{n:,}" for n in row] for row in memory])
+        rows = iter([counts] + [[f"{n:,}" for n in row] for row in (ram(name), *memory[1:])])
         page = re.sub(rf"^(\| {re.escape(name)} \| )([\d*][\d.,* |]*) \|$", lambda m: m[1] + " | ".join(
             f"**{f}**" if "*" in old else f for f, old in zip(next(rows), m[2].split(" | "))) + " |", page, flags=re.M)
     return put(page, r"(CMSIS-NN\s+takes) [\d.]+, [\d.]+, [\d.]+ and \d+\.\d+",
@@ -79,8 +87,8 @@ def put_peers(page):
 
 def write_benchmarks(page, usual, least, helium):
     page = put_row(page, "Lathe", r"\d+\.\d+", [millions(usual[n]["instructions"]) for n in NETWORKS])
-    page = put_row(page, "Lathe", r"\d{1,2},\d{3}", [f"{usual[n]['ram']:,}" for n in NETWORKS])
-    page = put_row(page, "Lathe, `--minimize ram`", r"[\d,]+", [f"{least[n]['ram']:,}" for n in NETWORKS])
+    page = put_row(page, "Lathe", r"\d{1,2},\d{3}", [f"{usual[n]['with_ends']:,}" for n in NETWORKS])
+    page = put_row(page, "Lathe, `--minimize ram`", r"[\d,]+", [f"{least[n]['with_ends']:,}" for n in NETWORKS])
     page = put_row(page, "Lathe", r"\d{3},\d{3}", [f"{usual[n]['flash']:,}" for n in NETWORKS])
     page = put_peers(page)
     return put(page, r"Lathe takes [\d.]+, [\d.]+, [\d.]+ and [\d.]+ million instructions",
@@ -88,27 +96,33 @@ def write_benchmarks(page, usual, least, helium):
                    *(millions(helium[n]["instructions"]) for n in NETWORKS)))
 
 
-def x86_means(benchmarks):
-    """The geometric means of the table for x86-64: float and int8, each by 1 and 2 threads."""
+def x86_means(benchmarks, notes):
+    """The geometric means of the tables for x86-64: float and int8, each by 1 and 2 threads; then floats of notes."""
     means = re.findall(r"^\| (?:float|int8), \d threads? \|.* \*\*([\d.]+)\*\* \|$", benchmarks, re.M)
     if len(means) != 4:
         raise SystemExit(f"figures: benchmarks.md has {len(means)} means for x86-64, not 4")
+    for workers in "12":
+        ratios = re.findall(rf"^\| [a-z0-9]+ \| {workers} \| [\d.]+ \| [\d.]+ \| ([\d.]+) \|", notes, re.M)
+        means.append(f"{math.prod(map(float, ratios)) ** (1 / len(ratios)):.2f}")
     return means
 
 
 def write_x86(readme, means):
-    return put(readme, r"on average [\d.]+( times[^.]*?thread,\s+and )[\d.]+( times on two\.[^.]*it is )[\d.]+ and "
-               r"[\d.]+ times", r"on average {}\g<1>{}\g<2>{} and {} times".format(*means))
+    float1, float2, int1, int2, older1, older2 = means
+    readme = put(readme, r"on average\s[\d.]+( times[^.]*?thread,?\s+and )[\d.]+( times)",
+                 rf"on average {float1}\g<1>{float2}\g<2>")
+    readme = put(readme, r"(it\s+is )[\d.]+ and [\d.]+( times\.\s+On an Intel)", rf"\g<1>{int1} and {int2}\g<2>")
+    return put(readme, r"(\(AVX-512\),[^.]*?)[\d.]+( and )[\d.]+( times)", rf"\g<1>{older1}\g<2>{older2}\g<3>")
 
 
-def write_readme(readme, usual, least):
-    instructions, ram, _ = (dict(zip(NETWORKS, row)) for row in PEERS["TensorFlow Lite Micro, CMSIS-NN"])
+def write_readme(readme, usual):
+    instructions = dict(zip(NETWORKS, PEERS["TensorFlow Lite Micro, CMSIS-NN"][0]))
+    theirs = dict(zip(NETWORKS, ram("TensorFlow Lite Micro, CMSIS-NN")))
     for name, n in (("Keyword spotting", "kws"), ("Image classification", "ic"), ("Visual wake words", "vww")):
         readme = put(readme, rf"(\| {name} \| )[\d.]+( M[ a-z]*, )[\d.]+ KB([^|]*\| )\*\*[^|]+?\*\*",
-                     rf"\g<1>{instructions[n] / 1e6:.1f}\g<2>{kilobytes(ram[n])}\g<3>"
-                     rf"**{usual[n]['instructions'] / 1e6:.1f} M, {kilobytes(usual[n]['ram'])}**")
-    return put(readme, r"\([\d.]+ KB with `--minimize ram`\)",
-               f"({kilobytes(least['vww']['ram'])} with `--minimize ram`)")
+                     rf"\g<1>{instructions[n] / 1e6:.1f}\g<2>{kilobytes(theirs[n])}\g<3>"
+                     rf"**{usual[n]['instructions'] / 1e6:.1f} M, {kilobytes(usual[n]['with_ends'])}**")
+    return readme
 
 
 def write_boards(page, boards, least):
@@ -135,7 +149,7 @@ def write_tflite(page, found):
     for i, (n, name) in enumerate(NETWORKS.items()):
         theirs, own = [row[i] for row in PEERS["TensorFlow Lite Micro, CMSIS-NN"]], found[n]
         rows = [f"| {name.capitalize()}: instructions | {millions(theirs[0])} M | {millions(own['instructions'])} M |",
-                f"| RAM | {theirs[1]:,} | {own['ram']:,} |", f"| flash | {theirs[2]:,} | {own['flash']:,} |"]
+                f"| RAM | {theirs[1]:,} | {own['with_ends']:,} |", f"| flash | {theirs[2]:,} | {own['flash']:,} |"]
         page = put(page, rf"\| {name.capitalize()}: instructions \|.*\n\| RAM \|.*\n\| flash \|.*", "\n".join(rows))
     return page
 
@@ -171,12 +185,17 @@ def main():
     boards = {b: {n: measure(args.lathe, m, b) for n, m in {**models, **digits}.items()} for b in BOARDS}
     least = {n: measure(args.lathe, m, "m4", "--minimize", "ram") for n, m in models.items()}
     budget = measure(args.lathe, models["vww"], "m4", "--ram", "34K")
-    tflite = {n: measure(args.lathe, m.replace("_qdq.onnx", "_int8.tflite"), "m4") for n, m in models.items()}
+    tflite = {n: measure(args.lathe, m.replace("_qdq.onnx", "_int8.tflite"), "m4", "--input-in-workspace")
+              for n, m in models.items()}
+    bytes_in = {b: {n: measure(args.lathe, m, b, *LIKE_PEERS) for n, m in models.items()} for b in ("m4", "m55")}
+    bytes_least = {n: measure(args.lathe, m, "m4", *LIKE_PEERS, "--minimize", "ram") for n, m in models.items()}
     pages = (BENCHMARKS, README, BOARD_PAGE, PLAN, TFLITE, QUANTIZED)
+    with open(NOTES, encoding="utf-8") as f:
+        notes = f.read()
     before = [open(path, encoding="utf-8").read() for path in pages]
     usual = boards["m4"]
-    after = [write_benchmarks(before[0], usual, least, boards["m55"]),
-             write_x86(write_readme(before[1], usual, least), x86_means(before[0])),
+    after = [write_benchmarks(before[0], bytes_in["m4"], bytes_least, bytes_in["m55"]),
+             write_x86(write_readme(before[1], bytes_in["m4"]), x86_means(before[0], notes)),
              write_boards(before[2], boards, least), write_plan(before[3], usual, least, budget),
              write_tflite(before[4], tflite), write_quantized(before[5], usual)]
     wrong = 0

@@ -26,6 +26,7 @@ ROOM = 0.02
 
 # Tool -> instructions of one inference, bytes of RAM, bytes of flash, as far as the page has rows. Measured in August
 # 2026 with GCC 12.2 and QEMU 7.2, as the page's section "How" says; the memory of microTVM is that of its submission.
+# RAM is what the tool's code has. ram() adds the arrays that the caller gives for input and output.
 PEERS = {
     "TensorFlow Lite Micro, CMSIS-NN": ((24.10e6, 29.86e6, 7.70e6, 0.583e6), (100708, 54996, 22820, 2580),
                                         (389020, 151640, 109668, 309084)),
@@ -34,6 +35,10 @@ PEERS = {
     "emx-onnx-cgen": ((100.3e6, 251.3e6, 33.9e6, 4.15e6), (3069978, 1371586, 743766, 1076584),
                       (268777, 92331, 38853, 274788)),
 }
+ELEMENTS = (27648 + 2, 3072 + 10, 490 + 12, 640 + 640)  # of input and output
+# Tool -> bytes of an element in the caller's arrays. The arena of TensorFlow Lite Micro holds input and output; the
+# other three read and write arrays of the caller, of bytes (.tflite) or of floats (ONNX).
+CALLER = {"TensorFlow Lite Micro, CMSIS-NN": 0, "microTVM, CMSIS-NN": 1, "onnx2c": 4, "emx-onnx-cgen": 4}
 HELIUM = (6.56e6, 4.91e6, 1.82e6, 0.286e6)  # TensorFlow Lite Micro, CMSIS-NN: instructions on a Cortex-M55
 
 # The firmware: memory of malloc() lies in the board's PSRAM and is counted, the stack is painted below the caller.
@@ -76,13 +81,18 @@ int main(void)
 """
 
 
+def ram(tool):
+    """Bytes of RAM for each network, with input and output."""
+    return [of + CALLER[tool] * n for of, n in zip(PEERS[tool][1], ELEMENTS)]
+
+
 def elements(argument):
     """Of an argument of the C function: the product of its extents."""
     return math.prod(map(int, re.findall(r"\[(?:restrict )?(\d+)\]", argument)))
 
 
 def measure_emx(emx, lathe, model, folder):
-    """Instructions, bytes of RAM, bytes of flash."""
+    """Instructions, bytes of RAM without the arrays of the caller, bytes of flash."""
     code = os.path.join(folder, "emx.c")
     subprocess.run([emx, "compile", model, code, "--large-weight-threshold", "0"], check=True, capture_output=True)
     subprocess.run([lathe, "compile", model, "--target", "cortex-m4", "--example", "-q", "-o", f"{folder}/own"],
