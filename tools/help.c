@@ -35,7 +35,7 @@ static const help_row rows[] = {
 static const help_row *const rows_end = rows + sizeof rows / sizeof *rows;
 
 static const char exit_text[] =
-    "0 done, 1 the input or the comparison is at fault, 2 usage, 3 the environment (no compiler, no space)";
+    "0 done, 1 bad input, or outputs differ, 2 usage, 3 something is missing on this machine (compiler, disk space)";
 
 /* A verb with at most so many options describes all of them at once. */
 enum { FEW_OPTIONS = 16 };

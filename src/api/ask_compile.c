@@ -281,13 +281,21 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
     return true;
 }
 
+/* A package for a microcontroller is for a firmware. The other verbs run packages, on this machine. */
+static const char *usual_port(const ask *x, const compile_options *out)
+{
+    const char *name = ask_get(x, OPT_TARGET, NULL);
+    const target *t = name && x->verb == VERB_COMPILE && strcmp(out->emit, "c") == 0 ? target_lookup(x->c, name) : NULL;
+    return t && t->small ? "baremetal" : port_default()->name;
+}
+
 static bool read_port(const ask *x, compile_options *out)
 {
     const int as = ask_choice(x, OPT_AS, NULL, ecosystem_at(0)->name);
     const ecosystem *e = as >= 0 && ask_has(x, OPT_AS)   ? ecosystem_at((uint32_t)as)
                          : ask_has(x, OPT_EXAMPLE) ? ecosystem_example()
                                                    : NULL;
-    const char *usual = e ? e->ports : port_default()->name;
+    const char *usual = e ? e->ports : usual_port(x, out);
     usual = arena_strndup(&x->c->mem, usual, strcspn(usual, "|"));
     const int choice = as < 0 ? -1 : ask_choice(x, OPT_PORT, NULL, usual);
     if (choice < 0)

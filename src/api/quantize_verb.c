@@ -74,7 +74,8 @@ static bool calibrate(quantize_run *r, samples *from)
     if (!compiler_progress(r->c, "calibrating", 0, 0))
         return false;
     while (more) {
-        if (!samples_next(from, &r->plain, &more) || (more && !run_call(r->c, &r->plain)))
+        if (!samples_next(from, &r->plain, &more) ||
+            (more && (!samples_check_finite(from, &r->plain) || !run_call(r->c, &r->plain))))
             return false;
         for (uint32_t i = 0; more && i < r->q.values.len; i++) {
             const run_tensor *t = &r->plain.outputs[r->q.values.data[i].result];
@@ -82,6 +83,7 @@ static bool calibrate(quantize_run *r, samples *from)
         }
     }
     r->seen = from->counted;
+    samples_warn_of_equal(from, "the ranges of values are too small");
     return true;
 }
 

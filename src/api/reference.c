@@ -408,6 +408,7 @@ static const char micro_script[] =
     "    if s is None: raise why\n"
     "    goes_on = lines('states')[0] == 'steps'\n"
     "    for k, at in enumerate(lines('samples')):\n"
+    "        print('sample', k + 1, flush=True)\n"
     "        if k and not goes_on: s.reset()\n"
     "        for i in range(len(lines('names'))): s.set_input(np.load('%s/in_%d.npy' % (at, i)), i)\n"
     "        s.invoke()\n"
@@ -451,6 +452,7 @@ static const char litert_script[] =
     "    return by_number, s.invoke\n"
     "try:\n"
     "    for k, at in enumerate(lines('samples')):\n"
+    "        if mode != 'bench': print('sample', k + 1, flush=True)\n"
     "        if k == 0 or not goes_on: step, again = load()\n" /* a new one: variables have no reset that is enough */
     "        x = [np.load('%s/in_%d.npy' % (at, i)) for i in range(len(names))]\n"
     "        for i, v in enumerate(step(x)[:len(wanted)]):\n"
@@ -749,6 +751,21 @@ bool reference_check(const ask *x)
                            module ? "module" : "package");
 }
 
+/* The child's answer. Before it, the child may say at which sample it is. */
+static bool hear_answer(const session *s, const struct runtime *child, const process *p, char *line, size_t size)
+{
+    const char *at;
+    compiler *c = s->x->c;
+    bool heard = process_hear(p, line, size);
+    while (heard && (at = after(line, "sample ")) != NULL) {
+        if (!compiler_progress(c, arena_printf(&c->mem, "running %s: sample", child->title),
+                               (uint32_t)strtoul(at, NULL, 10), s->samples))
+            return false;
+        heard = process_hear(p, line, size);
+    }
+    return heard;
+}
+
 static bool start(session *s, const char *mode, uint32_t oracle, long threads, process *out)
 {
     compiler *c = s->x->c;
@@ -765,7 +782,7 @@ static bool start(session *s, const char *mode, uint32_t oracle, long threads, p
     if (!compiler_progress(c, arena_printf(&c->mem, "running %s", child->title), 0, 0) || !write_inputs(s) ||
         !process_start(c, argv, s->scratch, out))
         return false;
-    bool heard = process_hear(out, line, sizeof line);
+    bool heard = hear_answer(s, child, out, line, sizeof line);
     if (heard && strcmp(line, "ready") == 0)
         return true;
     int status = c->cancelled ? process_stop(out) : process_end(out);

@@ -3,6 +3,7 @@
 #include "api/samples.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,6 +313,56 @@ static int64_t entries(const samples *s, const run_model *m)
     return first->rank == 0 || (!s->folders && s->loaded[0].rank > first->rank) ? 1 : first->dims[0];
 }
 
+/* --- what they are worth --- */
+
+static void look_at(samples *s, const run_model *m)
+{
+    if (!s->first) {
+        s->first = arena_array(&s->c->mem, uint8_t *, m->n_inputs);
+        for (uint32_t i = 0; i < m->n_inputs; i++)
+            s->first[i] = arena_try_alloc(&s->c->mem, m->inputs[i].bytes + 1, 64);
+        for (uint32_t i = 0; i < m->n_inputs; i++)
+            if (s->first[i])
+                memcpy(s->first[i], m->inputs[i].data, m->inputs[i].bytes);
+    }
+    for (uint32_t i = 0; i < m->n_inputs && !(s->varies && s->has_values); i++) {
+        const run_tensor *t = &m->inputs[i];
+        s->varies |= !s->first[i] || memcmp(s->first[i], t->data, t->bytes) != 0;
+        for (size_t k = 0; k < t->bytes && !s->has_values; k++)
+            s->has_values = t->data[k] != 0;
+    }
+    s->fills++;
+}
+
+bool samples_check_finite(const samples *s, const run_model *m)
+{
+    const char *file = s->next ? s->files.data[s->next - 1] : s->path;
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        const run_tensor *t = &m->inputs[i];
+        long long bad = 0;
+        for (int64_t k = 0; dtype_is_float(t->dt) && k < t->count; k++)
+            bad += !isfinite(dtype_load_f64(t->dt, t->data + (size_t)k * dtype_bytes(t->dt)));
+        if (bad == 0)
+            continue;
+        diag_error(&s->c->diags, DIAG_DATA, src_loc_none(), "'%s'%s: input '%s' has %lld infinite numbers or NaN", file,
+                   s->folders ? "" : arena_printf(&s->c->mem, ", sample %lld", (long long)s->at - 1), t->name, bad);
+        diag_hint(&s->c->diags, s->folders ? "remove this sample, or mend it"
+                                           : "samples count from 0; in NumPy: x[np.isfinite(x).reshape(len(x), -1)"
+                                             ".all(1)] keeps the good ones");
+        return false;
+    }
+    return true;
+}
+
+void samples_warn_of_equal(const samples *s, const char *why)
+{
+    if (s->fills == 0 || (s->has_values && (s->varies || s->fills == 1)))
+        return;
+    (void)diag_warning(&s->c->diags, DIAG_DATA, src_loc_none(), "'%s': all samples are %s, so %s", s->path,
+                       s->has_values ? "equal" : "zero", why);
+    diag_hint(&s->c->diags, "give samples like those that the model will see");
+}
+
 bool samples_next(samples *s, const run_model *m, bool *out_more)
 {
     *out_more = false;
@@ -334,6 +385,7 @@ bool samples_next(samples *s, const run_model *m, bool *out_more)
         memcpy(m->inputs[i].data, s->loaded[i].data + (size_t)s->at * m->inputs[i].bytes, m->inputs[i].bytes);
     s->at += !s->folders;
     s->counted += entries(s, m);
+    look_at(s, m);
     *out_more = true;
     return true;
 }

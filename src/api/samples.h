@@ -15,6 +15,9 @@ typedef struct samples {
     int64_t batches, at;
     uint32_t next;      /* file */
     int64_t counted;    /* samples so far: entries of the first axis of the first input */
+    uint8_t **first;    /* the first fill of each input */
+    bool varies, has_values; /* a fill differs from the first one; an element is not 0 */
+    uint64_t fills;
 } samples;
 
 /* What the first axis of a file is: one of the input; or the samples or steps, where there is one more of them. */
@@ -30,6 +33,10 @@ bool samples_fix_shapes(const samples *s, const char *path, compile_options *o);
 void samples_rewind(samples *s);
 /* Fills m's inputs with what comes next; *out_more false: there was nothing left. false after a diagnostic. */
 bool samples_next(samples *s, const run_model *m, bool *out_more);
+/* false after a diagnostic: what samples_next has put into m's inputs has infinite numbers or NaN. */
+bool samples_check_finite(const samples *s, const run_model *m);
+/* Warns if the samples so far are all equal, or all zero. `why` says what that spoils. */
+void samples_warn_of_equal(const samples *s, const char *why);
 /* How many times samples_next fills the inputs, from the start; it begins there again. */
 bool samples_count(samples *s, const run_model *m, uint32_t *out_count);
 #endif

@@ -276,6 +276,10 @@ static bool check_names(session *s)
             for (uint32_t i = 0; i < s->model.n_inputs; i++)
                 nearest_offer(&near, s->model.inputs[i].name);
             const char *question = nearest_question(&near, "", &s->x->c->mem);
+            if (s->model.n_inputs > 0 && !strchr(given->data[k], '='))
+                return ask_usage_error(s->x, arena_printf(&s->x->c->mem, "for example --input %s=%.200s; inputs are %s",
+                                                          s->model.inputs[0].name, given->data[k], names),
+                                       "--input: '%.200s' has no NAME=", given->data[k]);
             return ask_usage_error(
                 s->x, arena_printf(&s->x->c->mem, "%sfor example --input NAME=FILE; inputs are %s", question, names),
                 "--input: '%.200s' is not an input", given->data[k]);
@@ -426,12 +430,16 @@ bool session_fill(session *s, uint32_t sample)
         if (!file)
             random_numbers(s, t, &state, most[i]);
     }
-    if (random && sample == 0)
+    if (random && sample == 0) {
+        const bool several = strchr(random, ',') != NULL;
         diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
-                  "random numbers from seed%s %ld%s go into %s; --input %s=FILE gives others",
-                  s->samples > 1 ? "s" : "", seed,
-                  s->samples > 1 ? arena_printf(&s->x->c->mem, " to %ld", seed + (long)s->samples - 1) : "", random,
-                  first);
+                  "%s %s random (seed%s %ld%s); set %s with --input %s=FILE",
+                  several ? arena_printf(&s->x->c->mem, "inputs %s", random)
+                          : arena_printf(&s->x->c->mem, "input %s", random),
+                  several ? "are" : "is", s->samples > 1 ? "s" : "", seed,
+                  s->samples > 1 ? arena_printf(&s->x->c->mem, " to %ld", seed + (long)s->samples - 1) : "",
+                  several ? "them" : "it", first);
+    }
     return true;
 }
 
@@ -441,7 +449,11 @@ static bool fill(session *s)
     s->stated = arena_array(&s->x->c->mem, int64_t, s->model.n_extents + 1u);
     for (uint32_t i = 0; i < s->model.n_extents; i++)
         s->stated[i] = s->model.extents[i].value;
-    return (!s->rows || samples_count(s->rows, &s->model, &s->samples)) && session_fill(s, 0);
+    if (s->rows && !samples_count(s->rows, &s->model, &s->samples))
+        return false;
+    if (s->rows)
+        samples_warn_of_equal(s->rows, "the comparison says little");
+    return session_fill(s, 0);
 }
 
 /* --seeds, --steps, or data sets in folders of one: how many samples there are. */

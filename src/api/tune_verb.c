@@ -122,7 +122,7 @@ bool tune_verb(ask *x, tuning *t)
         return false;
     if (!t->file || strcmp(t->file, "-") == 0)
         return ask_usage_error(x, "for example: lathe tune model.onnx -o tuned.schedules",
-                               "no file for the records is given");
+                               "no file for the schedules is given");
     if (!ask_is_file(x, OPT_OUT) || !read_shard(t) || !ask_number(x, OPT_BUDGET, 1, 1L << 30, 0, &budget) ||
         !ask_number(x, OPT_CANDIDATES, 1, 1000, 24, &t->most) || !ask_number(x, OPT_LIMIT, 1, 36000, 120, &t->limit) ||
         !read_remote(t) || !find_command(t) || !read_file(t))

@@ -111,7 +111,7 @@ static const char *resolve(compiler *c, const char *path, bool *out_exists)
         return real_path(c, dir);
     if (!*out_exists && named)
         return dir;
-    refuse(c, path, *out_exists ? "it exists, and is not a folder" : "no folder can be made with this name");
+    refuse(c, path, *out_exists ? "it is not a folder" : "no folder can be made with this name");
     return NULL;
 }
 
@@ -236,7 +236,7 @@ bool artifact_write(compiler *c, const artifact *a, const char *path, bool lasti
         return false;
     char *tmp = temps_make_dir(&c->temps, &c->mem, dir);
     if (!tmp) {
-        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot write to '%s': %s", parent, strerror(errno));
+        diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "cannot create '%s': %s", dir, strerror(errno));
         diag_hint(&c->diags, "choose a folder that you may write to with -o");
         return false;
     }

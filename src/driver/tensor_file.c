@@ -207,6 +207,13 @@ static void take_step(content *x, const run_tensor *t, uint32_t step, uint32_t s
         memmove(x->dims, x->dims + 1, --x->rank * sizeof *x->dims);
 }
 
+/* Whether some rows of the array are one value of the tensor. */
+static bool holds_samples(const content *x, const run_tensor *t)
+{
+    return x->rank == t->rank && t->rank > 0 && x->dims[0] > t->dims[0] &&
+           memcmp(x->dims + 1, t->dims + 1, (t->rank - 1) * sizeof *t->dims) == 0;
+}
+
 /* How NumPy makes an array that fits. */
 static void hint_at_array(compiler *c, const content *x, const run_tensor *t)
 {
@@ -215,6 +222,9 @@ static void hint_at_array(compiler *c, const content *x, const run_tensor *t)
         diag_hint(&c->diags, "in NumPy: x.astype('%s')", dtype_full_name(t->dt));
     else if (tensor_count(x->rank, x->dims, &count) && count == t->count)
         diag_hint(&c->diags, "in NumPy: x.reshape(%s)", tensor_file_dims(&c->mem, t->rank, t->dims));
+    else if (holds_samples(x, t))
+        diag_hint(&c->diags, "it holds several samples, and one is expected; in NumPy: x[0:%lld]",
+                  (long long)t->dims[0]);
     else
         diag_hint(&c->diags, "give an array of that shape");
 }

@@ -15,7 +15,7 @@ typedef struct frontend_dim_fix {
 } frontend_dim_fix;
 
 /* The way out where the shape that is given has another extent than the model. */
-#define FRONTEND_FIXED_AXIS "the model fixes this axis: leave --shape out, or export the model with an open axis"
+#define FRONTEND_FIXED_AXIS "the model fixes this axis: leave --shape out, or export the model with an open dimension"
 /* An error: the model has no open dimension of that name. `names`: those that it has, "" when it has none. False. */
 bool frontend_no_dimension(compiler *c, src_loc at, const char *name, const char *names);
 

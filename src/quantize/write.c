@@ -251,10 +251,14 @@ static bool all_seen(const quantizer *q)
         const quantize_value *v = &q->values.data[i];
         if (v->group != i)
             continue;
-        if (v->seen.not_finite)
-            return diag_error(&q->c->diags, DIAG_DATA, src_loc_none(),
-                              "value '%s' has %llu elements that are infinite or NaN",
-                              v->name, (unsigned long long)v->seen.not_finite);
+        if (v->seen.not_finite) {
+            diag_error(&q->c->diags, DIAG_DATA, src_loc_none(),
+                       "on these samples, value '%s' of the float model has %llu elements that are infinite or NaN",
+                       v->name, (unsigned long long)v->seen.not_finite);
+            diag_hint(&q->c->diags, "--skip NODE leaves the operator that makes it in float; or remove the samples "
+                                    "that lead to it");
+            return false;
+        }
         if (v->seen.seen == 0)
             return diag_error(&q->c->diags, DIAG_DATA, src_loc_none(),
                               "value '%s' was never computed: there is no data for it", v->name);

@@ -54,7 +54,7 @@ expect_error 2 'left alone|exists' compile "$model" -o file
 expect_error 3 'cannot|not a directory' compile "$model" -o file/out
 if [ "$(id -u)" != 0 ]; then
     mkdir locked && chmod a-w locked
-    expect_error 3 'cannot write|permission' compile "$model" -o locked/out
+    expect_error 3 'cannot create|permission' compile "$model" -o locked/out
 fi
 expect_error 3 'cannot|read-only|permission|not permitted' compile "$model" -o /proc/out
 
@@ -62,6 +62,8 @@ expect_error 3 'cannot|read-only|permission|not permitted' compile "$model" -o /
 printf 'abc' > short.bin
 expect_error 1 'short.bin.*3 bytes' run "$model" --input image=short.bin
 expect_error 2 'is not an input' run "$model" --input picture=short.bin
+expect_error 2 "'short.bin' has no NAME=" run "$model" --input short.bin
+check 'its hint names the input' grep -q 'hint: for example --input image=short.bin' "$work/stderr"
 expect_error 1 'no folder' run "$model" --data nowhere
 mkdir data
 expect 0 'probabilities' run "$model" --output-dir shapes

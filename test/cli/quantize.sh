@@ -20,7 +20,8 @@ pictures, test, _, labels = train.split()
 np.save("train.npy", pictures[:200]); np.save("test.npy", test); np.save("labels.npy", labels.astype(np.int64))
 np.save("few.npy", labels[:5].astype(np.int32)); np.save("wrong.npy", np.zeros((3, 1, 8, 9), np.float32))
 np.save("strange.npy", np.where(np.arange(200) < 4, [10, -1] * 100, 0))
-np.save("nan.npy", np.full((1, 1, 8, 8), np.nan, np.float32)); np.save("real.npy", labels.astype(np.float32))
+np.save("nan.npy", np.concatenate([pictures[:1], np.full((1, 1, 8, 8), np.nan, np.float32)]))
+np.save("equal.npy", pictures[[0, 0]]); np.save("zeros.npy", np.zeros((1, 1, 8, 8), np.float32)); np.save("real.npy", labels.astype(np.float32))
 os.makedirs("sets/test_data_set_0"); os.makedirs("empty"); os.makedirs("files")
 with open("sets/test_data_set_0/input_0.pb", "wb") as f: f.write(nh.from_array(pictures[:1]).SerializeToString())
 np.save("files/a.npy", pictures[:3]); np.save("files/b.npy", pictures[3:5])
@@ -62,7 +63,7 @@ onnx.save(h.make_model(h.make_graph(layer, "norm", [info("x", T.FLOAT, [1, 5, 6]
 np.save("tokens.npy", a(8, 5, 6))
 six = a(6, 3, 8, 8)
 for name, arrays in dict(pairs=dict(y=six, x=six), lacking=dict(x=six), more=dict(x=six, y=six, z=six),
-                         uneven=dict(x=six, y=six[1:])).items():
+                         uneven=dict(x=six, y=six[1:]), huge=dict(x=six * 0 + 3e38, y=six * 0 + 3e38)).items():
     np.savez(f"{name}.npz", **arrays)
 np.save("front.npy", pictures[:5, None]) # an axis in front counts
 os.makedirs("pairs/test_data_set_7")
@@ -312,7 +313,12 @@ expect_error 2 'above 50' quantize "$model" --data train.npy --percentile 5 -o o
 expect_error 1 'there is no file' quantize "$model" --data nothing.npy -o out.onnx
 expect_error 1 'neither .npy files nor folders' quantize "$model" --data empty -o out.onnx
 expect_error 1 "has the shape \[3, 1, 8, 9\]; input 'image' is \[1, 1, 8, 8\]" quantize "$model" --data wrong.npy -o out.onnx
-expect_error 1 'that are infinite or NaN' quantize "$model" --data nan.npy -o out.onnx
+expect_error 1 "'nan.npy', sample 1: input 'image' has 64 infinite numbers or NaN" quantize "$model" --data nan.npy -o out.onnx
+expect_error 1 "on these samples, value 's' of the float model has .* infinite or NaN" \
+    quantize two.onnx --data huge.npz --dim N=1 -o out.onnx
+expect 0 "warning: 'equal.npy': all samples are equal, so the ranges" quantize "$model" --data equal.npy -o equal.onnx
+expect 0 "warning: 'zeros.npy': all samples are zero, so the ranges" quantize "$model" --data zeros.npy -o zeros.onnx
+expect 0 "warning: 'equal.npy': all samples are equal, so the comparison" verify "$model" --data equal.npy --against interpreter
 expect_error 1 'fewer than samples' quantize "$model" --data test.npy --labels few.npy -o out.onnx
 expect_error 1 'labels are integers' quantize "$model" --data test.npy --labels real.npy -o out.onnx
 expect_error 1 'quantized already: it has a QuantizeLinear' quantize cpu.onnx --data train.npy -o out.onnx

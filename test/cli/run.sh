@@ -109,7 +109,7 @@ fi
 # --- inputs that nobody gave are said to be random
 expect 0 '' run six.txt --input x=ten.bin
 [ ! -s stderr ] && good || bad "a note without a reason: $(cat stderr)"
-expect 0 "^note: random numbers from seed 3 go into x; --input x=FILE gives others" run six.txt --seed 3
+expect 0 "^note: input x is random \(seed 3\); set it with --input x=FILE" run six.txt --seed 3
 
 # --- data folders, and what differs from them
 python=${LATHE_PYTHON:-$top/build/venv/bin/python}
@@ -151,7 +151,7 @@ fi
 digits=$top/demo/digits.onnx
 for verb in 'run' 'bench' 'verify --against interpreter'; do
     CC='' expect_error 3 'target cortex-m4 is not this machine' $verb "$digits" --target cortex-m4
-    check 'an emulator is named' grep -q "hint: run and verify take the emulator --target qemu-m4; or set CC='arm-none-eabi-gcc', and give --emulator" "$work/stderr"
+    check 'an emulator is named' grep -q "hint: lathe verify --target qemu-m4 runs it in an emulator, and counts instructions; or set CC='arm-none-eabi-gcc', and give --emulator" "$work/stderr"
 done
 CC='' expect_error 3 'target rv64gcv is not this machine' run "$digits" --target rv64gcv
 check 'and its compiler' grep -q "hint: set CC='.* -static', and give --emulator" "$work/stderr"

@@ -31,7 +31,9 @@ expect 0 'next: make -C bare lib CC=arm-none-eabi-gcc' compile "$model" -o bare 
 expect 0 'next: compile rtos/src/\*.c into the firmware' compile "$model" -o rtos --port freertos
 expect 0 'next: make -C riscv CC=.clang --target=riscv64-linux-gnu., and riscv/runner there' compile "$model" -o riscv --target rv64gcv
 for target in cortex-m4 rv32imc; do # whose compilers have no POSIX threads
-    expect 0 'port posix; next: compile again for a board, with --port baremetal or freertos' compile "$model" -o board --target $target
+    expect 0 'port baremetal; next: make -C board lib CC=' compile "$model" -o board --target $target
+    expect 0 'port posix; next: compile again for a board, with --port baremetal or freertos' compile "$model" -o board \
+        --target $target --port posix
 done
 expect 0 "^RAM .* your tensors [0-9]+, tvmrt$" compile "$model" -o package
 

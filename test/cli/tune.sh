@@ -14,7 +14,7 @@ func @main(%x: f32[8, 32], %w: f32[32, 48], %v: f32[48, 48]) {
   return %d
 }
 TEXT
-expect_error 2 'no file for the records' tune model.txt
+expect_error 2 'no file for the schedules' tune model.txt
 expect_error 2 'is not a part' tune model.txt -o t.log --shard 3/2
 expect_error 2 'no command' tune model.txt -o t.log --measure ' '
 

@@ -311,8 +311,11 @@ static void test_bad_runs(void **state)
     unsetenv("CC");
     run_doubles(x, e, &good);
     lathe_executable_free(e);
+    e = compile_text(x, doubles, "target", "rv64gcv");
+    expect_error(x, lathe_build(x, e), LATHE_BAD_ENVIRONMENT, "environment", "rv64gcv");
+    lathe_executable_free(e);
     e = compile_text(x, doubles, "target", "cortex-m4");
-    expect_error(x, lathe_build(x, e), LATHE_BAD_ENVIRONMENT, "environment", "cortex-m4");
+    expect_error(x, lathe_build(x, e), LATHE_BAD_USAGE, "usage", "another system (port baremetal)");
     lathe_executable_free(e);
     assert_int_equal(count_left(), 0);
 }

@@ -27,8 +27,7 @@ static bool no_patterns(compiler *c, const char *name, const struct target *row)
     }
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--offload: '%.100s' is unknown", name);
     const char *known = target_region_names(c);
-    diag_hint(&c->diags, "%s%s%s%sfor a target of your own, add --load-codegen FILE, or in 'lathe opt' --patterns FILE "
-                         "(docs/reference/partition.md)",
+    diag_hint(&c->diags, "%s%s%s%s--load-codegen FILE adds a target of your own (docs/how-to/add-a-back-end.md)",
               nearest_in(name, known, &c->mem), *known ? "it takes " : "", known, *known ? "; " : "");
     return false;
 }
