@@ -17,10 +17,15 @@ become several of these.
 
 `scripts/list_operators.sh` makes the table from `src/graph/graph_ops.def`. Its columns:
 
-- **operands**: their names, and the types that they may have. [graph-ir.md](graph-ir.md) explains the notation.
+- **operands**: their names, and the types that they may have. `x?` may be left out, `x*` is any number of operands, `x+` one or more.
+  `x:float` asks for a type, `y:~x` for the type of `x`, `x:[..,_]` for rank 1 or more, and `k:index(1)` for a single integer.
+  [graph-ir.md](graph-ir.md#operator-rows) has the whole notation.
 - **results**: their number. `n-` means n or more.
-- **class**: which nodes Lathe may fuse with this operator ([graph-ir.md](graph-ir.md)).
+- **class**: which nodes Lathe may fuse with this operator ([graph-ir.md](graph-ir.md#operator-rows)).
 - **attributes**: an attribute without `=` is required.
+
+Most operators compute what the ONNX operator of that name computes, and have its attributes. [The second table](#operators-that-onnx-does-not-have)
+explains those that ONNX does not have or calls by another name, and [the third one](#attributes-that-onnx-does-not-have) the attributes.
 
 | operator | operands | results | class | attributes |
 |---|---|---|---|---|
