@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package lathe as its users meet it: compile, call, save, load, errors, progress, threads, Ctrl-C."""
 
+import inspect
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -154,6 +156,28 @@ def test_bfloat16_of_torch():
     y = lathe.compile(BF16)(x)
     assert (torch.from_numpy(y.view(np.int16)).view(torch.bfloat16) == 2 * x).all()
     assert y.dtype == ml_dtypes.bfloat16
+
+
+def test_scales(tmp_path):
+    m = lathe.compile(DIGITS.with_name("digits_int8.tflite"), "generic")
+    (x,), (y,) = m.inputs, m.outputs
+    assert (x.dtype, y.dtype) == ("int8", "int8") and x.scale == m.report["inputs"][0]["scale"] > 0
+    assert (y.scale, y.zero_point) == (1 / 256, -128)
+    m.save(tmp_path / "saved")
+    assert lathe.load(tmp_path / "saved").outputs == (y,)
+    assert lathe.compile(DIGITS, "generic").inputs[0].scale is None
+
+
+def test_reference_page():
+    """The table of docs/reference/python.md has the parameters of each function."""
+    page = (TOP / "docs" / "reference" / "python.md").read_text()
+    rows = dict(re.findall(r"^\| `([\w.]+)\((.*?)\)` \|", page, re.M))
+    functions = {n: vars(lathe)[n] for n in lathe.__all__ if inspect.isfunction(vars(lathe).get(n))}
+    methods = {f"m.{n}": f for n, f in vars(lathe.Executable).items() if inspect.isfunction(f) and n[0] != "_"}
+    for name, function in {**functions, **methods}.items():
+        wanted = [p for p in inspect.signature(function).parameters if p != "self"]
+        assert re.findall(r"(?:^|, )\**(\w+)", rows.pop(name)) == wanted, name
+    assert list(rows) == ["m"]
 
 
 def test_open_dimensions():

@@ -204,18 +204,34 @@ _NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """An input or an output: its name, the type of its elements, its shape. An open dimension is text."""
+    """An input or an output: its name, the type of its elements, its shape. An open dimension is text.
+
+    Where numbers are quantized, they mean ``scale * (number - zero_point)``. Else both are ``None``.
+    """
 
     name: str
     dtype: str
     shape: tuple[typing.Union[int, str], ...]
+    scale: typing.Optional[float] = None
+    zero_point: typing.Optional[int] = None
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(str(d) for d in self.shape)}]"
 
 
-def _tensors(rows: typing.Iterable[dict[str, typing.Any]]) -> tuple[Tensor, ...]:
-    return tuple(Tensor(r["name"], _NAMES.get(tuple(r["dtype"]), str(r["dtype"])), tuple(r["shape"])) for r in rows)
+_Rows = typing.Iterable[typing.Dict[str, typing.Any]]
+
+
+def _tensors(rows: _Rows, reported: _Rows = ()) -> tuple[Tensor, ...]:
+    """``reported``: the same tensors in the report."""
+    known = {r["name"]: r for r in reported}
+
+    def one(row: dict[str, typing.Any]) -> Tensor:
+        more = known.get(row["name"], {})
+        dtype = _NAMES.get(tuple(row["dtype"]), str(row["dtype"]))
+        return Tensor(row["name"], dtype, tuple(row["shape"]), more.get("scale"), more.get("zero_point"))
+
+    return tuple(one(r) for r in rows)
 
 
 def _numpy_type(name: str) -> np.dtype[typing.Any]:
@@ -310,8 +326,10 @@ class Executable:
     def _refresh(self) -> None:
         about = json.loads(str(_function("describe")(self._handle)))
         self.kind = about["kind"]
-        self.inputs = _tensors(about["inputs"])
-        self.outputs = _tensors(about["outputs"])
+        integers = any(t["dtype"][0] < 2 for t in about["inputs"] + about["outputs"])
+        report = self.report if integers else {}
+        self.inputs = _tensors(about["inputs"], report.get("inputs", ()))
+        self.outputs = _tensors(about["outputs"], report.get("outputs", ()))
         self.__dict__.pop("_lists", None)
 
     @functools.cached_property
