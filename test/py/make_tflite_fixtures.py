@@ -356,6 +356,14 @@ def sparse_short(net):
     sparse_constant(net, [1, 2], [0.5])
 
 
+def clipped_cell(net):
+    """The kernel of an LSTM with one matrix does not clip."""
+    kinds = [[1, 2], [1, 3], [12, 5], [12], [1, 3]]
+    net.operator("LSTM", 2, [net.input("float32", shape) for shape in kinds],
+                 [net.tensor("float32", [1, 3]) for _ in range(2)],
+                 options("LSTM", fusedActivationFunction=4, kernelType=1, cellClip=1.0))
+
+
 def too_long(net):
     """A vector of half a gigabyte, in a small file."""
     x = net.input("int16", [1 << 28])
@@ -378,7 +386,8 @@ REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code,
            "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
            "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap,
            "frequencies": frequencies, "growing": growing, "inner_state": inner_state,
-           "sparse_place": sparse_place, "sparse_short": sparse_short, "too_long": too_long}
+           "sparse_place": sparse_place, "sparse_short": sparse_short, "too_long": too_long,
+           "clipped_cell": clipped_cell}
 
 
 class Same:

@@ -727,6 +727,36 @@ def densify(net, r, q):
     net.operator("DENSIFY", 1, [t], [y])
 
 
+# --- one step of an LSTM, with its states
+
+def variable(net, shape):
+    t = net.tensor("float32", shape)
+    net.graph.tensors[t].isVariable = True
+    return t
+
+
+def lstm_cell(net, r, q):
+    """All weights are one matrix. The states are variables, or the caller's."""
+    batch, inputs, cells = r.int(1, 3), r.int(1, 12), r.int(1, 9)
+    x, state = net.input("float32", [batch, inputs]), [batch, cells]
+    h, c = [variable(net, state) if r.pick(True, False) else net.input("float32", state, span=0.9) for _ in range(2)]
+    w = net.tensor("float32", [4 * cells, inputs + cells], data=r.floats([4 * cells, inputs + cells]) * 0.5)
+    b = net.tensor("float32", [4 * cells], data=r.floats([4 * cells]))
+    ys = [net.tensor("float32", shape) for shape in (state, state, [batch, inputs + cells], [batch, 4 * cells])]
+    net.operator("LSTM", 2, [x, h, w, b, c], ys, options("LSTM", fusedActivationFunction=4, kernelType=1))
+
+
+def lstm_step(net, r, q):
+    """A matrix for each gate, as of layers over sequences."""
+    batch, inputs, cells = r.int(1, 3), r.int(1, 12), r.int(1, 9)
+    x = net.input("float32", [batch, inputs])
+    ws = [net.tensor("float32", [cells, n], data=r.floats([cells, n]) * 0.5) for n in 4 * [inputs] + 4 * [cells]]
+    bs = [net.tensor("float32", [cells], data=r.floats([cells])) for _ in range(4)]
+    h, c = variable(net, [batch, cells]), variable(net, [batch, cells])
+    net.operator("LSTM", 1, [x, *ws, -1, -1, -1, *bs, -1, -1, h, c], [net.tensor("float32", [batch, cells])], options(
+        "LSTM", fusedActivationFunction=4, cellClip=r.pick(0.0, 0.7)))
+
+
 # --- graphs in graphs
 
 def inner_graph(net, inputs, make):
@@ -977,7 +1007,7 @@ KINDS = {
     "signal_filter_bank": signal_filter_bank, "signal_square_root": signal_square_root, "signal_pcan": signal_pcan,
     "signal_log": signal_log, "detection": detection,
     "spectrogram": spectrogram, "mfcc": mfcc, "condition": condition, "loop": loop,
-    "densify": densify,
+    "densify": densify, "lstm_cell": lstm_cell, "lstm_step": lstm_step,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -1011,7 +1041,7 @@ HAVE = {
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
-    "densify": ("", "int8 float32"),
+    "densify": ("", "int8 float32"), "lstm_cell": ("", "float32"), "lstm_step": ("", "float32"),
     "condition": ("int8 float32", "int8 float32"), "loop": ("int8 float32", "int8 float32"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),

@@ -152,6 +152,7 @@ bool tflite_op_svdf(tflite_node *n)
 enum { LSTM_X, LSTM_W, LSTM_R = 5, LSTM_BIAS = 12, LSTM_H = 18, LSTM_C, LSTM_OPERANDS = 24 };
 enum { GATE_IN, GATE_FORGET, GATE_CELL, GATE_OUT, GATES };
 #define MOST_STEPS 512 /* steps become nodes of the graph */
+#define ACT_TANH   4   /* of fused activations */
 
 typedef struct lstm {
     tflite_node *n;
@@ -319,31 +320,11 @@ static bool check_parts(tflite_node *n)
                                             "yet");
 }
 
-static bool read_lstm(tflite_node *n, lstm *l)
+/* Of quantised numbers: types and scales. */
+static bool read_numbers(lstm *l)
 {
-    const tfl_sequence_lstm_options *o = n->options;
-    int64_t x[3], w[2], r[2];
+    tflite_node *n = l->n;
     int power;
-    *l = (lstm){.n = n, .time_major = o->time_major, .is_int = tflite_is_int(n, 0), .clip = o->cell_clip};
-    if (!check_parts(n) || !extents(n, LSTM_X, 3, x))
-        return false;
-    l->steps = x[l->time_major ? 0 : 1];
-    l->batch = x[l->time_major ? 1 : 0];
-    l->inputs = x[2];
-    for (uint32_t g = 0; g < GATES; g++) {
-        if (!extents(n, LSTM_W + g, 2, w) || !extents(n, LSTM_R + g, 2, r))
-            return false;
-        l->cells = g == 0 ? w[0] : l->cells;
-        if (w[0] != l->cells || w[1] != l->inputs || r[0] != l->cells || r[1] != l->cells)
-            return tflite_fail(n, DIAG_TYPE, "the shapes of its weights do not fit each other");
-    }
-    if (o->fused_activation_function != 4) /* tanh, of the cell's gate and of what is given out */
-        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM is supported only with the activation tanh");
-    if (l->steps < 1 || l->steps > MOST_STEPS)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM over %lld steps; from 1 to %d are supported",
-                           (long long)l->steps, MOST_STEPS);
-    if (!l->is_int)
-        return true;
     const dtype dt = tflite_operand(n, LSTM_X)->type.dt;
     if (tflite_operand(n, LSTM_C)->type.dt != DT_I16 || (dt != DT_I8 && dt != DT_I16) ||
         tflite_operand(n, LSTM_H)->type.dt != dt)
@@ -364,22 +345,102 @@ static bool read_lstm(tflite_node *n, lstm *l)
     return true;
 }
 
-bool tflite_op_sequence_lstm(tflite_node *n)
+/* rank: of the data; 2: a single step. */
+static bool read_lstm(lstm *l, uint32_t rank, int64_t activation)
 {
-    lstm l;
-    if (!read_lstm(n, &l))
+    tflite_node *n = l->n;
+    int64_t x[3] = {1}, w[2], r[2];
+    if (!check_parts(n) || !tflite_operand(n, LSTM_H) || !tflite_operand(n, LSTM_C) ||
+        !extents(n, LSTM_X, rank, x + 3 - rank))
+        return !n->failed && tflite_fail(n, DIAG_FORMAT, "its states are missing");
+    l->steps = x[l->time_major ? 0 : 1];
+    l->batch = x[l->time_major ? 1 : 0];
+    l->inputs = x[2];
+    for (uint32_t g = 0; g < GATES; g++) {
+        if (!extents(n, LSTM_W + g, 2, w) || !extents(n, LSTM_R + g, 2, r))
+            return false;
+        l->cells = g == 0 ? w[0] : l->cells;
+        if (w[0] != l->cells || w[1] != l->inputs || r[0] != l->cells || r[1] != l->cells)
+            return tflite_fail(n, DIAG_TYPE, "the shapes of its weights do not fit each other");
+    }
+    if (activation != ACT_TANH) /* of the cell's gate and of what is given out */
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM is supported only with the activation tanh");
+    if (l->steps < 1 || l->steps > MOST_STEPS)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM over %lld steps; from 1 to %d are supported",
+                           (long long)l->steps, MOST_STEPS);
+    return !l->is_int || read_numbers(l);
+}
+
+static bool run_lstm(lstm l, uint32_t rank, int64_t activation)
+{
+    tflite_node *n = l.n;
+    if (!read_lstm(&l, rank, activation))
         return false;
     graph_value *all[GATES], *now[GATES], *h = tflite_in(n, LSTM_H), *c = tflite_in(n, LSTM_C),
                 **outputs = arena_array(&n->c->mem, graph_value *, (size_t)l.steps);
-    const int64_t row[3] = {l.time_major ? 1 : l.batch, l.time_major ? l.batch : 1, l.cells};
+    const int64_t row[4] = {l.time_major ? 1 : l.batch, l.time_major ? l.batch : 1, l.cells, l.cells};
     for (uint32_t g = 0; g < GATES; g++)
         all[g] = from_input(&l, g);
     for (int64_t t = 0; t < l.steps && !n->failed; t++) {
         for (uint32_t g = 0; g < GATES; g++)
             now[g] = step_of(&l, all[g], t);
         step(&l, now, &h, &c);
-        outputs[t] = tflite_reshape(n, h, 3, row);
+        outputs[t] = tflite_reshape(n, h, rank, row + 3 - rank);
     }
     return tflite_write_state(n, LSTM_H, h) && tflite_write_state(n, LSTM_C, c) &&
            tflite_result(n, 0, joined(n, (uint32_t)l.steps, outputs, l.time_major ? 0 : 1));
+}
+
+bool tflite_op_sequence_lstm(tflite_node *n)
+{
+    const tfl_sequence_lstm_options *o = n->options;
+    const lstm l = {.n = n, .time_major = o->time_major, .is_int = tflite_is_int(n, 0), .clip = o->cell_clip};
+    return run_lstm(l, 3, o->fused_activation_function);
+}
+
+/* --- LSTM: one step, as a layer like those above, or with all weights in one matrix --- */
+
+enum { CELL_X, CELL_H, CELL_W, CELL_BIAS, CELL_C, CELL_OPERANDS };
+
+/* Rows of the weights are the input gate, the new value, the forget gate and the output gate. */
+static bool run_cell(tflite_node *n)
+{
+    int64_t x[2], h[2], w[2], c[2];
+    for (uint32_t i = 0; i < CELL_OPERANDS; i++)
+        if (!tflite_operand(n, i) || tflite_operand(n, i)->type.dt != DT_F32)
+            return tflite_fail(n, DIAG_UNSUPPORTED, "it must have %d operands of f32", CELL_OPERANDS);
+    if (!extents(n, CELL_X, 2, x) || !extents(n, CELL_H, 2, h) || !extents(n, CELL_W, 2, w) ||
+        !extents(n, CELL_C, 2, c))
+        return false;
+    const int64_t cells = h[1];
+    if (h[0] != x[0] || c[0] != x[0] || c[1] != cells || w[0] != GATES * cells || w[1] != x[1] + cells)
+        return tflite_fail(n, DIAG_TYPE, "the shapes of its operands do not fit each other");
+    graph_value *both[2] = {tflite_in(n, CELL_X), tflite_in(n, CELL_H)}, *g[GATES];
+    both[0] = joined(n, 2, both, 1);
+    graph_value *sums = tflite_binary(n, "add", times(n, both[0], CELL_W, NULL), tflite_in(n, CELL_BIAS));
+    for (int64_t i = 0; i < GATES; i++)
+        g[i] = tflite_unary(n, i == 1 ? "tanh" : "sigmoid", cut(n, sums, 1, i * cells, (i + 1) * cells));
+    graph_value *kept = tflite_binary(n, "multiply", g[2], tflite_in(n, CELL_C));
+    graph_value *cell = tflite_binary(n, "add", tflite_binary(n, "multiply", g[0], g[1]), kept);
+    graph_value *given = tflite_binary(n, "multiply", g[3], tflite_unary(n, "tanh", cell));
+    graph_value *results[4] = {given, cell, both[0], sums};
+    for (uint32_t i = 0; i < n->n_out && i < 4 && !n->failed; i++)
+        (void)tflite_result(n, i, results[i]);
+    const uint32_t states[2] = {CELL_H, CELL_C};
+    for (uint32_t i = 0; i < 2 && !n->failed; i++)
+        if (tflite_operand(n, states[i])->t->is_variable)
+            (void)tflite_write_state(n, states[i], i == 0 ? given : cell);
+    return !n->failed;
+}
+
+bool tflite_op_lstm(tflite_node *n)
+{
+    const tfl_lstm_options *o = n->options;
+    const lstm l = {.n = n, .time_major = true, .clip = o->cell_clip};
+    if (o->kernel_type == 0)
+        return run_lstm(l, 2, o->fused_activation_function);
+    if (o->kernel_type != 1 || o->fused_activation_function != ACT_TANH || o->cell_clip != 0 || o->proj_clip != 0)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM with one matrix of weights is supported only with the "
+                           "activation tanh, and without clipping");
+    return run_cell(n);
 }

@@ -64,15 +64,16 @@ bool tflite_check_operands(tflite_node *n)
     const char *list = n->row->operands;
     entry e;
     uint32_t i = 0;
-    bool more = false;
+    bool more = false, all = false; /* all: of those that follow none is left out */
     while (next_entry(&list, &e)) {
         const bool there = tflite_operand(n, i) != NULL;
         if (!there && !e.optional)
             return tflite_fail(n, DIAG_FORMAT, "operand %u ('%.*s') is missing", i, e.len, e.name);
         more |= e.repeated;
+        all |= e.repeated && !e.optional;
         i++;
     }
-    for (uint32_t k = i; more && k < n->n_in; k++)
+    for (uint32_t k = i; all && k < n->n_in; k++)
         if (!tflite_operand(n, k))
             return tflite_fail(n, DIAG_FORMAT, "operand %u is missing", k);
     if (!more && n->n_in > i)
