@@ -5,7 +5,8 @@ quantised numbers, which is empty for floats."""
 import numpy as np
 from flatbuffers import flexbuffers
 
-from tflite_net import ACTIVATIONS, S, TYPES, data, options, result, same_numbers, scale_of, slid, weights, window
+from tflite_net import (ACTIVATIONS, S, TYPES, data, options, result, same_numbers, scale_of, slid, variable, weights,
+                        window)
 
 
 def conv(net, r, q, kind=None):
@@ -729,17 +730,12 @@ def densify(net, r, q):
 
 # --- one step of an LSTM, with its states
 
-def variable(net, shape):
-    t = net.tensor("float32", shape)
-    net.graph.tensors[t].isVariable = True
-    return t
-
-
 def lstm_cell(net, r, q):
     """All weights are one matrix. The states are variables, or the caller's."""
     batch, inputs, cells = r.int(1, 3), r.int(1, 12), r.int(1, 9)
     x, state = net.input("float32", [batch, inputs]), [batch, cells]
-    h, c = [variable(net, state) if r.pick(True, False) else net.input("float32", state, span=0.9) for _ in range(2)]
+    h, c = [variable(net, "float32", state) if r.pick(True, False) else net.input("float32", state, span=0.9)
+            for _ in range(2)]
     w = net.tensor("float32", [4 * cells, inputs + cells], data=r.floats([4 * cells, inputs + cells]) * 0.5)
     b = net.tensor("float32", [4 * cells], data=r.floats([4 * cells]))
     ys = [net.tensor("float32", shape) for shape in (state, state, [batch, inputs + cells], [batch, 4 * cells])]
@@ -752,7 +748,7 @@ def lstm_step(net, r, q):
     x = net.input("float32", [batch, inputs])
     ws = [net.tensor("float32", [cells, n], data=r.floats([cells, n]) * 0.5) for n in 4 * [inputs] + 4 * [cells]]
     bs = [net.tensor("float32", [cells], data=r.floats([cells])) for _ in range(4)]
-    h, c = variable(net, [batch, cells]), variable(net, [batch, cells])
+    h, c = variable(net, "float32", [batch, cells]), variable(net, "float32", [batch, cells])
     net.operator("LSTM", 1, [x, *ws, -1, -1, -1, *bs, -1, -1, h, c], [net.tensor("float32", [batch, cells])], options(
         "LSTM", fusedActivationFunction=4, cellClip=r.pick(0.0, 0.7)))
 

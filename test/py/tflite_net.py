@@ -84,6 +84,13 @@ class Net:
         return bytes(w.Output())
 
 
+def variable(net, kind, shape, scale=None, zero=0):
+    """A tensor that keeps its numbers from run to run."""
+    t = net.tensor(kind, shape, scale, zero)
+    net.graph.tensors[t].isVariable = True
+    return t
+
+
 def flex_map(options):
     """A map of FlexBuffers."""
     b = flexbuffers.Builder()

@@ -31,12 +31,6 @@ def kind(f):
     return f
 
 
-def variable(net, kind_of, shape, scale=None, zero=0):
-    t = net.tensor(kind_of, shape, scale, zero)
-    net.graph.tensors[t].isVariable = True
-    return t
-
-
 def result(net, shape, q, r):
     return net.tensor("int8", shape, r.scale(), r.zero()) if q else net.tensor("float32", shape)
 
@@ -52,14 +46,14 @@ def svdf(net, r, q, state="int16"):
         time = net.tensor(state, [filters, memory], st, 0, r.rng.integers(-high, high, [filters, memory]))
         filled = float(sx * sw) * inputs**0.5 * 74 * 74 / (60 if state == "int8" else 9000)
         ss = np.float32(filled * np.exp(r.rng.uniform(-1.5, 1.5)))
-        kept = variable(net, state, [batch, filters * memory], ss, r.int(-3, 3) if state == "int8" else 0)
+        kept = T.variable(net, state, [batch, filters * memory], ss, r.int(-3, 3) if state == "int8" else 0)
         bias = net.tensor("int32", [units], ss * st, 0, r.rng.integers(-20000, 20000, units))  # else the oracle ends
         top = float(ss * st) * (rank * memory)**0.5 * (60 * 74 if state == "int8" else 9000 * 1000) / 60
         y = net.tensor("int8", [batch, units], np.float32(top * np.exp(r.rng.uniform(-1.5, 1.5))), r.zero())
     else:
         feature = net.tensor("float32", [filters, inputs], data=r.floats([filters, inputs]))
         time = net.tensor("float32", [filters, memory], data=r.floats([filters, memory]))
-        kept, y = variable(net, "float32", [batch, filters * memory]), net.tensor("float32", [batch, units])
+        kept, y = T.variable(net, "float32", [batch, filters * memory]), net.tensor("float32", [batch, units])
         bias = net.tensor("float32", [units], data=r.floats([units]))
     net.operator("SVDF", 3, [x, feature, time, bias, kept], [y],
                  T.options("SVDF", rank=rank, fusedActivationFunction=1 if q else r.pick(0, 1)))
@@ -96,11 +90,11 @@ def lstm(net, r, q):
     if q:
         biases = [net.tensor("int64" if q == "int16" else "int32", [cells], T.scale_of(net, x) * s, 0,
                              r.rng.integers(-3000, 3000, cells) * fine) for s in scales[:4]]
-        h, c = variable(net, q, [batch, cells], sh, zh), variable(net, "int16", [batch, cells], power)
+        h, c = T.variable(net, q, [batch, cells], sh, zh), T.variable(net, "int16", [batch, cells], power)
         y = net.tensor(q, front + [cells], sh, zh)
     else:
         biases = [net.tensor("float32", [cells], data=r.floats([cells])) for _ in range(4)]
-        h, c = variable(net, "float32", [batch, cells]), variable(net, "float32", [batch, cells])
+        h, c = T.variable(net, "float32", [batch, cells]), T.variable(net, "float32", [batch, cells])
         y = net.tensor("float32", front + [cells])
     operands = [x, *ws, *rs, -1, -1, -1, *biases, -1, -1, h, c, -1, -1, -1, -1]
     net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 1, operands, [y],

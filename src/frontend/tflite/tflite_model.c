@@ -138,6 +138,7 @@ static bool note_missing(tflite_node *n, const char *name, int64_t version, cons
 static bool report_missing(tflite_importer *im, diags_mark before)
 {
     writer w;
+    bool flex = false;
     if (im->missing.len == 0)
         return true;
     diags_reset(&im->c->diags, before); /* the rest follows from these, or shows when they are settled */
@@ -146,9 +147,12 @@ static bool report_missing(tflite_importer *im, diags_mark before)
         const tflite_missing *m = &im->missing.data[i];
         w_fmt(&w, "%s%s (%u operator%s: %s%s)", i ? "; " : "", m->text, m->count, m->count > 1 ? "s" : "", m->nodes,
               m->count > 4 ? ", ..." : "");
+        flex |= strncmp(m->text, "CUSTOM Flex", 11) == 0;
     }
     diag_error(&im->c->diags, DIAG_UNSUPPORTED, tflite_loc(im), "operators that are not supported yet: %s", w.data);
-    diag_hint(&im->c->diags, "docs/reference/tflite.md lists what is supported");
+    diag_hint(&im->c->diags, "docs/reference/tflite.md lists what is supported%s",
+              flex ? "; operators that begin with Flex are TensorFlow's own: convert the model without SELECT_TF_OPS"
+                   : "");
     return false;
 }
 
