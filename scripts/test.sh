@@ -272,6 +272,8 @@ stages() {
     run test sequences "$python" test/py/sequences.py --lathe "$build/lathe" --count 25
     run long "sequences at random" "$python" test/py/sequences.py --lathe "$build/lathe" --count 1000 --seed "$chance"
     run long "sequences as packages" "$python" test/py/sequences.py --lathe "$build/lathe" --count 60 --packages
+    run test strings "$python" test/py/strings.py --lathe "$build/lathe"
+    run long "strings at random" "$python" test/py/strings.py --lathe "$build/lathe" --count 30 --seed "$chance"
     run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
     run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
     run test documents "$python" test/py/documents.py --lathe "$build/lathe"

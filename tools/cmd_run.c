@@ -9,8 +9,39 @@
 #include "base/file.h"
 #include "base/json_out.h"
 
+enum { MOST_SHOWN = 8 };
+
+/* One string of a tensor of them. */
+static const char *string_at(ask *x, const run_tensor *t, int64_t i)
+{
+    const int64_t width = t->dims[t->rank - 1];
+    const char *at = (const char *)t->data + i * width;
+    return arena_strndup(&x->c->mem, at, strnlen(at, (size_t)width));
+}
+
+static int64_t count_strings(const run_tensor *t)
+{
+    const int64_t width = t->dims[t->rank - 1];
+    return width ? t->count / width : 0;
+}
+
+static void show_strings(ask *x, const run_tensor *t)
+{
+    writer *w = &x->out;
+    const int64_t count = count_strings(t);
+    w_fmt(w, "%s: string%s", cli_shown(x, t->name), tensor_file_dims(&x->c->mem, t->rank - 1, t->dims));
+    w_str(w, count > 0 ? ":" : "");
+    for (int64_t i = 0; i < count && i < MOST_SHOWN; i++)
+        w_fmt(w, " \"%s\"", cli_shown(x, string_at(x, t, i)));
+    w_fmt(w, "%s\n", count > MOST_SHOWN ? " ..." : "");
+}
+
 static void show(ask *x, const run_tensor *t)
 {
+    if (t->is_text) {
+        show_strings(x, t);
+        return;
+    }
     writer *w = &x->out;
     size_t size = dtype_bytes(t->dt);
     double low = INFINITY, high = -INFINITY;
@@ -30,9 +61,17 @@ static void show(ask *x, const run_tensor *t)
     if (t->count > nans)
         w_fmt(w, ", %.6g to %.6g", low, high);
     w_str(w, t->count > 0 ? ":" : "");
-    for (int64_t i = 0; i < t->count && i < 8; i++)
+    for (int64_t i = 0; i < t->count && i < MOST_SHOWN; i++)
         w_fmt(w, " %.6g", dtype_load_f64(t->dt, t->data + (size_t)i * size));
-    w_fmt(w, "%s\n", t->count > 8 ? " ..." : "");
+    w_fmt(w, "%s\n", t->count > MOST_SHOWN ? " ..." : "");
+}
+
+static void write_strings(ask *x, json_out *j, const run_tensor *t)
+{
+    json_out_array(j, "values");
+    for (int64_t i = 0; i < count_strings(t); i++)
+        json_out_text(j, NULL, string_at(x, t, i));
+    json_out_end(j);
 }
 
 /* Elements of sequences are outputs by themselves; a list without any is named. */
@@ -71,12 +110,15 @@ static bool show_json(const session *s)
         const run_tensor *t = &m->outputs[i];
         json_out_object(&j, NULL);
         json_out_text(&j, "name", t->name);
-        json_out_text(&j, "dtype", dtype_name(t->dt));
+        json_out_text(&j, "dtype", t->is_text ? "string" : dtype_name(t->dt));
         json_out_array(&j, "shape");
-        for (uint32_t k = 0; k < t->rank; k++)
+        for (uint32_t k = 0; k < t->rank - t->is_text; k++)
             json_out_int(&j, NULL, t->dims[k]);
         json_out_end(&j);
-        write_values(&j, t);
+        if (t->is_text)
+            write_strings(s->x, &j, t);
+        else
+            write_values(&j, t);
         json_out_end(&j);
     }
     json_out_end(&j);

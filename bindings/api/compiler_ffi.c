@@ -542,7 +542,9 @@ static void put_info(text *t, const lathe_tensor_info *info)
         puts_text(t, i ? ", " : "");
         put_int(t, info->most[i]);
     }
-    puts_text(t, "]}");
+    puts_text(t, "], \"string_bytes\": ");
+    put_int(t, info->string_bytes);
+    puts_text(t, "}");
 }
 
 static int run_describe(const ffi_row *row, const ffi_arg *a, TVMFFIAny *result)

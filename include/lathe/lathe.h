@@ -107,6 +107,7 @@ typedef struct lathe_tensor_info {
     const int64_t *shape;       /* ndim; -1: open, each run has its own */
     const int64_t *most;        /* the largest that it can be; -1: no bound */
     const char *const *symbols; /* of an open dimension its name or expression, else NULL */
+    uint32_t string_bytes; /* strings: the bytes of each, along the last axis, with zeros behind them; 0: numbers */
 } lathe_tensor_info;
 
 /* NULL: there are no more. Valid as long as the model. */

@@ -52,6 +52,7 @@
 #define compute_atan lathe_op_compute_atan
 #define compute_atanh lathe_op_compute_atanh
 #define compute_attention lathe_op_compute_attention
+#define compute_automaton lathe_op_compute_automaton
 #define compute_avg_pool lathe_op_compute_avg_pool
 #define compute_batch_norm lathe_op_compute_batch_norm
 #define compute_bit_cast lathe_op_compute_bit_cast
@@ -371,6 +372,7 @@
 #define infer_arange lathe_op_infer_arange
 #define infer_argreduce lathe_op_infer_argreduce
 #define infer_attention lathe_op_infer_attention
+#define infer_automaton lathe_op_infer_automaton
 #define infer_axis lathe_op_infer_axis
 #define infer_batch_norm lathe_op_infer_batch_norm
 #define infer_bit_cast lathe_op_infer_bit_cast

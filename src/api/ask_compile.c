@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "codegen/c/placement.h"
 #include "driver/board.h"
+#include "frontend/frontend.h"
 #include "graph/pass/offload.h"
 #include "type/vta_text.h"
 
@@ -471,6 +472,10 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     out->n_schedules = x->values[OPT_SCHEDULES].len;
     out->verify = true;
     out->signature = ask_get(x, OPT_SIGNATURE, NULL);
+    long string_bytes;
+    if (!ask_number(x, OPT_STRING_BYTES, 1, 65536, FRONTEND_STRING_BYTES, &string_bytes))
+        return false;
+    out->string_bytes = string_bytes;
     return read_port(x, out) && read_target(x, native, out) && read_module(x, out) && read_ram(x, out) &&
            read_effort(x, out) && read_numbers(x, out) && read_code(x, out) && read_memories(x, out) &&
            read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&

@@ -2,6 +2,8 @@
 /* Inputs and outputs as the library describes them: name, type, shape, and open dimensions. */
 #include "api/objects.h"
 
+#include <string.h>
+
 static const char *dim_text(compiler *c, dim d)
 {
     writer w;
@@ -40,11 +42,20 @@ tensor_infos infos_of_run(compiler *c, const run_tensor *list, uint32_t n)
             extents[k] = open ? -1 : t->most[k];
             most[k] = t->most[k];
         }
+        made[i].string_bytes = t->is_text ? (uint32_t)t->most[t->rank - 1] : 0;
     }
     return (tensor_infos){made, n};
 }
 
-tensor_infos infos_of_values(compiler *c, graph_value *const *list, uint32_t n)
+static bool is_text(const graph_module *m, bool is_input, const char *name)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->texts.len; i++)
+        found |= m->texts.data[i].is_input == is_input && strcmp(m->texts.data[i].name, name) == 0;
+    return found;
+}
+
+tensor_infos infos_of_values(compiler *c, const graph_module *m, bool is_input, graph_value *const *list, uint32_t n)
 {
     lathe_tensor_info *made = arena_array(&c->mem, lathe_tensor_info, n + 1u);
     for (uint32_t i = 0; i < n; i++) {
@@ -61,6 +72,8 @@ tensor_infos infos_of_values(compiler *c, graph_value *const *list, uint32_t n)
         }
         if (!known)
             made[i].ndim = -1;
+        else if (t->shape.rank > 0 && is_text(m, is_input, list[i]->name))
+            made[i].string_bytes = (uint32_t)most[t->shape.rank - 1];
     }
     return (tensor_infos){made, n};
 }

@@ -45,7 +45,7 @@ static tensor_infos infos_of_ends(compiler *c, const graph_func *f, bool inputs)
     for (uint32_t i = 0; i < n; i++)
         if (!(inputs ? graph_state_of_param(f, i) : graph_state_of_result(f, i)))
             list[seen++] = all[i];
-    return infos_of_values(c, list, seen);
+    return infos_of_values(c, f->module, inputs, list, seen);
 }
 
 /* The graph as it stands: its outputs, where it can be read without options. What is wrong is told by the compile. */

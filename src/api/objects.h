@@ -48,7 +48,8 @@ bool settings_ask(compiler *c, const lathe_settings *settings, ask_verb verb, as
 
 /* infos.c */
 tensor_infos infos_of_run(compiler *c, const run_tensor *list, uint32_t n);
-tensor_infos infos_of_values(compiler *c, graph_value *const *list, uint32_t n);
+tensor_infos infos_of_values(compiler *c, const graph_module *m, bool is_input, graph_value *const *list,
+                             uint32_t n);
 const lathe_tensor_info *infos_at(const tensor_infos *t, uint32_t index);
 
 /* executable.c: what lathe_build does, inside of a call; a call on an executable, which may be NULL. */

@@ -43,11 +43,12 @@ static const char ends_script[] = "def handed_over(lines):\n"
 /* Names of classes, which are strings, and maps from classes to scores, as what Lathe makes of them: the number of the
  * class, and the scores in the order of the classes. */
 static const char labels_script[] =
-    "def as_tensors(labels, lists, outputs, results):\n"
+    "def as_tensors(labels, lists, texts, outputs, results):\n"
     "    for i, r in enumerate(outputs):\n"
     "        if any(l['name'] == r.name for l in lists): continue\n"
     "        v, names = results[i], labels.get(r.name); maps = isinstance(v, list)\n"
     "        if not maps and np.asarray(v).dtype.kind not in 'OUS': continue\n"
+    "        if names is None and r.name in texts: results[i] = as_bytes(v); continue\n"
     "        if names is None:\n"
     "            kind = 'maps' if maps else 'strings'\n"
     "            raise ValueError(f\"output '{r.name}' consists of {kind}, and what runs has no table for \"\n"
@@ -74,6 +75,14 @@ static const char lists_script[] =
     "        raise ValueError(f\"it gives {len(out)} tensors and elements together, {len(lines('wanted'))} are \"\n"
     "                         'compared')\n"
     "    return out\n";
+/* Strings: bytes, padded with zeros (NumPy's kind S), as this program has them in files. Objects there. */
+static const char strings_script[] =
+    "def as_objects(known, feed):\n"
+    "    for n, v in feed.items():\n"
+    "        if known[n].type == 'tensor(string)':\n"
+    "            feed[n] = np.char.decode(v, 'utf-8', 'replace').astype(object)\n"
+    "def as_bytes(v):\n"
+    "    return np.char.encode(np.asarray(v).astype(str), 'utf-8') if np.size(v) else np.zeros(np.shape(v), 'S1')\n";
 /* States, a line each for the output, the input, and its type and shape; before them, whether samples are steps. */
 static const char states_script[] =
     "def states_of(lines):\n"
@@ -326,6 +335,7 @@ static const char script[] = "try:\n"
                              "        feed = {n: np.load('%s/in_%d.npy' % (at, i)) for i, n in enumerate(names)}\n"
                              "        lists = json.load(open(folder + '/lists')); as_lists(lists, feed)\n"
                              "        feed = {n: v for n, v in feed.items() if n in known}\n"
+                             "        as_objects(known, feed)\n"
                              "        sizes = {d: e for n in feed if hasattr(feed[n], 'shape')\n"
                              "                 for d, e in zip(known[n].shape, feed[n].shape)}\n"
                              "        for line in lines('binds'):\n" /* inputs that are constants of ours */
@@ -351,7 +361,8 @@ static const char script[] = "try:\n"
                              "            if one is not None: others[i] = one; both.add(i)\n"
                              "        labels = json.load(open(folder + '/labels'))\n"
                              "        for r in (results, others):\n"
-                             "            if mode != 'bench': as_tensors(labels, lists, s.get_outputs(), r)\n"
+                             "            if mode != 'bench':\n"
+                             "                as_tensors(labels, lists, lines('texts'), s.get_outputs(), r)\n"
                              "        as_numbers(ends, s.get_outputs(), results)\n"
                              "        as_numbers(ends, s.get_outputs(), others)\n"
                              "        ours = [i for i, r in enumerate(s.get_outputs()) if r.name not in states]\n"
@@ -655,11 +666,11 @@ static bool write_states(session *s)
 static bool write_inputs(session *s)
 {
     compiler *c = s->x->c;
-    writer names, wanted, binds, program;
+    writer names, wanted, binds, texts, program;
     writer_init(&program, &c->mem);
     static const char *const of_onnx[] = {wire_script, widen_script,    ties_script, optimised_script,
-                                          ends_script, labels_script, lists_script, states_script,
-                                          integers_script,
+                                          ends_script, strings_script, labels_script, lists_script,
+                                          states_script, integers_script,
                                           setup_script, script, answer_script};
     for (size_t i = 0; i < sizeof of_onnx / sizeof *of_onnx && !has_one_oracle(s->x); i++)
         w_str(&program, of_onnx[i]);
@@ -671,6 +682,10 @@ static bool write_inputs(session *s)
     for (uint32_t i = 0; i < s->options.n_binds; i++)
         w_fmt(&binds, "%s=%s\n", s->options.binds[i].name, s->options.binds[i].numbers);
     writer_init(&wanted, &c->mem);
+    writer_init(&texts, &c->mem);
+    for (uint32_t i = 0; i < s->model.n_outputs; i++)
+        if (s->model.outputs[i].is_text)
+            w_fmt(&texts, "%s\n", s->model.outputs[i].name);
     for (uint32_t i = 0; i < s->model.n_outputs; i++)
         w_fmt(&wanted, "%s\n", s->model.outputs[i].name);
     for (uint32_t i = 0; i < s->model.n_inputs; i++)
@@ -682,6 +697,7 @@ static bool write_inputs(session *s)
     return write_ends(s) && write_labels(s) && write_lists(s) && write_states(s) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "signature"), signature, strlen(signature)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "samples"), samples, strlen(samples)) &&
+           compiler_write_file(c, path_join(&c->mem, s->scratch, "texts"), texts.data ? texts.data : "", texts.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
                                wanted.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "binds"), binds.data ? binds.data : "", binds.len) &&

@@ -76,16 +76,25 @@ static bool fixed_by_user(const compile_options *o, const char *name)
 
 /* The dimensions of an input, in a file that has axes of its own in front. Where the samples lie along an open first
  * axis, one of them runs at a time. */
-static void take_axes(samples_axis axis, const shape *own, dim_binding *b)
+static void take_axes(samples_axis axis, uint32_t rank, const shape *own, dim_binding *b)
 {
     int64_t batch;
-    if (axis != SAMPLES_WHOLE && b->rank == (uint32_t)own->rank + 1)
+    if (axis != SAMPLES_WHOLE && b->rank == rank + 1)
         memmove(b->dims, b->dims + 1, --b->rank * sizeof *b->dims);
-    else if (axis == SAMPLES_ROWS && b->rank > 0 && own->rank > 0)
+    else if (axis == SAMPLES_ROWS && b->rank > 0 && rank > 0)
         b->dims[0] = dim_is_const(own->dims[0], &batch) ? batch : 1;
 }
 
-static void take_shape(compiler *c, const char *file, const graph_value *v, samples_axis axis, compile_options *o)
+static bool is_text(const graph_module *m, const char *input)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->texts.len; i++)
+        found |= m->texts.data[i].is_input && strcmp(m->texts.data[i].name, input) == 0;
+    return found;
+}
+
+static void take_shape(compiler *c, const char *file, const graph_value *v, bool text, samples_axis axis,
+                       compile_options *o)
 {
     dim_binding *shapes = arena_array(&c->mem, dim_binding, o->n_shapes + 1u), *b = &shapes[o->n_shapes];
     dtype dt;
@@ -93,7 +102,8 @@ static void take_shape(compiler *c, const char *file, const graph_value *v, samp
         !tensor_file_peek(c, file, v->name, &dt, &b->rank, b->dims))
         return;
     memcpy(shapes, o->shapes, o->n_shapes * sizeof *shapes);
-    take_axes(axis, &v->type.shape, b);
+    b->rank -= text && b->rank > 0; /* its bytes are no dimension of the model */
+    take_axes(axis, (uint32_t)v->type.shape.rank - text, &v->type.shape, b);
     b->name = intern(c->names, v->name);
     o->shapes = shapes;
     o->n_shapes++;
@@ -152,7 +162,7 @@ bool samples_shapes_from_files(compiler *c, const char *path,
             if (file && kind)
                 ok = take_list(c, file, v, kind, o);
             else if (file)
-                take_shape(c, file, v, axis, o);
+                take_shape(c, file, v, is_text(m, v->name), axis, o);
         }
     }
     compiler_free(&probe); /* what is wrong with the model is reported by the compile that follows */
@@ -249,13 +259,15 @@ static bool fail_to_fit(compiler *c, const char *path, const run_tensor *like, u
 static bool load(samples *s, const char *path, const run_tensor *like, run_tensor *t)
 {
     compiler *c = s->c;
-    *t = (run_tensor){.name = like->name, .dt = like->dt, .rank = like->rank};
+    *t = (run_tensor){.name = like->name, .dt = like->dt, .rank = like->rank, .is_text = like->is_text};
     memcpy(t->dims, like->dims, sizeof t->dims);
     dtype dt;
     uint32_t rank;
     int64_t dims[TYPE_MAX_RANK];
     const uint32_t errors = c->diags.errors;
     if (tensor_file_peek(c, path, like->name, &dt, &rank, dims)) {
+        if (like->is_text && rank > 0) /* how long strings may be is checked where they are read */
+            dims[rank - 1] = like->dims[like->rank - 1];
         if (!fits(like, rank, dims))
             return fail_to_fit(c, path, like, rank, dims);
         t->rank = rank;

@@ -203,6 +203,8 @@ bool session_open_interpreter(session *s, run_model *out)
         return false;
     out->lists = s->result.graph ? s->result.graph->lists.data : NULL;
     out->n_lists = s->result.graph ? s->result.graph->lists.len : 0;
+    if (s->result.graph)
+        run_mark_texts(out, s->result.graph);
     return true;
 }
 

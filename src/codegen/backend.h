@@ -63,6 +63,12 @@ typedef struct codegen_end {
     int64_t zero_point;
 } codegen_end;
 
+/* An input or output that is strings: the bytes of its last axis, zeros behind them. */
+typedef struct codegen_text {
+    const char *name; /* of the model */
+    bool is_input;
+} codegen_text;
+
 /* What the model says of itself. */
 typedef struct codegen_fact {
     const char *name, *text;
@@ -89,6 +95,8 @@ typedef struct codegen_unit {
     uint32_t n_remarks;
     const codegen_end *ends;
     uint32_t n_ends;
+    const codegen_text *texts;
+    uint32_t n_texts;
     const attr *labels; /* of results, by name: graph_module.labels */
     uint32_t n_labels;
     const codegen_fact *facts; /* for the report */

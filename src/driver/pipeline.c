@@ -100,6 +100,7 @@ static bool load(compiler *c, const char *path, const compile_options *o, load_a
     frontend_options options = {.fixes = fixes,
                             .signature = o->signature,
                             .n_fixes = o->n_dims + o->n_shapes,
+                            .string_bytes = o->string_bytes,
                             .keeps_floats = o->opt_level == 0,
                             .inputs_only = as == LOAD_INPUTS,
                             .keeps_unread = as == LOAD_TO_LOOK};
@@ -459,6 +460,15 @@ static const codegen_end *take_ends(compiler *c, const graph_module *m)
     return list;
 }
 
+static const codegen_text *take_texts(compiler *c, const graph_module *m)
+{
+    const uint32_t n = m ? m->texts.len : 0;
+    codegen_text *list = arena_array(&c->mem, codegen_text, n + 1u);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = (codegen_text){m->texts.data[i].name, m->texts.data[i].is_input};
+    return list;
+}
+
 static const codegen_fact *take_facts(compiler *c, const graph_module *m)
 {
     const uint32_t n = m ? m->facts.len : 0;
@@ -490,6 +500,8 @@ static bool make_unit(compiler *c, const char *path, const compile_options *o, c
                                .n_remarks = out->n_remarks,
                                .ends = take_ends(c, out->graph),
                                .n_ends = out->graph ? out->graph->ends.len : 0,
+                               .texts = take_texts(c, out->graph),
+                               .n_texts = out->graph ? out->graph->texts.len : 0,
                                .labels = out->graph ? out->graph->labels.data : NULL,
                                .n_labels = out->graph ? out->graph->labels.len : 0,
                                .lists = out->graph ? out->graph->lists.data : NULL,

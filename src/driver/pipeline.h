@@ -48,6 +48,7 @@ typedef struct compile_options {
     const dim_binding *dims, *shapes, *bounds; /* bounds: of extents that data decides */
     const input_binding *binds;
     uint32_t n_dims, n_shapes, n_bounds, n_binds;
+    int64_t string_bytes;      /* of a string of an input; 0: the front end's default */
     const char *signature;     /* of a model that has several; NULL: its main graph */
     const char *const *states; /* "OUT=IN" */
     uint32_t n_states;

@@ -285,6 +285,23 @@ void run_take_report(const run_report *r, run_model *out)
     out->n_extents = r->n_extents;
 }
 
+static void mark_text(run_tensor *list, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        list[i].is_text |= strcmp(list[i].name, name) == 0;
+}
+
+void run_mark_texts(run_model *m, const graph_module *g)
+{
+    for (uint32_t i = 0; i < g->texts.len; i++) {
+        const graph_text *t = &g->texts.data[i];
+        if (t->is_input)
+            mark_text(m->inputs, m->n_inputs, t->name);
+        else
+            mark_text(m->outputs, m->n_outputs, t->name);
+    }
+}
+
 /* A package runs where its port is: here, or on that board. */
 static bool check_port(compiler *c, const run_report *r, const char *dir, const board *b)
 {

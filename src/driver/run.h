@@ -19,6 +19,7 @@ typedef struct run_tensor {
     size_t most_bytes; /* room in data */
     uint8_t *data;     /* aligned to 64 */
     bool filled;
+    bool is_text;      /* strings: u8, the bytes along the last axis, zeros behind them */
     bool is_shape;               /* a module's function takes extents there: `dims` is all that it is */
 } run_tensor;
 
@@ -156,6 +157,8 @@ typedef struct run_report {
 bool run_read_report(compiler *c, const char *dir, run_report *out);
 /* The same of its text; `path` is for messages. */
 bool run_parse_report(compiler *c, const char *path, const char *text, size_t len, run_report *out);
+/* Inputs and outputs of these names are strings. */
+void run_mark_texts(run_model *m, const graph_module *g);
 void run_take_report(const run_report *r, run_model *out); /* inputs, outputs and extents */
 
 /* run.c: a model is opened, so that its inputs are known, and then, where it is a package, built: that takes long.
@@ -192,12 +195,12 @@ void run_set_dims(run_tensor *t, const int64_t *dims); /* of this run */
 run_tensor *run_find_input(const run_model *m, const char *name);
 
 /* tensor_file.c: .npy, .npz (the array with the tensor's name, else the first one), .pb (TensorProto), anything else
- * raw. Shape and dtype must agree. */
+ * raw. Shape and dtype must agree. Strings are padded with zeros to the tensor's width; longer ones are an error. */
 bool tensor_file_read(compiler *c, const char *path, run_tensor *t);
 /* The same of one step of a sequence: the file has one more axis in front, or one step for all. */
 bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t);
 /* Only dtype and shape of the tensor of that name, which may be NULL; false without a diagnostic when the file has none
- * (raw). */
+ * (raw). Strings are u8, with their bytes as the last axis. */
 bool tensor_file_peek(compiler *c, const char *path, const char *name, dtype *out_dt, uint32_t *out_rank,
                       int64_t *out_dims);
 /* What a file has for a sequence or an optional: SequenceProto and OptionalProto in .pb, the arrays of a .npz in their
@@ -205,7 +208,7 @@ bool tensor_file_peek(compiler *c, const char *path, const char *name, dtype *ou
 typedef struct tensor_list {
     bool none; /* an optional without its element */
     uint32_t n;
-    struct content *items; /* tensor_file.c */
+    struct tensor_content *items; /* tensor_text.h */
 } tensor_list;
 bool tensor_file_list(compiler *c, const char *path, const list_io *l, tensor_list *out);
 bool tensor_file_read_element(compiler *c, const char *path, const tensor_list *l, uint32_t k, run_tensor *t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors in files: NumPy's .npy and .npz, ONNX's .pb, raw bytes; and random numbers. */
 #include "driver/run.h"
+#include "driver/tensor_text.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -12,14 +13,7 @@
 #include "driver/npz.h"
 #include "frontend/onnx/onnx.h"
 
-typedef struct content {
-    dtype dt;
-    uint32_t rank;
-    int64_t dims[TYPE_MAX_RANK];
-    const uint8_t *data;
-    size_t len;
-    bool raw; /* neither dtype nor shape are known */
-} content;
+typedef tensor_content content;
 
 const char *tensor_file_name(arena *a, const char *name)
 {
@@ -97,13 +91,20 @@ static bool parse_npy(compiler *c, const char *path, span s, content *out)
         return fail(c, path, "the .npy file is cut off");
     const char *text = arena_strndup(&c->mem, (const char *)s.data + head, len);
     const char *order = after(text, "'fortran_order':");
-    if (!parse_descr(text, &out->dt) || !parse_shape(text, out))
+    const char *descr = after(text, "'descr':");
+    descr = descr ? strchr(descr, '\'') : NULL;
+    bool wide = false;
+    int64_t bytes = 0;
+    if (descr && descr[1] == '|' && descr[2] == 'O')
+        return fail(c, path, "an array of Python objects; of strings, save x.astype(str)");
+    const bool text_kind = descr && tensor_text_descr(descr + 1, &wide, &bytes);
+    if ((!text_kind && !parse_descr(text, &out->dt)) || !parse_shape(text, out))
         return fail(c, path, "this kind of .npy header is not supported");
     if (order && strstr(order, "True") && strstr(order, "True") < strchr(order, ',') && out->rank > 1)
         return fail(c, path, "the array is in Fortran order; save np.ascontiguousarray(x)");
     out->data = s.data + head + len;
     out->len = s.len - head - len;
-    return true;
+    return !text_kind || tensor_text_take(c, path, wide, bytes, out);
 }
 
 /* The array of that name, else the first one. */
@@ -140,7 +141,7 @@ static bool parse_pb(compiler *c, const char *path, span s, content *out)
 {
     const char *name;
     const tensor_data *t;
-    return onnx_read_tensor(c, s, path, &name, &t) && take_data(c, path, t, out);
+    return onnx_read_tensor(c, s, path, &name, &out->is_text, &t) && take_data(c, path, t, out);
 }
 
 static bool parse_any(compiler *c, const char *path, const char *name, content *out)
@@ -177,6 +178,12 @@ bool tensor_file_peek(compiler *c, const char *path, const char *name, dtype *ou
     *out_rank = x.rank;
     memcpy(out_dims, x.dims, sizeof x.dims);
     return true;
+}
+
+/* Of strings, whatever their bytes are. */
+static const char *describe_text(compiler *c, uint32_t rank, const int64_t *dims)
+{
+    return arena_printf(&c->mem, "strings %s", tensor_file_dims(&c->mem, rank - 1, dims));
 }
 
 static const char *describe(compiler *c, dtype dt, uint32_t rank, const int64_t *dims)
@@ -237,7 +244,10 @@ bool tensor_file_read(compiler *c, const char *path, run_tensor *t)
 /* What was found in a file, as the tensor. */
 static bool fill(compiler *c, const char *path, content x, run_tensor *t)
 {
-    const char *want = describe(c, t->dt, t->rank, t->dims);
+    const char *want = t->is_text ? describe_text(c, t->rank, t->dims) : describe(c, t->dt, t->rank, t->dims);
+    if (x.is_text && (!t->is_text || !agrees(&x, t)))
+        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path,
+                          describe_text(c, x.rank, x.dims), t->name, want);
     if (!x.raw && !agrees(&x, t)) {
         diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %s; '%s' is %s", path,
                    describe(c, x.dt, x.rank, x.dims), t->name, want);
@@ -261,7 +271,7 @@ static bool fill(compiler *c, const char *path, content x, run_tensor *t)
 bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t)
 {
     content x;
-    if (!parse_any(c, path, t->name, &x))
+    if (!parse_any(c, path, t->name, &x) || (x.is_text && t->is_text && !tensor_text_fit(c, path, t, &x)))
         return false;
     if (steps > 0)
         take_step(&x, t, step, steps);
@@ -332,9 +342,12 @@ bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t)
     const char *descr = "|u1";
     for (size_t i = 0; i < sizeof descrs / sizeof *descrs; i++)
         descr = descrs[i].dt == t->dt ? descrs[i].descr : descr;
+    const uint32_t rank = t->rank - t->is_text;
+    if (t->is_text)
+        descr = arena_printf(&c->mem, "|S%lld", (long long)t->dims[rank]);
     w_fmt(&w, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-    for (uint32_t i = 0; i < t->rank; i++)
-        w_fmt(&w, "%lld%s", (long long)t->dims[i], t->rank == 1 || i + 1 < t->rank ? ", " : "");
+    for (uint32_t i = 0; i < rank; i++)
+        w_fmt(&w, "%lld%s", (long long)t->dims[i], rank == 1 || i + 1 < rank ? ", " : "");
     w_str(&w, "), }");
     while ((w.len + 11) % 64 != 0)
         w_str(&w, " ");
@@ -383,6 +396,10 @@ int64_t tensor_file_random_most(dtype dt)
 void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most)
 {
     size_t size = dtype_bytes(t->dt);
+    if (t->is_text) {
+        tensor_text_random(t, state, next);
+        return;
+    }
     for (int64_t i = 0; i < t->count; i++) {
         uint8_t *at = t->data + (size_t)i * size;
         if (dtype_is_float(t->dt)) {

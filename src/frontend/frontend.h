@@ -23,12 +23,15 @@ typedef struct frontend_bind {
     const char *input, *numbers; /* tensor_from_numbers */
 } frontend_bind;
 
+#define FRONTEND_STRING_BYTES 64 /* of a string of an input, where nothing is said */
+
 typedef struct frontend_options {
     const frontend_dim_fix *fixes;
     uint32_t n_fixes;
     const char *signature; /* of a model that has several; NULL: its main graph */
     const frontend_bind *binds; /* inputs that are constants */
     uint32_t n_binds;
+    int64_t string_bytes; /* the most bytes of a string of an input; 0: FRONTEND_STRING_BYTES */
     bool keeps_floats; /* no arithmetic on floating-point constants while reading: the graph as it stands */
     bool inputs_only;  /* the module is its inputs, of any rank, and nothing else */
     bool keeps_unread; /* to look at the model: a node that cannot be read becomes one of graph_op_unknown or

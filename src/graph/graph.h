@@ -74,6 +74,12 @@ typedef struct graph_end {
     int64_t zero_point;
 } graph_end;
 
+/* An input or a result of main that is strings: u8, and its last axis is their bytes, with zeros behind them. */
+typedef struct graph_text {
+    const char *name;
+    bool is_input;
+} graph_text;
+
 /* What a model says of itself: "description", "signature serving_default". */
 typedef struct graph_fact {
     const char *name, *text;
@@ -83,6 +89,7 @@ typedef struct graph_module {
     VEC(graph_fact) facts;
     VEC(graph_func *) funcs; /* in creation order; "main" is the entry */
     VEC(graph_end) ends;
+    VEC(graph_text) texts;
     VEC(attr) labels; /* of results of main, by name: what the numbers of one of integers stand for, or what the columns
                        * of one of floats are called; integers or strings */
     VEC(list_io) lists; /* sequences and optionals of main: inputs, then results, each in the model's order */

@@ -64,9 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     look_at((span){data, size});
     check_round_trip(&c, (span){data, size});
     const char *name = NULL;
+    bool is_text;
     const tensor_data *t = NULL;
     if (size < 4096)
-        (void)onnx_read_tensor(&c, (span){data, size}, "fuzz/tensor.pb", &name, &t);
+        (void)onnx_read_tensor(&c, (span){data, size}, "fuzz/tensor.pb", &name, &is_text, &t);
     (void)diags_print(&c.diags, &c.mem);
     compiler_free(&c);
     return 0;

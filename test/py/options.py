@@ -50,6 +50,7 @@ ROWS = {
     "bind": [("k=1", "bound", [])],
     "state": [("y=x", "bound", [])],
     "signature": [("serving_default", "conv", [])],
+    "string-bytes": [("5", "words", [])],
     "bound": [("found=2", "found", ["--dim", "n=3"])],
     "workers": [("2", "conv", [])],
     "opt-level": [("0", "conv", [])],
@@ -187,6 +188,8 @@ def write_models(folder):
          [info("y", F, ["n", 3])], [w])
     save(folder, "bound", [helper.make_node("Add", ["x", "k"], ["y"])], [info("x", F, [4]), info("k", F, [])],
          [info("y", F, [4])], [])
+    save(folder, "words", [helper.make_node("Equal", ["x", "k"], ["y"])], [info("x", TensorProto.STRING, [4])],
+         [info("y", TensorProto.BOOL, [4])], [helper.make_tensor("k", TensorProto.STRING, [1], [b"word"])])
     save(folder, "found", [helper.make_node("NonZero", ["x"], ["y"])], [info("x", F, ["n"])],
          [info("y", TensorProto.INT64, [1, "found"])], [])
     at = [numpy_helper.from_array(np.float32(0.5), "s"), numpy_helper.from_array(np.uint8(3), "z")]

@@ -115,6 +115,25 @@ def extents_of(about, inputs):
     return {x["name"]: found[x["name"]] for x in about.get("extents", [])}
 
 
+def text_bytes(entry, value):
+    """Strings as a package takes them: bytes along one more axis, zeros behind them."""
+    if "string_bytes" not in entry or not isinstance(value, np.ndarray) or value.dtype.kind not in "OUS":
+        return value
+    width = entry["string_bytes"]
+    rows = [s if isinstance(s, bytes) else str(s).encode() for s in value.reshape(-1)]
+    if any(len(s) > width for s in rows):
+        raise Failure(f"input {entry['name']}: a string has more than {width} bytes")
+    return np.frombuffer(b"".join(s.ljust(width, b"\0") for s in rows), np.uint8).reshape(*value.shape, width)
+
+
+def text_of(array):
+    """The strings of such bytes."""
+    texts = np.empty(array.shape[:-1], object)
+    for at in np.ndindex(texts.shape):
+        texts[at] = array[at].tobytes().rstrip(b"\0").decode()
+    return texts
+
+
 def check_input(entry, inputs):
     """The array for one input of the report, of exactly the stated type and shape."""
     value = inputs.get(entry["name"])
@@ -131,6 +150,7 @@ def check_input(entry, inputs):
 def call(library, folder, name, inputs):
     """Runs the package `name` of a loaded library; returns the outputs by name. Raises Failure."""
     about = report(folder)
+    inputs = {**inputs, **{e["name"]: text_bytes(e, inputs.get(e["name"])) for e in about["inputs"]}}
     buffers, pointers = [], {"inputs": {}, "outputs": {}}
     results = {}
     for entry in about["inputs"]:
@@ -175,6 +195,8 @@ def call(library, folder, name, inputs):
         if any(have < 0 or have > most for have, most in zip(shape, entry["shape"])):
             raise Failure(f"output {label}: shape {list(shape)}, which is at most {entry['shape']}")
         arrays[label] = np.frombuffer(view.tobytes()[: int(np.prod(shape)) * dtype.itemsize], dtype).reshape(shape)
+        if "string_bytes" in entry:
+            arrays[label] = text_of(arrays[label])
     return arrays
 
 

@@ -297,19 +297,21 @@ static void test_raw_data_is_not_copied(void **state)
     bytes t = {0};
     compiler c;
     const char *name = NULL;
+    bool is_text = true;
     const tensor_data *d = NULL;
     put_int(&t, 1, 2);
     put_int(&t, 2, 1);
     put_text(&t, 8, "k");
     put_raw(&t, 9, raw, 8);
     compiler_init(&c);
-    assert_true(onnx_read_tensor(&c, (span){t.data, t.len}, "k.pb", &name, &d));
+    assert_true(onnx_read_tensor(&c, (span){t.data, t.len}, "k.pb", &name, &is_text, &d));
     assert_string_equal(name, "k");
+    assert_false(is_text);
     assert_ptr_equal(d->data, t.data + t.len - 8);
     assert_int_equal(d->offset, t.len - 8);
     assert_true(tensor_get_f64(d, 1) == 2.0);
     t.data[t.len - 9] = 7; /* the length of raw_data */
-    assert_false(onnx_read_tensor(&c, (span){t.data, t.len - 1}, "k.pb", &name, &d));
+    assert_false(onnx_read_tensor(&c, (span){t.data, t.len - 1}, "k.pb", &name, &is_text, &d));
     assert_non_null(strstr(diags_print(&c.diags, &c.mem), "raw_data has "));
     compiler_free(&c);
 }
@@ -523,9 +525,10 @@ static void test_external_data(void **state)
         bytes t = external_tensor(cases[i].location, cases[i].offset, cases[i].length);
         compiler c;
         const char *name = NULL;
+        bool is_text = true;
         const tensor_data *d = NULL;
         compiler_init(&c);
-        bool ok = onnx_read_tensor(&c, (span){t.data, t.len}, path, &name, &d);
+        bool ok = onnx_read_tensor(&c, (span){t.data, t.len}, path, &name, &is_text, &d);
         char *text = diags_print(&c.diags, &c.mem);
         if (ok != !cases[i].message || (!ok && !strstr(text, cases[i].message)))
             fail_msg("case %zu: %s", i, ok ? "accepted" : text);

@@ -67,6 +67,19 @@ static void bind_ends(const package *p, package_io *io, uint32_t n, bool inputs)
     }
 }
 
+int64_t package_text_bytes(const package_io *io)
+{
+    return dim_bound(io->type.shape.dims[io->type.shape.rank - 1]);
+}
+
+static void bind_texts(const package *p, package_io *io, uint32_t n, bool inputs)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < p->u->n_texts; k++)
+            if (p->u->texts[k].is_input == inputs && strcmp(io[i].name, p->u->texts[k].name) == 0)
+                io[i].is_text = io[i].shape_of == PROG_NONE && !io[i].extent;
+}
+
 static void bind_labels(const package *p, package_io *out, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -92,18 +105,20 @@ static void bind_io(package *p)
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         const prog_value *v = &f->values.data[i];
         in[i] = (package_io){v->name, unique_name(p->c, v->name, &used), v->type, i, PROG_NONE, PROG_NONE,
-                             v->extent, NULL, NULL};
+                             v->extent, NULL, false, NULL};
     }
     for (uint32_t i = 0; i < f->results.len; i++) {
         const prog_result *r = &f->results.data[i];
         uint64_t start;
         out[i] = (package_io){r->name, unique_name(p->c, r->name, &used), f->values.data[r->value].type,
-                              prog_root(f, r->value, &start), r->shape_of, PROG_NONE, NULL, NULL, NULL};
+                              prog_root(f, r->value, &start), r->shape_of, PROG_NONE, NULL, NULL, false, NULL};
         if (r->shape_of != PROG_NONE)
             out[r->shape_of].shape = i;
     }
     bind_ends(p, in, f->n_inputs, true);
     bind_ends(p, out, f->results.len, false);
+    bind_texts(p, in, f->n_inputs, true);
+    bind_texts(p, out, f->results.len, false);
     bind_labels(p, out, f->results.len);
     p->inputs = in;
     p->outputs = out;

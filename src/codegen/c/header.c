@@ -46,6 +46,16 @@ static void ends(const package *p, writer *w, const package_io *io, uint32_t n)
     }
 }
 
+/* How long strings may be. */
+static void texts(const package *p, writer *w, const package_io *io, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (io[i].is_text)
+            w_fmt(w, "#define %s_%s_STRING_BYTES %lld /* %s: strings of at most so many bytes, padded with zeros */\n",
+                  p->macro, package_upper(&p->c->mem, io[i].c_name), (long long)package_text_bytes(&io[i]),
+                  package_comment(&p->c->mem, io[i].name));
+}
+
 /* A string of the model as one of C: what is no letter, digit or common sign stands as a number. */
 static void string_literal(writer *w, const char *s)
 {
@@ -182,6 +192,8 @@ static void tensors(const package *p, writer *w)
     inside(p, w);
     ends(p, w, p->inputs, p->n_inputs);
     ends(p, w, p->outputs, p->n_outputs);
+    texts(p, w, p->inputs, p->n_inputs);
+    texts(p, w, p->outputs, p->n_outputs);
     labels(p, w);
     lists(p, w);
     bounds(p, w);

@@ -18,8 +18,11 @@ typedef struct package_io {
     uint32_t shape;    /* of an output with open dimensions: the one that is its shape; else PROG_NONE */
     dim extent;        /* of an input that is an extent: a number in the struct; else NULL */
     const codegen_end *end; /* its scale and zero point where it is handed over quantised; else NULL */
+    bool is_text;           /* strings: bytes along the last axis, zeros behind them */
     const attr *labels;     /* what its numbers stand for, or its columns are called; NULL: nothing is said */
 } package_io;
+
+int64_t package_text_bytes(const package_io *io); /* of its strings, the most */
 
 /* An extent that the data decides, of outputs. */
 typedef struct package_bound {

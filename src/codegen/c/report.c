@@ -169,6 +169,8 @@ static void write_tensors(json_out *j, const char *key, const package *p, const 
             json_out_real(j, "scale", end->scale);
             json_out_int(j, "zero_point", end->zero_point);
         }
+        if (io[i].is_text)
+            json_out_int(j, "string_bytes", package_text_bytes(&io[i]));
         write_labels(j, io[i].labels);
         json_out_end(j);
     }

@@ -10,7 +10,8 @@
 /* A frontend_import_fn; external data must lie under the model's folder. */
 bool onnx_import(compiler *c, span bytes, const char *path, const frontend_options *o, graph_module **out);
 /* One TensorProto (a .pb test-data file) as a constant. */
-bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, const tensor_data **out);
+bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, bool *out_is_text,
+                      const tensor_data **out);
 
 /* What a SequenceProto, an OptionalProto of one, or of a tensor holds. */
 typedef struct onnx_values {

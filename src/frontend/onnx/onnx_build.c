@@ -59,8 +59,10 @@ void onnx_set_declared(onnx_node *n, uint32_t i, graph_value *v)
         pb = onnx_map_get(&n->env->scope->hints, name);
     if (!pb || !onnx_type_read(n->im, pb, name, &t) || t.kind != TYPE_TENSOR || t.shape.rank < 0)
         return;
-    if (t.dt == DT_STRING) /* indices stand for them */
+    if (t.dt == DT_STRING && !n->places) /* other values stand for them */
         return;
+    if (t.dt == DT_STRING)
+        t.dt = DT_I64;
     if (hint) /* the shape alone counts */
         t.dt = DT_NONE;
     v->declared = t;

@@ -2,17 +2,21 @@
 /* Files of values, as test data sets have them: a tensor, a sequence, an optional. */
 #include "frontend/onnx/onnx_import.h"
 
-bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, const tensor_data **out)
+bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, bool *out_is_text,
+                      const tensor_data **out)
 {
     onnx_importer im = {.c = c, .path = path, .bytes = bytes};
     pb_tensor *t = NULL;
     *out = NULL;
+    *out_is_text = false;
     *out_name = "";
     if (!onnx_wire_tensor(c, path, bytes, &t))
         return false;
     *out_name = onnx_name(&im, t->name);
     diags_mark mark = diags_get_mark(&c->diags);
-    *out = onnx_tensor_read_packed(&im, t, onnx_loc(&im));
+    dtype dt;
+    *out_is_text = dtype_from_onnx(t->data_type, &dt) && dt == DT_STRING;
+    *out = *out_is_text ? onnx_text_read(&im, *out_name, t) : onnx_tensor_read_packed(&im, t, onnx_loc(&im));
     return onnx_report_lost(&im, mark) && *out != NULL;
 }
 

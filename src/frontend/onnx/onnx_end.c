@@ -101,6 +101,14 @@ bool onnx_add_input(onnx_env *env, const char *name, type t, dtype element, grap
     const char *numbers = onnx_bound_numbers(env->im, name);
     const tensor_data *data;
     type held = t;
+    if (element == DT_STRING) {
+        if (numbers)
+            return diag_error(&env->im->c->diags, DIAG_USAGE, onnx_loc(env->im),
+                              "--bind: '%s' is strings, which takes no number", name);
+        onnx_note_text(env->im, name, true);
+        *out = onnx_set_text(env->im, graph_add_param(env->f, name, t));
+        return true;
+    }
     if (!numbers && onnx_is_small(element)) {
         if (!onnx_small_packed(env->im, name, element, &held))
             return false;

@@ -264,6 +264,12 @@ static bool inline_call(onnx_node *n, const pb_function *fn)
 
 /* --- one node, all nodes --- */
 
+static bool import_row(onnx_node *n)
+{
+    return onnx_check_operands(n) && onnx_check_strings(n) && onnx_check_small(n) &&
+           (onnx_moves_text(n) ? onnx_move_text(n) : n->row->import(n));
+}
+
 static bool run_import(onnx_node *n, const char *domain, const char *op)
 {
     const pb_function *fn = onnx_find_function(n->im, domain, n->pb);
@@ -281,8 +287,7 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
         return false;
     }
     n->first = n->f->nodes.len;
-    bool ok = fn ? inline_call(n, fn) : onnx_check_operands(n) && onnx_check_strings(n) && onnx_check_small(n) &&
-                                            n->row->import(n);
+    bool ok = fn ? inline_call(n, fn) : import_row(n);
     if (ok && !n->failed && !fn) {
         onnx_attr_warn_unused(n);
         onnx_spread_strings(n);

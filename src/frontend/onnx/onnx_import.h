@@ -93,6 +93,7 @@ typedef struct onnx_importer {
     VEC(onnx_missing *) missing; /* version 0: the operator set is not imported */
     onnx_map missing_by_name;
     onnx_map strings;       /* attr *, by value: what the numbers that stand for strings stand for */
+    onnx_map texts;         /* values of strings that only a run knows (onnx_text.c) */
     onnx_map columns;       /* attr *, by value: what its columns are called (ZipMap) */
     onnx_map small;         /* dtype *, by value: the element type that its bytes stand for (onnx_small.c) */
     onnx_map sequences;     /* onnx_list *, by value of a sequence or an optional (onnx_list.c) */
@@ -142,6 +143,7 @@ typedef struct onnx_node {
     uint32_t first;         /* nodes of f before this one's */
     uint32_t n_out;
     src_loc loc;
+    bool places;         /* its inputs of strings, and its results, are their places (onnx_text.c) */
     const shape *expect; /* declared shape of the next emitted value, when the type relation alone cannot know it */
     bool failed;
 } onnx_node;
@@ -294,6 +296,44 @@ bool onnx_add_input(onnx_env *env, const char *name, type t, dtype element, grap
 graph_value *onnx_named_result(onnx_env *env, const pb_graph *g, graph_value *v, const char *name);
 bool onnx_check_input_type(onnx_importer *im, const char *name, const type *t);
 
+/* --- strings that only a run knows (onnx_text.c): u8 with one more axis, the last one, padded with zeros --- */
+
+#define ONNX_MOST_STRING 65536 /* bytes of a string that a value can have */
+
+bool onnx_is_text(const onnx_importer *im, const graph_value *v);
+graph_value *onnx_set_text(onnx_importer *im, graph_value *v); /* v */
+void onnx_keep_strings(onnx_importer *im, const graph_value *from, const graph_value *to); /* `to` is the same */
+bool onnx_is_strings(const onnx_importer *im, const graph_value *v); /* an index into a table, or such */
+/* Strings of either kind as bytes. */
+graph_value *onnx_text(onnx_node *n, graph_value *v);
+const tensor_data *onnx_text_table(onnx_node *n, uint32_t count, const char *const *strings); /* one to a row */
+/* The strings of a tensor as u8, with their bytes as the last axis; NULL after a diagnostic. */
+const tensor_data *onnx_text_read(onnx_importer *im, const char *name, const pb_tensor *pb);
+int64_t onnx_text_width(const graph_value *v);
+graph_value *onnx_text_rows(onnx_node *n, graph_value *v); /* one string to a row */
+graph_value *onnx_text_wider(onnx_node *n, graph_value *v, int64_t width); /* v itself where it is as wide */
+/* --- what is done with them (onnx_op_string.c): `text` is of onnx_text --- */
+graph_value *onnx_text_length(onnx_node *n, graph_value *text);     /* i32[..., 1], bytes */
+graph_value *onnx_text_steps(onnx_node *n, int64_t count);          /* i32[count]: 0, 1, 2, ... */
+graph_value *onnx_text_pick(onnx_node *n, graph_value *text, graph_value *places); /* bytes; at the width a zero */
+graph_value *onnx_text_shifted(onnx_node *n, graph_value *text, int by); /* bytes by one place: to the end, by > 0 */
+/* i64: for each string the place of the first that equals it, or count. */
+graph_value *onnx_text_find(onnx_node *n, graph_value *text, uint32_t count, const char *const *strings);
+/* A machine that reads strings byte by byte, from state 0 on; states go up to 65535. */
+typedef struct onnx_automaton {
+    uint32_t states;
+    const uint32_t *next; /* [states * 256] */
+} onnx_automaton;
+graph_value *onnx_text_automaton(onnx_node *n, graph_value *text, const onnx_automaton *a); /* u16: behind each byte */
+uint32_t onnx_case_lower(uint32_t code); /* onnx_case.c */
+uint32_t onnx_case_upper(uint32_t code);
+
+bool onnx_moves_text(const onnx_node *n); /* its importer moves places */
+bool onnx_move_text(onnx_node *n);
+/* The type of an input that is declared as strings: t with the bytes. */
+bool onnx_text_input(onnx_importer *im, const char *name, type *t);
+void onnx_note_text(onnx_importer *im, const char *name, bool is_input); /* for who reads its bytes */
+
 /* --- types of less than a byte, floats of 8 bits (onnx_small.c): a value of one is a byte for each element --- */
 
 bool onnx_is_small(dtype dt);
@@ -344,6 +384,9 @@ graph_value *onnx_region_emit(onnx_region *r, const char *op, uint32_t n_in, gra
 void onnx_region_captures(onnx_region *r, const onnx_captures *k);
 /* What decides a branch or the end of a loop, where all that it is made of is constant (onnx_op_if.c). */
 bool onnx_is_known(struct onnx_node *n, const graph_value *condition, double *out);
+void onnx_region_widen(onnx_region *r, uint32_t i, int64_t width); /* result i, which is strings */
+/* Results of the node are strings where those of the region from number `from` on are; of: which of them, NULL: all. */
+void onnx_region_spread(struct onnx_node *n, const onnx_region *r, uint32_t from, const uint32_t *of);
 bool onnx_region_import(onnx_region *r); /* the body's nodes; its results become the function's */
 
 typedef struct onnx_loop {
@@ -380,6 +423,8 @@ bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, on
 
 /* Whether the node has those that its row asks for; else it fails. */
 bool onnx_check_operands(onnx_node *n);
+/* How the row takes strings as input i: '$', '#', '@'; 0: not at all. */
+char onnx_takes_strings(const onnx_node *n, uint32_t i);
 uint32_t onnx_most_listed(const onnx_op *row); /* operands that the row lists; 0 without a row */
 graph_value *onnx_in(const onnx_node *n, uint32_t i);       /* one that must be there: never NULL */
 graph_value *onnx_optional(const onnx_node *n, uint32_t i); /* one that may be left out: NULL */

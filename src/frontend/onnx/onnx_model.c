@@ -64,7 +64,8 @@ static bool read_input(onnx_env *env, const pb_value_info *from, type *out)
                           *name ? "two inputs are named '%s'" : "an input has no name%s", name);
     if (onnx_is_list_type(from->type))
         return true;
-    if (onnx_type_read_input(im, from->type, name, out) && onnx_check_input_type(im, name, out))
+    if (onnx_type_read_input(im, from->type, name, out) &&
+        (out->dt != DT_STRING || onnx_text_input(im, name, out)) && onnx_check_input_type(im, name, out))
         return true;
     onnx_define(env, name, &im->poison);
     return false;
@@ -84,6 +85,7 @@ static bool add_inputs(onnx_env *env, const pb_graph *g)
     struct late {
         const char *name;
         type t;
+        dtype element;
     } *late = arena_array(&im->c->mem, struct late, g->input.len + 1u);
     uint32_t n_late = 0, place = 0;
     bool ok = true;
@@ -99,7 +101,7 @@ static bool add_inputs(onnx_env *env, const pb_graph *g)
         }
         bool waits = onnx_bound_numbers(im, name) && t.kind == TYPE_TENSOR && !shape_is_static(t.shape);
         if (waits)
-            late[n_late++] = (struct late){name, t};
+            late[n_late++] = (struct late){name, t, declared_element(g->input.data[i])};
         const bool list = onnx_is_list_type(g->input.data[i]->type);
         bool good = waits || (list ? onnx_list_input(env, g->input.data[i], place, &v)
                                    : onnx_add_input(env, name, t, declared_element(g->input.data[i]), &v));
@@ -109,7 +111,7 @@ static bool add_inputs(onnx_env *env, const pb_graph *g)
     }
     for (uint32_t i = 0; ok && i < n_late; i++) {
         graph_value *v = NULL;
-        ok = onnx_add_input(env, late[i].name, late[i].t, late[i].t.dt, &v);
+        ok = onnx_add_input(env, late[i].name, late[i].t, late[i].element, &v);
         onnx_define(env, late[i].name, ok ? v : &im->poison);
     }
     return ok && check_binds(im, g);
@@ -140,6 +142,8 @@ static bool add_results(onnx_env *env, const pb_graph *g)
             continue;
         }
         onnx_note_labels(im, v, name);
+        if (onnx_is_text(im, v))
+            onnx_note_text(im, name, false);
         v = onnx_small_output(env, v, name);
         v = v ? onnx_named_result(env, g, v, name) : NULL;
         if (v)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Importers of the encoders of ai.onnx.ml: LabelEncoder, CategoryMapper, OneHotEncoder. Each looks a key up in a list
- * that the model holds. Keys that are strings are looked up here, once for each string of the input's table. */
+ * that the model holds. Of strings that come from the model, too, this is done here, once for each. */
 #include "frontend/onnx/onnx_ml.h"
 
 #include <limits.h>
@@ -74,9 +74,11 @@ static bool give_values(onnx_node *n, const map *m, graph_value *at)
     return onnx_alias(n, 0, at);
 }
 
-/* x is an index into a table: what each of its strings becomes is known. */
+/* Where x is an index into a table, what each of its strings becomes is known. */
 static graph_value *look_up_strings(onnx_node *n, const list *keys, graph_value *x)
 {
+    if (onnx_is_text(n->im, x))
+        return onnx_text_find(n, x, keys->n, keys->strings);
     const attr *table = onnx_strings_of(n->im, x);
     int64_t *at = arena_array(&n->c->mem, int64_t, table->n + 1u);
     for (uint32_t i = 0; i < table->n; i++)
@@ -139,7 +141,7 @@ static graph_value *look_up_any(onnx_node *n, const list *keys, graph_value *x, 
 static graph_value *look_up(onnx_node *n, const list *keys, graph_value *x, bool nan_is_key)
 {
     int64_t least = 0, reach = 0;
-    if (onnx_strings_of(n->im, x))
+    if (onnx_is_strings(n->im, x))
         return look_up_strings(n, keys, x);
     return is_dense(keys, &least, &reach) ? look_up_dense(n, keys, x, least, reach)
                                          : look_up_any(n, keys, x, nan_is_key);
@@ -148,7 +150,7 @@ static graph_value *look_up(onnx_node *n, const list *keys, graph_value *x, bool
 static bool map_values(onnx_node *n, const map *m)
 {
     graph_value *x = onnx_in(n, 0);
-    const bool strings = onnx_strings_of(n->im, x) != NULL;
+    const bool strings = onnx_is_strings(n->im, x);
     if (n->failed)
         return false;
     if (m->keys.n == 0 || m->keys.n != m->values.n)
@@ -225,7 +227,7 @@ static bool both_ways(onnx_node *n, list strings, list ints)
 {
     const list number = of_ints(n, (ml_ints){1, (int64_t[]){onnx_attr_int(n, "default_int64", -1)}});
     const list text = one_string(n, onnx_attr_string(n, "default_string", "_Unused"));
-    const bool from_strings = onnx_strings_of(n->im, onnx_in(n, 0)) != NULL;
+    const bool from_strings = onnx_is_strings(n->im, onnx_in(n, 0));
     const map m = from_strings ? (map){strings, ints, number, false} : (map){ints, strings, text, false};
     return map_values(n, &m);
 }
@@ -249,7 +251,7 @@ bool onnx_op_category_mapper(onnx_node *n)
 bool onnx_op_one_hot_encoder(onnx_node *n)
 {
     graph_value *x = onnx_in(n, 0);
-    const bool strings = onnx_strings_of(n->im, x) != NULL, zeros = onnx_attr_int(n, "zeros", 1) != 0;
+    const bool strings = onnx_is_strings(n->im, x), zeros = onnx_attr_int(n, "zeros", 1) != 0;
     const ml_ints i = ml_attr_ints(n, "cats_int64s");
     const ml_strings s = ml_attr_strings(n, "cats_strings");
     const uint32_t count = strings ? s.n : i.n;

@@ -232,6 +232,9 @@ static bool emit_with_lists(onnx_node *n, onnx_region *yes, onnx_region *no, uin
     graph_value *const *next = g ? g->outputs : NULL;
     for (uint32_t i = 0; i < n->n_out; i++)
         n->out[i] = is_list[i] ? take_list(n, i, &lists[i], run[i], &next) : *next++;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (!is_list[i])
+            onnx_keep_strings(n->im, yes->made[i], n->out[i]);
     return true;
 }
 
@@ -254,6 +257,22 @@ static void align_rank(onnx_region *a, onnx_region *b, uint32_t i)
     onnx_node inside = onnx_region_node(less);
     less->made[i] = less->f->results.data[i] = onnx_reshape_ints(&inside, less->made[i], onnx_rank(y), ones);
     a->n->failed |= inside.failed;
+}
+
+/* Branches give strings of one width. */
+static bool match_text(onnx_node *n, onnx_region *a, onnx_region *b)
+{
+    for (uint32_t i = 0; i < a->f->results.len; i++) {
+        const graph_value *x = a->f->results.data[i], *y = b->f->results.data[i];
+        const int64_t w = onnx_text_width(x), v = onnx_text_width(y);
+        if (onnx_is_text(n->im, x) != onnx_is_text(n->im, y))
+            return onnx_fail(n, DIAG_TYPE, "result %u is strings in one branch only", i);
+        if (!onnx_is_text(n->im, x))
+            continue;
+        onnx_region_widen(a, i, v);
+        onnx_region_widen(b, i, w);
+    }
+    return !n->failed;
 }
 
 static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes, const pb_graph *no)
@@ -284,12 +303,17 @@ static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes,
         vec_push(&n->c->mem, &in, a.operands.data[i]);
     for (uint32_t i = 0; i < n->n_out; i++)
         lists |= onnx_list_of(n->im, a.made[i]) || onnx_list_of(n->im, b.made[i]);
+    if (!lists && !match_text(n, &a, &b))
+        return false;
     if (lists)
         return emit_with_lists(n, &a, &b, in.len, in.data);
     for (uint32_t i = 0; i < n->n_out; i++)
         align_rank(&a, &b, i);
     attr at[2] = {attr_func(n->c, "then_branch", a.f), attr_func(n->c, "else_branch", b.f)};
-    return onnx_results(n, (onnx_args){"if", in.len, in.data, 2, at}, n->n_out);
+    good = onnx_results(n, (onnx_args){"if", in.len, in.data, 2, at}, n->n_out);
+    if (good)
+        onnx_region_spread(n, &a, 0, NULL);
+    return good;
 }
 
 bool onnx_op_if(onnx_node *n)

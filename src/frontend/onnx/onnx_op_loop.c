@@ -239,12 +239,34 @@ static bool is_declared(const carrying *k, uint32_t value, const type *t)
            type_equal(&declared, t);
 }
 
+/* Strings that are carried have one width in all rounds. */
+static bool check_text(const carrying *k, onnx_region *r, uint32_t value)
+{
+    onnx_node *n = k->n;
+    const graph_value *before = n->in[2 + k->at[value]], *after = r->f->results.data[1 + value];
+    const int64_t width = onnx_text_width(before);
+    if (onnx_is_text(n->im, before) != onnx_is_text(n->im, after))
+        return onnx_fail(n, DIAG_TYPE, "carried value '%s' is strings before the body or after it only",
+                         name_carried(k, value));
+    if (!onnx_is_text(n->im, before))
+        return true;
+    if (onnx_text_width(after) > width)
+        return onnx_fail(n, DIAG_UNSUPPORTED,
+                         "carried value '%s' has strings of at most %lld bytes, and of %lld after a round; strings "
+                         "cannot grow in a loop yet",
+                         name_carried(k, value), (long long)width, (long long)onnx_text_width(after));
+    onnx_region_widen(r, 1 + value, width);
+    return !n->failed;
+}
+
 /* What is carried must come out of a round as it went in, or with extents that are open. *again: the body is to be read
  * with other extents. */
 static bool check_carried(carrying *k, onnx_region *r, bool *again)
 {
     onnx_node *n = k->n;
     for (uint32_t i = 0; i < k->carried; i++) {
+        if (!check_text(k, r, i))
+            return false;
         const type *before = &r->f->params.data[1 + i]->type, *after = &r->f->results.data[1 + i]->type;
         bool same_rank = after->kind == TYPE_TENSOR && after->dt == before->dt &&
                          after->shape.rank == before->shape.rank, never = is_declared(k, i, before);
@@ -408,8 +430,11 @@ static bool import_body(carrying *k, const onnx_captures *captures, onnx_region 
     onnx_region_input(r, 1, graph_add_constant(r->f, tensor_scalar_i64(n->c, DT_BOOL, 1),
                                                onnx_name(n->im, g->input.data[1]->name), n->loc));
     r->made = arena_array(&n->c->mem, graph_value *, g->output.len + 1u);
-    for (uint32_t i = 0; i < k->carried; i++)
-        onnx_region_input(r, 2 + k->at[i], graph_add_param(r->f, name_carried(k, i), type_carried(k, i)));
+    for (uint32_t i = 0; i < k->carried; i++) {
+        graph_value *v = graph_add_param(r->f, name_carried(k, i), type_carried(k, i));
+        onnx_keep_strings(n->im, n->in[2 + k->at[i]], v);
+        onnx_region_input(r, 2 + k->at[i], v);
+    }
     for (uint32_t i = 0; i < k->all; i++)
         if (onnx_list_of(n->im, n->in[2 + i]))
             onnx_region_input(r, 2 + i, list_before(k, i));
@@ -467,6 +492,8 @@ static bool emit_results(carrying *k, onnx_region *r)
     for (uint32_t i = 0; node && i < tensors; i++)
         if (of[i] < n->n_out)
             n->out[of[i]] = node->outputs[i];
+    if (node)
+        onnx_region_spread(n, r, 1, of);
     graph_value *const *next = node ? node->outputs + tensors : NULL;
     for (uint32_t i = 0; node && i < k->all; i++)
         if (onnx_list_of(n->im, n->in[2 + i])) {
@@ -563,6 +590,8 @@ bool onnx_op_loop(onnx_node *n)
     int64_t rounds = 0;
     if (n->failed || !check_loop(n, g, carried))
         return false;
+    for (uint32_t i = 0; i < carried; i++)
+        n->in[2 + i] = onnx_text(n, n->in[2 + i]);
     onnx_capture(&captures, g);
     if (n->failed)
         return false;

@@ -124,10 +124,10 @@ static bool cast_to(onnx_node *n, graph_value *x, dtype to)
     return !n->failed;
 }
 
-/* Strings stay what they are (onnx_labels.c). */
+/* Strings stay what they are. */
 bool onnx_op_cast(onnx_node *n)
 {
-    if (onnx_strings_of(n->im, onnx_in(n, 0)))
+    if (onnx_is_strings(n->im, onnx_in(n, 0)))
         return onnx_alias(n, 0, onnx_in(n, 0));
     const dtype to = onnx_attr_dtype(n, "to", DT_NONE);
     return to == DT_NONE ? onnx_op_direct(n) : cast_to(n, onnx_in(n, 0), to);

@@ -30,12 +30,29 @@ bool onnx_op_compress(onnx_node *n)
     return !n->failed;
 }
 
+/* Strings are rows of bytes: slices of an axis that the model does not see, or of one that it names. */
+static graph_value *text_along_axis(onnx_node *n, int64_t *axis)
+{
+    graph_value *x = onnx_text(n, onnx_in(n, 0));
+    const int64_t rank = (int64_t)onnx_rank(x) - 1;
+    *axis = onnx_attr_int(n, "axis", 0);
+    if (!onnx_has_attr(n, "axis"))
+        return onnx_text_rows(n, x);
+    *axis = rank > 0 ? onnx_axis(n, *axis, (uint32_t)rank) : 0;
+    return rank > 0 ? x : onnx_refuse(n, DIAG_TYPE, "one string has no axis");
+}
+
 bool onnx_op_unique(onnx_node *n)
 {
     int64_t axis = 0;
-    graph_value *x = along_axis(n, &axis);
+    const bool strings = onnx_is_strings(n->im, onnx_in(n, 0));
+    graph_value *x = strings ? text_along_axis(n, &axis) : along_axis(n, &axis);
     attr a[2] = {attr_int(n->c, "axis", axis), attr_int(n->c, "sorted", onnx_attr_int(n, "sorted", 1))};
-    return onnx_results(n, (onnx_args){"unique", 1, &x, 2, a}, 4);
+    if (!onnx_results(n, (onnx_args){"unique", 1, &x, 2, a}, 4))
+        return false;
+    if (strings)
+        onnx_set_text(n->im, n->out[0]);
+    return true;
 }
 
 /* The number of boxes of a class: 0 when it is left out. A constant bounds the number of rows. */

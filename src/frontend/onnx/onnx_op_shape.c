@@ -204,12 +204,37 @@ static bool set_element(onnx_node *n)
     return true;
 }
 
+/* The strings that the node holds, as an index into them (onnx_labels.c); NULL: it holds numbers. */
+static const tensor_data *strings_of_node(onnx_node *n, const char *const **out)
+{
+    const onnx_attr *a = onnx_attr_find(n, "value"), *one = onnx_attr_find(n, "value_string");
+    const onnx_attr *list = one ? one : onnx_attr_find(n, "value_strings");
+    dtype dt = DT_NONE;
+    if (a && a->pb->t && dtype_from_onnx(a->pb->t->data_type, &dt) && dt == DT_STRING)
+        return onnx_read_strings(n->im, n->out_names[0] ? n->out_names[0] : "", a->pb->t, out);
+    if (!list)
+        return NULL;
+    pb_tensor t = {.data_type = dtype_onnx_code(DT_STRING)};
+    int64_t count = list->pb->strings.len;
+    t.string_data = list->pb->strings;
+    if (one)
+        vec_push(&n->c->mem, &t.string_data, one->pb->s);
+    else
+        vec_push(&n->c->mem, &t.dims, count);
+    return onnx_read_strings(n->im, n->out_names[0] ? n->out_names[0] : "", &t, out);
+}
+
 bool onnx_op_constant(onnx_node *n)
 {
     const onnx_attr *sparse = onnx_attr_find(n, "sparse_value");
-    const tensor_data *t = NULL;
-    if (onnx_has_attr(n, "value_string") || onnx_has_attr(n, "value_strings"))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "strings are not supported yet");
+    const char *const *strings = NULL;
+    const tensor_data *t = strings_of_node(n, &strings);
+    if (strings && (!t || !onnx_result_constant(n, 0, t)))
+        return false;
+    if (strings && n->n_out) {
+        onnx_set_strings(n->im, n->out[0], (uint32_t)t->count, strings);
+        return true;
+    }
     if (sparse && sparse->pb->sparse_tensor)
         t = sparse_constant(n, sparse->pb->sparse_tensor);
     else if (onnx_has_attr(n, "value_int"))

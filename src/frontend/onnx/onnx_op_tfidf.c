@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importer of TfIdfVectorizer over integers: how often each sequence of the pool is found in a row. The items of a
+/* Importer of TfIdfVectorizer: how often each sequence of the pool is found in a row. The items of a
  * sequence stand 1 to max_skip_count + 1 places apart, the same for all; single items are counted once. Each length of
- * sequences is a comparison of shifted rows with columns of the pool, and a sum. */
-#include "frontend/onnx/onnx_import.h"
+ * sequences is a comparison of shifted rows with columns of the pool, and a sum. Strings are numbers by then: their
+ * places in the pool. */
+#include "frontend/onnx/onnx_ml.h"
 
 #include <string.h>
 
@@ -13,6 +14,7 @@ typedef struct tfidf {
     const int64_t *pool, *counts, *indexes;
     uint32_t pool_len, n_counts, n_indexes;
     int64_t columns; /* of the result */
+    bool is_row;     /* the data has one dimension */
 } tfidf;
 
 /* Item k of the sequences of one length, i64[1, 1, sequences]. */
@@ -73,18 +75,38 @@ static graph_value *weights_of(const tfidf *v)
     return onnx_constant(n, tensor_dense(n->c, DT_F32, 1, &v->columns, w));
 }
 
+/* Each string is the place of the first that equals it in the pool, of the data as well. */
+static graph_value *pool_of_strings(tfidf *v, graph_value *x)
+{
+    onnx_node *n = v->n;
+    const ml_strings s = ml_attr_strings(n, "pool_strings");
+    int64_t *pool = arena_array(&n->c->mem, int64_t, s.n + 1u);
+    onnx_map seen = {0}; /* they are interned */
+    for (uint32_t i = 0; i < s.n; i++) {
+        const int64_t *first = onnx_map_get(&seen, s.v[i]);
+        pool[i] = first ? *first : i;
+        if (!first)
+            onnx_map_set(&n->c->mem, &seen, s.v[i], &pool[i]);
+    }
+    v->pool = pool;
+    v->pool_len = s.n;
+    return onnx_text_find(n, onnx_text(n, x), s.n, s.v);
+}
+
 static bool read_tfidf(tfidf *v)
 {
     onnx_node *n = v->n;
     graph_value *x = onnx_in(n, 0);
+    const bool strings = onnx_is_strings(n->im, x);
     v->least = onnx_attr_int(n, "min_gram_length", 1);
     v->most = onnx_attr_int(n, "max_gram_length", 1);
     v->skips = onnx_attr_int(n, "max_skip_count", 0);
     v->pool_len = onnx_attr_ints(n, "pool_int64s", &v->pool);
     v->n_counts = onnx_attr_ints(n, "ngram_counts", &v->counts);
     v->n_indexes = onnx_attr_ints(n, "ngram_indexes", &v->indexes);
-    if (onnx_has_attr(n, "pool_strings"))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "sequences of strings are not supported yet");
+    if (strings != onnx_has_attr(n, "pool_strings"))
+        return onnx_fail(n, DIAG_TYPE, "pool_strings is for strings, pool_int64s for integers");
+    x = strings ? pool_of_strings(v, x) : x;
     if (onnx_rank(x) < 1 || onnx_rank(x) > 2 || !dtype_is_int(onnx_dtype(x)))
         return onnx_fail(n, DIAG_TYPE, "the data must be integers of one or two dimensions");
     v->items = onnx_static_dim(n, x, onnx_rank(x) - 1);
@@ -100,6 +122,7 @@ static bool read_tfidf(tfidf *v)
         if (v->counts[i] < 0 || v->counts[i] > (i + 1 < v->n_counts ? v->counts[i + 1] : (int64_t)v->pool_len))
             return onnx_fail(n, DIAG_FORMAT, "ngram_counts does not fit the pool of %u items", v->pool_len);
     const int64_t axis = 0;
+    v->is_row = onnx_rank(x) == 1;
     v->x = onnx_cast(n, onnx_rank(x) == 1 ? onnx_expand_dims(n, x, 1, &axis) : x, DT_I64);
     return !n->failed;
 }
@@ -148,7 +171,7 @@ bool onnx_op_tfidf(onnx_node *n)
         y = onnx_binary(n, "multiply", y, weights_of(&v));
     else
         (void)onnx_attr_find(n, "weights");
-    if (onnx_rank(onnx_in(n, 0)) == 1)
+    if (v.is_row)
         y = onnx_reshape_ints(n, y, 1, &v.columns);
     return onnx_alias(n, 0, y);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which operands a node must have: the column of onnx_ops.def, checked before the node's importer runs, so that no
- * importer sees NULL where an operand must be, and no sequence where it takes a tensor. */
+ * importer sees NULL where an operand must be, no sequence where it takes a tensor, and no strings where it takes
+ * numbers. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <assert.h>
@@ -11,18 +12,20 @@ typedef struct operand {
     const char *name;
     uint32_t len;
     bool optional, repeated, least_one, sequence;
+    char strings; /* '$', '#' or '@'; 0: it takes none */
 } operand;
 
 /* The entry at *list, which moves to the next one; false at the end. */
 static bool next_operand(const char **list, operand *out)
 {
     const char *s = *list + strspn(*list, " ");
-    *out = (operand){.name = s, .len = (uint32_t)strcspn(s, " ?*+&")};
+    *out = (operand){.name = s, .len = (uint32_t)strcspn(s, " ?*+&$#@")};
     for (s += out->len; *s && *s != ' '; s++) {
         out->optional |= *s == '?';
         out->repeated |= *s == '*' || *s == '+';
         out->least_one |= *s == '+';
         out->sequence |= *s == '&';
+        out->strings = *s == '$' || *s == '#' || *s == '@' ? *s : out->strings;
     }
     *list = s;
     return out->len > 0;
@@ -74,6 +77,12 @@ bool onnx_check_operands(onnx_node *n)
         if (!check_one(n, i))
             return false;
     return true;
+}
+
+char onnx_takes_strings(const onnx_node *n, uint32_t i)
+{
+    operand o;
+    return find_operand(n->row, i, &o) ? o.strings : '\0';
 }
 
 uint32_t onnx_most_listed(const onnx_op *row)

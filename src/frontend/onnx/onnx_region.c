@@ -61,6 +61,7 @@ graph_value *onnx_region_value(onnx_region *r, const char *name, graph_value *v)
     if (!t)
         vec_push(&r->n->c->mem, &r->operands, v);
     onnx_set_small(r->n->im, inside, onnx_small_of(r->n->im, v));
+    onnx_keep_strings(r->n->im, v, inside);
     return inside;
 }
 
@@ -106,6 +107,31 @@ void onnx_region_captures(onnx_region *r, const onnx_captures *k)
         onnx_define(&r->env, k->names.data[i], onnx_region_value(r, k->names.data[i], k->values.data[i]));
 }
 
+/* What leaves a region is bytes where it is strings: tables stay inside. */
+static graph_value *text_inside(onnx_region *r, graph_value *v)
+{
+    onnx_node inside = onnx_region_node(r);
+    v = onnx_text(&inside, v);
+    r->n->failed |= inside.failed;
+    return v;
+}
+
+void onnx_region_widen(onnx_region *r, uint32_t i, int64_t width)
+{
+    onnx_node inside = onnx_region_node(r);
+    r->f->results.data[i] = onnx_text_wider(&inside, r->f->results.data[i], width);
+    r->n->failed |= inside.failed;
+}
+
+void onnx_region_spread(onnx_node *n, const onnx_region *r, uint32_t from, const uint32_t *of)
+{
+    for (uint32_t i = 0; from + i < r->f->results.len; i++) {
+        const uint32_t at = of ? of[i] : i;
+        if (at < n->n_out && n->out[at] && onnx_is_text(n->im, r->f->results.data[from + i]))
+            onnx_set_text(n->im, n->out[at]);
+    }
+}
+
 bool onnx_region_import(onnx_region *r)
 {
     onnx_node *n = r->n;
@@ -115,6 +141,7 @@ bool onnx_region_import(onnx_region *r)
         const char *name = onnx_name(n->im, r->g->output.data[i]->name);
         graph_value *v = onnx_lookup(&r->env, name);
         ok = v && v != &n->im->poison && v != &n->im->absent;
+        v = ok ? text_inside(r, v) : v;
         if (ok && r->made)
             r->made[i] = v;
         if (ok && !onnx_list_of(n->im, v))

@@ -102,8 +102,6 @@ static const struct {
     bool prefix;
     const char *way;
 } ways[] = {
-    {"String", true, "handle texts in your program, and cut the model after them"},
-    {"Regex", true, "handle texts in your program, and cut the model after them"},
     {"Tokenizer", false, "handle texts in your program, and cut the model after them"},
 };
 

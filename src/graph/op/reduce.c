@@ -79,6 +79,17 @@ bool infer_cumulative(compiler *c, const graph_node *n, type *out)
     return infer_same(c, n, out);
 }
 
+bool infer_automaton(compiler *c, const graph_node *n, type *out)
+{
+    int64_t kinds = 0, count = 0;
+    const shape *next = &infer_in(n, 2)->shape;
+    if (!dim_is_const(infer_in(n, 1)->shape.dims[0], &kinds) || kinds != 256 ||
+        !dim_is_const(next->dims[0], &count) || count < 1 || !dim_is_const(next->dims[1], &count) || count < 1)
+        return infer_error(c, n, "256 kinds of bytes, and a state and a kind at least, are needed");
+    *out = type_tensor(DT_U16, infer_in(n, 0)->shape);
+    return true;
+}
+
 bool infer_topk(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *dec = infer_declared(n, 0);

@@ -129,6 +129,38 @@ bool compute_cumprod(te_graph *g, const graph_node *n, te_tensor *const *in, te_
     return scan(g, n, in, out, build_cumprod);
 }
 
+/* --- automata --- */
+
+/* An index below the extent, whatever the table holds. */
+static tir_expr_ref below(compiler *c, tir_expr_ref i, tir_expr_ref extent)
+{
+    return tir_binary(c, TIR_MIN, tir_cast(c, DT_I64, i), tir_sub(c, extent, tir_i64(c, 1)));
+}
+
+static tir_stmt *build_automaton(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    compiler *c = g->c;
+    const tir_buffer *x = in[0], *next = in[2], *y = out[0], *state = loops_number(c, "state", DT_U16);
+    const uint32_t last = x->rank - 1;
+    const tir_var *vars[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK], at[2], byte;
+    (void)ctx;
+    loops_vars(c, "i", x->rank, vars, idx);
+    byte = tir_cast(c, DT_I64, tir_load(c, x, x->rank, idx));
+    at[0] = below(c, loops_get(c, state), next->shape[0]);
+    at[1] = below(c, tir_load(c, in[1], 1, &byte), next->shape[1]);
+    tir_stmt *step[2] = {loops_set(c, state, tir_load(c, next, 2, at)),
+                         tir_store(c, y, y->rank, idx, loops_get(c, state))};
+    tir_stmt *row[2] = {loops_set(c, state, tir_int(c, DT_U16, 0)),
+                        tir_for(c, vars[last], tir_i64(c, 0), x->shape[last], FOR_SERIAL, tir_seq(c, 2, step))};
+    return tir_allocate(c, state, loops_nest(c, last, vars, x->shape, tir_seq(c, 2, row)));
+}
+
+bool compute_automaton(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return loops_extern(g, n, in, 3, build_automaton, &(loops_ctx){0}, out);
+}
+
 /* --- scatters
  * ------------------------------------------------------------------------------------------------------------------ */
 

@@ -207,6 +207,7 @@ class Tensor:
     """An input or an output: its name, the type of its elements, its shape. An open dimension is text.
 
     Where numbers are quantized, they mean ``scale * (number - zero_point)``. Else both are ``None``.
+    Of strings the type is ``string``, and ``string_bytes`` says how many bytes of UTF-8 one may have.
     """
 
     name: str
@@ -214,6 +215,7 @@ class Tensor:
     shape: tuple[typing.Union[int, str], ...]
     scale: typing.Optional[float] = None
     zero_point: typing.Optional[int] = None
+    string_bytes: int = 0
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(str(d) for d in self.shape)}]"
@@ -228,6 +230,8 @@ def _tensors(rows: _Rows, reported: _Rows = ()) -> tuple[Tensor, ...]:
 
     def one(row: dict[str, typing.Any]) -> Tensor:
         more = known.get(row["name"], {})
+        if row["string_bytes"]:
+            return Tensor(row["name"], "string", tuple(row["shape"][:-1]), string_bytes=row["string_bytes"])
         dtype = _NAMES.get(tuple(row["dtype"]), str(row["dtype"]))
         return Tensor(row["name"], dtype, tuple(row["shape"]), more.get("scale"), more.get("zero_point"))
 
@@ -236,6 +240,8 @@ def _tensors(rows: _Rows, reported: _Rows = ()) -> tuple[Tensor, ...]:
 
 def _numpy_type(name: str) -> np.dtype[typing.Any]:
     """The type of numpy, or of ml_dtypes, which need not be installed."""
+    if name == "string":
+        return np.dtype(object)
     if name not in _LENT:
         return np.dtype(name)
     try:
@@ -259,8 +265,39 @@ def _array_in(array: np.ndarray[typing.Any, typing.Any], want: Tensor) -> typing
     return _function("retype")(tvm_ffi.from_dlpack(array.view(f"u{array.itemsize}")), *_LENT[name])
 
 
+def _bytes_in(value: typing.Any, want: Tensor) -> np.ndarray[typing.Any, typing.Any]:
+    """Strings as the library has them: bytes along one more axis, with zeros behind them."""
+    array = np.asarray(value, dtype=object)
+    rows = [s if isinstance(s, bytes) else str(s).encode() for s in array.reshape(-1)]
+    longest = max((len(s) for s in rows), default=0)
+    if longest > want.string_bytes:
+        text = f"input {want.name!r} has a string of {longest} bytes, and takes at most {want.string_bytes}"
+        raise InputError([Diagnostic("error", "data", None, text, f"compile with string_bytes={longest}")])
+    if any(b"\0" in s.rstrip(b"\0") for s in rows):
+        text = f"input {want.name!r} has a string with a zero byte in it, which ends a string"
+        raise InputError([Diagnostic("error", "data", None, text, None)])
+    flat = b"".join(s.ljust(want.string_bytes, b"\0") for s in rows)
+    return np.frombuffer(flat, np.uint8).reshape(*array.shape, want.string_bytes)
+
+
+def _as_bytes(array: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing.Any, typing.Any]:
+    """Strings as numpy's bytes."""
+    rows = [s if isinstance(s, bytes) else str(s).encode() for s in array.reshape(-1)]
+    return np.array(rows, "S").reshape(array.shape) if rows else np.zeros(array.shape, "S1")
+
+
+def _strings_out(array: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing.Any, typing.Any]:
+    """An array of ``str``."""
+    strings = np.empty(array.shape[:-1], object)
+    for at in np.ndindex(strings.shape):
+        strings[at] = array[at].tobytes().rstrip(b"\0").decode("utf-8", "replace")
+    return strings
+
+
 def _tensor_in(value: typing.Any, want: Tensor) -> typing.Any:
     """A tensor of tvm-ffi that looks at the value's memory."""
+    if want.string_bytes:
+        return _array_in(_bytes_in(value, want), want)
     if getattr(value, "requires_grad", False):
         value = value.detach()  # PyTorch: only the numbers count
     if isinstance(value, (np.ndarray, np.generic)):
@@ -287,16 +324,21 @@ def _to_numpy(model: typing.Any) -> typing.Callable[[object, str | None], np.nda
     def types() -> dict[str, str]:
         return {t.name: t.dtype for t in _tensors(json.loads(str(_function("describe")(model)))["inputs"])}
 
+    def type_of(name: str | None) -> str | None:
+        known = types()
+        return known.get(name) if name else next(iter(known.values())) if len(known) == 1 else None
+
     def convert(value: typing.Any, name: str | None) -> np.ndarray[typing.Any, typing.Any]:
         if getattr(value, "requires_grad", False):
             value = value.detach()
         if isinstance(value, (np.ndarray, np.generic)):
-            return np.asarray(value)
+            array = np.asarray(value)
+            return _as_bytes(array) if array.dtype.kind in "OU" and type_of(name) == "string" else array
         if hasattr(value, "__dlpack__"):
             return _tensor_out(tvm_ffi.from_dlpack(value))
-        array = np.asarray(value)
-        known = types()
-        wanted = known.get(name) if name else next(iter(known.values())) if len(known) == 1 else None
+        array, wanted = np.asarray(value), type_of(name)
+        if wanted == "string":
+            return _as_bytes(array)
         return array.astype(_numpy_type(wanted)) if wanted and array.dtype.kind in "biuf" else array
 
     return convert
@@ -384,6 +426,8 @@ class Executable:
         for t in self.outputs:
             _numpy_type(t.dtype)  # before the run, rather than after it
         found = [_tensor_out(t) for t in _call("run", self._handle, values)]
+        for i, t in enumerate(self.outputs):
+            found[i] = _strings_out(found[i]) if t.string_bytes else found[i]
         outputs = self._lists[1]
         if not any(entry for _, entry, _ in outputs):
             return found

@@ -36,7 +36,7 @@ def _array(what: str, value: object, name: str | None, to_numpy: ToNumpy) -> Num
         array = to_numpy(value, name)
     except (TypeError, ValueError) as e:
         raise TypeError(f"{what} is a path, arrays or numbers: {e}") from None
-    if array.dtype.kind in "OSUMm":
+    if array.dtype.kind in "OUMm":  # strings are bytes by now
         raise TypeError(f"{what} is a path, arrays or numbers, not {array.dtype}")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Importer of StringSplit, as onnxruntime splits: at a delimiter, or without one at runs of blanks (the sign ' '
+ * alone); an empty string has no pieces. Pieces are found by counting: the number of delimiters up to each byte, and
+ * from it the place where each piece begins and ends. They have the width of the input. */
+#include "frontend/onnx/onnx_import.h"
+
+#include <string.h>
+
+typedef struct split {
+    onnx_node *n;
+    graph_value *x; /* u8[..., width] */
+    int64_t width, most; /* pieces that there can be */
+    bool limited;        /* by maxsplit: the last piece has the rest */
+    const char *delimiter;
+    graph_value *begin, *end; /* i32[..., most, 1] */
+    graph_value *count;       /* i32[..., 1] */
+} split;
+
+static graph_value *number(const split *s, int64_t v)
+{
+    return onnx_const_int(s->n, DT_I32, v);
+}
+
+static graph_value *summed(const split *s, graph_value *flags)
+{
+    const int64_t axis = (int64_t)onnx_rank(flags) - 1;
+    return onnx_emit(s->n, ONNX_ARGS("cumsum", 0, NULL, onnx_cast(s->n, flags, DT_I32),
+                                     onnx_const_int(s->n, DT_I64, axis)));
+}
+
+static graph_value *over_bytes(const split *s, const char *op, graph_value *x)
+{
+    const int64_t last = -1;
+    return onnx_reduce(s->n, op, x, 1, &last, true);
+}
+
+/* i32[..., count, 1]: how many bytes have seen at most as many as the list says. */
+static graph_value *places(const split *s, graph_value *seen, int64_t count, int64_t first)
+{
+    onnx_node *n = s->n;
+    int32_t *v = arena_array(&n->c->mem, int32_t, (size_t)count + 1u);
+    const int64_t dims[2] = {count, 1}, axis = (int64_t)onnx_rank(seen) - 1;
+    for (int64_t i = 0; i < count; i++)
+        v[i] = (int32_t)(first + i);
+    graph_value *wide = onnx_expand_dims(n, seen, 1, &axis);
+    graph_value *below = onnx_binary(n, "less", wide, onnx_constant(n, tensor_dense(n->c, DT_I32, 2, dims, v)));
+    return over_bytes(s, "sum", onnx_cast(n, below, DT_I32));
+}
+
+static graph_value *is_byte(const split *s, int64_t byte)
+{
+    return onnx_binary(s->n, "equal", s->x, onnx_const_int(s->n, DT_U8, byte));
+}
+
+static graph_value *both(const split *s, graph_value *a, graph_value *b)
+{
+    return onnx_binary(s->n, "logical_and", a, b);
+}
+
+/* --- blanks --- */
+
+static void at_blanks(split *s)
+{
+    onnx_node *n = s->n;
+    graph_value *zero = onnx_const_int(n, DT_U8, 0);
+    graph_value *gap = onnx_binary(n, "logical_or", is_byte(s, ' '), is_byte(s, 0));
+    graph_value *inside = onnx_cast(n, onnx_unary(n, "logical_not", gap), DT_U8);
+    graph_value *word = onnx_binary(n, "not_equal", inside, zero);
+    graph_value *first = both(s, word, onnx_binary(n, "equal", onnx_text_shifted(n, inside, 1), zero));
+    graph_value *last = both(s, word, onnx_binary(n, "equal", onnx_text_shifted(n, inside, -1), zero));
+    graph_value *seen = summed(s, first), *closed = summed(s, last);
+    graph_value *all = over_bytes(s, "max", seen);
+    s->count = onnx_binary(n, "minimum", all, number(s, s->most));
+    s->begin = places(s, seen, s->most, 1);
+    s->end = onnx_binary(n, "add", places(s, closed, s->most, 1), number(s, 1));
+    if (!s->limited)
+        return;
+    /* the last piece goes to the end of the last word */
+    graph_value *at = onnx_where(n, last, onnx_text_steps(n, s->width), number(s, -1));
+    const int64_t axis = (int64_t)onnx_rank(s->end) - 2, behind = axis + 1;
+    graph_value *rest = onnx_binary(n, "add", over_bytes(s, "max", at), number(s, 1));
+    graph_value *parts[2] = {s->most > 1 ? onnx_slice(n, s->end, axis, 0, s->most - 1) : NULL,
+                             onnx_expand_dims(n, rest, 1, &behind)};
+    s->end = s->most > 1 ? onnx_concat(n, 2, parts, axis) : parts[1];
+}
+
+/* --- a delimiter --- */
+
+/* How many bytes of the delimiter are matched behind the one that follows `have` of them. */
+static uint32_t matched(const char *d, uint32_t len, uint32_t have, char byte)
+{
+    have = have == len ? 0 : have; /* what a delimiter has is not used again */
+    while (have > 0 && d[have] != byte) {
+        uint32_t shorter = have - 1;
+        while (shorter > 0 && memcmp(d, d + have - shorter, shorter) != 0)
+            shorter--;
+        have = shorter;
+    }
+    return d[have] == byte ? have + 1 : 0;
+}
+
+/* bool[..., width]: a delimiter ends there. */
+static graph_value *delimiter_ends(const split *s)
+{
+    const uint32_t len = (uint32_t)strlen(s->delimiter);
+    uint32_t *next = arena_array(&s->n->c->mem, uint32_t, (len + 1u) * 256u);
+    onnx_automaton a = {.states = len + 1, .next = next};
+    if (len == 1)
+        return is_byte(s, (unsigned char)*s->delimiter);
+    for (uint32_t have = 0; have <= len; have++)
+        for (uint32_t b = 1; b < 256; b++)
+            next[have * 256u + b] = matched(s->delimiter, len, have, (char)b);
+    graph_value *states = onnx_text_automaton(s->n, s->x, &a);
+    return onnx_binary(s->n, "equal", states, onnx_const_like(s->n, states, len));
+}
+
+static void at_delimiter(split *s)
+{
+    onnx_node *n = s->n;
+    const int64_t len = (int64_t)strlen(s->delimiter), axis = (int64_t)onnx_rank(s->x) - 1, behind = axis;
+    graph_value *seen = onnx_binary(n, "minimum", summed(s, delimiter_ends(s)), number(s, s->most - 1));
+    graph_value *used = onnx_binary(n, "not_equal", onnx_slice(n, s->x, axis, 0, 1), onnx_const_int(n, DT_U8, 0));
+    graph_value *all = onnx_binary(n, "add", over_bytes(s, "max", seen), number(s, 1));
+    s->count = onnx_where(n, used, all, number(s, 0));
+    graph_value *zero = onnx_binary(n, "multiply", onnx_expand_dims(n, all, 1, &behind), number(s, 0));
+    graph_value *whole = onnx_binary(n, "add", zero, number(s, s->width));
+    s->begin = zero;
+    s->end = whole;
+    if (s->most == 1)
+        return;
+    graph_value *at = places(s, seen, s->most - 1, 1);
+    graph_value *next = onnx_binary(n, "add", at, number(s, 1));
+    graph_value *stop = onnx_where(n, onnx_binary(n, "less", at, number(s, s->width)),
+                                   onnx_binary(n, "add", at, number(s, 1 - len)), number(s, s->width));
+    graph_value *begins[2] = {zero, next}, *ends[2] = {stop, whole};
+    s->begin = onnx_concat(n, 2, begins, axis);
+    s->end = onnx_concat(n, 2, ends, axis);
+}
+
+/* --- the pieces --- */
+
+/* u8[..., most, width] */
+static graph_value *cut(const split *s)
+{
+    onnx_node *n = s->n;
+    const uint32_t rank = onnx_rank(s->x);
+    dim d[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        d[i] = onnx_dim(n, s->x, i);
+    graph_value *at = onnx_binary(n, "add", s->begin, onnx_text_steps(n, s->width));
+    at = onnx_where(n, onnx_binary(n, "less", at, s->end), at, number(s, s->width));
+    d[rank - 1] = dim_const(n->c, s->most * s->width);
+    graph_value *y = onnx_text_pick(n, s->x, onnx_reshape(n, at, rank, d));
+    d[rank - 1] = dim_const(n->c, s->most);
+    d[rank] = dim_const(n->c, s->width);
+    return onnx_reshape(n, y, rank + 1, d);
+}
+
+/* As many of them as the string with the most has. */
+static bool give(split *s)
+{
+    onnx_node *n = s->n;
+    const uint32_t rank = onnx_rank(s->x);
+    const int64_t zero = 0, axis = rank - 1;
+    dim d[TYPE_MAX_RANK];
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        d[i] = onnx_dim(n, s->x, i);
+    graph_value *counts = onnx_reshape(n, onnx_cast(n, s->count, DT_I64), rank - 1, d);
+    graph_value *most = onnx_binary(n, "maximum", onnx_reduce(n, "max", counts, 0, NULL, false),
+                                    onnx_const_int(n, DT_I64, 0));
+    most = onnx_reshape_ints(n, most, 1, (int64_t[]){1});
+    graph_value *y = onnx_result(n, 0, ONNX_ARGS("strided_slice", 0, NULL, cut(s), onnx_const_ints(n, 1, &zero), most,
+                                                 onnx_const_ints(n, 1, &axis)));
+    return onnx_alias(n, 0, onnx_set_text(n->im, y)) && onnx_alias(n, 1, counts);
+}
+
+enum { MOST_BYTES = 1 << 24 }; /* of all pieces of a string */
+
+bool onnx_op_string_split(onnx_node *n)
+{
+    const int64_t maxsplit = onnx_attr_int(n, "maxsplit", -1);
+    split s = {.n = n, .x = onnx_text(n, onnx_in(n, 0)), .delimiter = onnx_attr_string(n, "delimiter", "")};
+    if (!n->failed && !onnx_is_text(n->im, s.x))
+        return onnx_fail(n, DIAG_TYPE, "the input must be strings");
+    if (n->failed || onnx_rank(s.x) + 1 > TYPE_MAX_RANK)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "strings of too many dimensions");
+    const int64_t len = (int64_t)strlen(s.delimiter);
+    s.width = onnx_text_width(s.x);
+    s.most = len ? s.width / len + 1 : (s.width + 1) / 2;
+    s.limited = maxsplit >= 0 && maxsplit + 1 < s.most;
+    s.most = s.limited ? maxsplit + 1 : s.most;
+    if (s.most * s.width > MOST_BYTES) {
+        onnx_fail(n, DIAG_UNSUPPORTED, "up to %lld pieces of up to %lld bytes are too many", (long long)s.most,
+                  (long long)s.width);
+        diag_hint(&n->c->diags, "--string-bytes N makes the strings of inputs shorter");
+        return false;
+    }
+    if (len)
+        at_delimiter(&s);
+    else
+        at_blanks(&s);
+    return give(&s);
+}
