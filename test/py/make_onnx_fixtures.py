@@ -359,6 +359,22 @@ def one_number():
                  [ints("zero", [0]), ints("one", [1])])
 
 
+def strings():
+    """Strings that only a run knows, moved and joined."""
+    info = helper.make_tensor_value_info
+    nodes = [node("Transpose", ["x"], ["t"]), node("Shape", ["t"], ["s"]), node("StringConcat", ["t", "tail"], ["y"]),
+             node("Equal", ["t", "tail"], ["same"])]
+    tail = helper.make_tensor("tail", TensorProto.STRING, [1], [b".c"])
+    return model(nodes, [info("x", TensorProto.STRING, [2, 3])],
+                 [info("y", TensorProto.STRING, [3, 2]), info("s", I64, [2]), info("same", TensorProto.BOOL, [3, 2])],
+                 [tail], opset=21, ir=10)
+
+
+def pattern():
+    ends = [helper.make_tensor_value_info(n, t, [2]) for n, t in (("x", TensorProto.STRING), ("y", TensorProto.BOOL))]
+    return model([node("RegexFullMatch", ["x"], ["y"], pattern="a+(b\\pL)")], ends[:1], ends[1:], opset=21, ir=10)
+
+
 def texts():
     texts_of = [helper.make_tensor_value_info(n, TensorProto.STRING, [2]) for n in "xy"]
     tokenizer = helper.make_node("Tokenizer", ["x"], ["y"], domain="com.microsoft", mark=0, pad_value="",
@@ -487,7 +503,8 @@ def outside():
     return m
 
 
-GOLDEN = {"golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
+GOLDEN = {"golden/string": [strings, pattern],
+          "golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
                           early_operators, passed_through, many_parts, out_of_step, contributed, zip_map, ml_rows],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads],
