@@ -205,6 +205,7 @@ bool session_open_interpreter(session *s, run_model *out)
     out->n_lists = s->result.graph ? s->result.graph->lists.len : 0;
     if (s->result.graph)
         run_mark_texts(out, s->result.graph);
+    out->shows_values = s->options.show_values;
     return true;
 }
 
@@ -575,6 +576,7 @@ bool session_open(ask *x, session *s)
         return false;
     s->scratch = process_temp_dir(x->c);
     bool ok = s->scratch && open_model(s);
+    s->model.shows_values = s->options.show_values;
     if (!s->options.board)
         s->model.emulator = ask_get(x, OPT_EMULATOR, NULL);
     return ok && fill(s) && prepare_profile(s, workers) && run_build(x->c, s->scratch, workers, &s->model);

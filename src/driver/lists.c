@@ -143,7 +143,7 @@ bool run_see(compiler *c, run_model *m)
     uint32_t left = 0;
     for (uint32_t i = 0; i < m->n_lists; i++)
         left += !m->lists[i].is_input;
-    if (m->raw || left == 0)
+    if (m->raw || left == 0 || m->shows_values)
         return true;
     m->seen = arena_array(&c->mem, run_seen, m->n_lists);
     for (uint32_t place = 0; x.next < m->n_outputs || left > 0; place++) {

@@ -54,6 +54,7 @@ struct run_model {
     uint32_t n_inputs, n_outputs;
     const list_io *lists; /* sequences and optionals among them */
     uint32_t n_lists;
+    bool shows_values; /* outputs are values of all operators, too: run_see leaves them as they are */
     run_tensor *raw; /* run_see: what the function gives, while `outputs` are elements; NULL: it is these */
     uint32_t n_raw;
     run_from *out_from; /* then of each output */
