@@ -200,6 +200,20 @@ def test_save_and_load(emit, tmp_path):
         lathe.load(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("emit", ["c", "module"])
+def test_strings(emit):
+    m = lathe.compile(TOP / "test" / "golden" / "string" / "strings.onnx", emit=emit, string_bytes=7)
+    assert str(m.inputs[0]) == "x: string[2, 3]" and m.inputs[0].string_bytes == 7 and m.outputs[0].string_bytes == 9
+    names = [["a", "b\u00e9", ".c"], [b"", "longest", "c"]]
+    y, s, same = m(names)
+    assert y.tolist() == [["a.c", ".c"], ["b\u00e9.c", "longest.c"], [".c.c", "c.c"]] and s.tolist() == [3, 2]
+    assert (m.run(x=np.array(names, object))["y"] == y).all() and same.sum() == 1
+    with pytest.raises(lathe.InputError, match="a string of 8 bytes"):
+        m([["12345678", "", ""], ["", "", ""]])
+    with pytest.raises(lathe.InputError, match="zero byte"):
+        m([["1\x002", "", ""], ["", "", ""]])
+
+
 def test_other_machines(tmp_path):
     m = lathe.compile(DIGITS, "cortex-m4", port="baremetal")
     m.save(tmp_path / "firmware")
