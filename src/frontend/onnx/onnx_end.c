@@ -105,8 +105,8 @@ bool onnx_add_input(onnx_env *env, const char *name, type t, dtype element, grap
         if (numbers)
             return diag_error(&env->im->c->diags, DIAG_USAGE, onnx_loc(env->im),
                               "--bind: '%s' is strings, which takes no number", name);
-        onnx_note_text(env->im, name, true);
         *out = onnx_set_text(env->im, graph_add_param(env->f, name, t));
+        onnx_note_text(env->im, *out, name, true);
         return true;
     }
     if (!numbers && onnx_is_small(element)) {

@@ -332,7 +332,8 @@ bool onnx_moves_text(const onnx_node *n); /* its importer moves places */
 bool onnx_move_text(onnx_node *n);
 /* The type of an input that is declared as strings: t with the bytes. */
 bool onnx_text_input(onnx_importer *im, const char *name, type *t);
-void onnx_note_text(onnx_importer *im, const char *name, bool is_input); /* for who reads its bytes */
+/* For who reads the bytes of v, an input or a result of the model. */
+void onnx_note_text(onnx_importer *im, const graph_value *v, const char *name, bool is_input);
 
 /* --- types of less than a byte, floats of 8 bits (onnx_small.c): a value of one is a byte for each element --- */
 

@@ -143,7 +143,7 @@ static bool add_results(onnx_env *env, const pb_graph *g)
         }
         onnx_note_labels(im, v, name);
         if (onnx_is_text(im, v))
-            onnx_note_text(im, name, false);
+            onnx_note_text(im, v, name, false);
         v = onnx_small_output(env, v, name);
         v = v ? onnx_named_result(env, g, v, name) : NULL;
         if (v)
