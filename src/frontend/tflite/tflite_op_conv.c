@@ -95,15 +95,15 @@ static graph_value *with_bias(tflite_node *n, const layer *l, graph_value *sums)
     return bias ? tflite_binary(n, "add", sums, bias) : sums;
 }
 
-/* What the products of quantised numbers are scaled by. The kernels multiply the scales of bytes without a sign, and
- * those of a fully connected layer with one scale, in 32 bits. */
+/* What the products of quantised numbers are scaled by. The kernels multiply the scales of bytes without a sign in 32
+ * bits, all others in 64. */
 static graph_value *requantised(tflite_node *n, const layer *l, graph_value *sums)
 {
     tflite_scale x, y;
     if (!tflite_read_scale(n, l->x_at, &x) || !tflite_read_scale(n, TFLITE_RESULT, &y))
         return sums;
     const bool litert = tflite_like_litert(n) && !l->is_conv;
-    const bool narrow = !litert && (x.dt == DT_U8 || (!l->is_conv && l->scales.len == 1));
+    const bool narrow = !litert && x.dt == DT_U8;
     double *real = arena_array(&n->c->mem, double, (size_t)l->scales.len + 1);
     for (uint32_t i = 0; i < l->scales.len; i++) {
         const float w = flat_f32(l->scales, i), product = x.scale * w;

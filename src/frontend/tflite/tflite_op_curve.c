@@ -132,8 +132,8 @@ graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v)
         return v;
     const bool is_abs = strcmp(target, "abs") == 0, is_sqrt = strcmp(target, "sqrt") == 0;
     if (is_abs && dtype_bits(x.dt) == 16) {
-        const float real = x.scale / y.scale;
-        return tflite_rescaled(n, tflite_unary(n, "abs", tflite_centered(n, v, &x)), (double)real, 65536, &y);
+        const double real = (double)x.scale / (double)y.scale;
+        return tflite_rescaled(n, tflite_unary(n, "abs", tflite_centered(n, v, &x)), real, 65536, &y);
     }
     if (dtype_bits(x.dt) != 8 || dtype_bits(y.dt) != 8) {
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "%s to %s is not supported", dtype_name(x.dt), dtype_name(y.dt));

@@ -18,6 +18,15 @@ static int64_t activation_of(const tflite_node *n)
     }
 }
 
+/* LiteRT makes the scale of a product in 32 bits. */
+static graph_value *litert_product(tflite_node *n, graph_value *const *x, const tflite_scale *a, const tflite_scale *b,
+                                   const tflite_scale *y)
+{
+    const float product = a->scale * b->scale, real = product / y->scale;
+    graph_value *v = tflite_binary(n, "multiply", tflite_centered(n, x[0], a), tflite_centered(n, x[1], b));
+    return tflite_rescaled(n, v, (double)real, 0x1p30, y);
+}
+
 /* qnn.add and qnn.mul take both operands with their scales, and round by the method "tflite". */
 static graph_value *quantised_binary(tflite_node *n, graph_value *const *x)
 {
@@ -26,6 +35,8 @@ static graph_value *quantised_binary(tflite_node *n, graph_value *const *x)
     const bool product = strcmp(n->row->target, "multiply") == 0;
     if (!tflite_read_scale(n, 0, &a) || !tflite_read_scale(n, 1, &b) || !tflite_read_scale(n, TFLITE_RESULT, &y))
         return x[0];
+    if (product && tflite_like_litert(n))
+        return litert_product(n, x, &a, &b, &y);
     graph_value *in[8] = {x[0], tflite_number(n, DT_F32, (double)a.scale),
                           x[1], tflite_number(n, DT_F32, (double)b.scale),
                           tflite_number(n, DT_F32, (double)y.scale),
@@ -164,9 +175,11 @@ bool tflite_op_leaky_relu(tflite_node *n)
     }
     if (!tflite_read_pair(n, &x, &y))
         return false;
-    const float up = x.scale / y.scale, product = x.scale * o->alpha, down = product / y.scale;
-    const rescaled r = {.up = (double)up,
-                        .down = fabs((double)down),
+    const float narrow = x.scale * o->alpha, ratio = narrow / y.scale; /* LiteRT's, in 32 bits */
+    const double up = (double)x.scale / (double)y.scale;
+    const double down = tflite_like_litert(n) ? (double)ratio : (double)x.scale * (double)o->alpha / (double)y.scale;
+    const rescaled r = {.up = up,
+                        .down = fabs(down),
                         .turned = down < 0,
                         .zero = y.zero,
                         .low = dtype_min_int(y.dt),
