@@ -91,6 +91,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "transposed convolutions become convolutions that make each phase of the stride as channels")     \
     X(LAYOUT, "convert-layout", graph_pass_layout, FACT_TYPES, 0, 0, 3,                                 \
       "convolutions and operators between them work on blocks of channels (NCHW16c)")                   \
+    X(GROUPS, "split-groups", graph_pass_groups, FACT_TYPES, 0, 0, 3,                                    \
+      "a convolution of bytes in groups becomes one for each, for processors without vectors")           \
     X(ROWS, "convert-rows", graph_pass_rows, FACT_TYPES, 0, 0, 1,                                       \
       "convolutions and products of bytes with channels last, for processors without vectors")          \
     X(ALGORITHM, "choose-conv-algorithm", graph_pass_conv_algorithm, FACT_TYPES, 0, 0, 3,               \

@@ -141,6 +141,9 @@ class Model:
         outs = int(rng.choice([1, 4, 7, 16, 24]))
         if rng.integers(0, 3) == 0:
             groups, outs = channels, channels * int(rng.integers(1, 3))
+        elif rng.integers(0, 4) == 0:
+            groups = int(rng.integers(2, 5))
+            channels, outs = groups * int(rng.integers(2, 6)), groups * int(rng.integers(1, 6))
         kernel = [int(k) for k in rng.integers(1, 5, 2)]
         strides = [int(s) for s in rng.choice([1, 1, 2, 3], 2)]
         dilations = [int(d) for d in rng.choice([1, 1, 2], 2)]

@@ -34,11 +34,10 @@ static const pass_row passes[] = {
     "vta-fold,MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,"                    \
     "RelayToTIRTargetHook,"                                                                          \
     "ExtractPrimFuncConstants"
-#define CPU                                                                                          \
-    "vta-pack,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,lines-to-images,"       \
-    "signed-bytes,fold-zero-points,phase-convolutions,dce,convert-layout,convert-rows,choose-conv-algorithm,"     \
-    "pack-weights,fold-constants,dce,pack-nibbles,"                                                             \
-    "close-loops,fuse"
+#define CPU                                                                                         \
+    "vta-pack,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,lines-to-images,"      \
+    "signed-bytes,fold-zero-points,phase-convolutions,dce,convert-layout,split-groups,convert-rows," \
+    "choose-conv-algorithm,pack-weights,fold-constants,dce,pack-nibbles,close-loops,fuse"
 static const char default_pipeline[] = CLEAN "," CPU;
 static const char offload_pipeline[] = CLEAN "," OFFLOAD "," CPU;
 
