@@ -426,6 +426,8 @@ bool onnx_external_open(onnx_importer *im, const char *location, src_loc loc, on
 bool onnx_check_operands(onnx_node *n);
 /* How the row takes strings as input i: '$', '#', '@'; 0: not at all. */
 char onnx_takes_strings(const onnx_node *n, uint32_t i);
+/* The same of types of less than a byte: '$', '#', or '%' where the importer knows them; 0: it takes none. */
+char onnx_takes_small(const onnx_node *n, uint32_t i);
 uint32_t onnx_most_listed(const onnx_op *row); /* operands that the row lists; 0 without a row */
 graph_value *onnx_in(const onnx_node *n, uint32_t i);       /* one that must be there: never NULL */
 graph_value *onnx_optional(const onnx_node *n, uint32_t i); /* one that may be left out: NULL */

@@ -250,7 +250,7 @@ static void align_rank(onnx_region *a, onnx_region *b, uint32_t i)
     int64_t ones[TYPE_MAX_RANK];
     const onnx_scope *s = a->n->env->scope;
     if (onnx_rank(x) == onnx_rank(y) || shape_count(x->type.shape) != 1 || shape_count(y->type.shape) != 1 ||
-        (s->top && onnx_map_get(&s->outputs, name)))
+        (s->top && onnx_map_get(&s->outputs, name)) || onnx_is_text(a->n->im, x))
         return;
     for (uint32_t k = 0; k < onnx_rank(y); k++)
         ones[k] = 1;

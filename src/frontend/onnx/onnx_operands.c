@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which operands a node must have: the column of onnx_ops.def, checked before the node's importer runs, so that no
  * importer sees NULL where an operand must be, no sequence where it takes a tensor, and no strings where it takes
- * numbers. */
+ * numbers, nor types of less than a byte where it does not know them. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <assert.h>
@@ -13,18 +13,20 @@ typedef struct operand {
     uint32_t len;
     bool optional, repeated, least_one, sequence;
     char strings; /* '$', '#' or '@'; 0: it takes none */
+    bool small;   /* '%' */
 } operand;
 
 /* The entry at *list, which moves to the next one; false at the end. */
 static bool next_operand(const char **list, operand *out)
 {
     const char *s = *list + strspn(*list, " ");
-    *out = (operand){.name = s, .len = (uint32_t)strcspn(s, " ?*+&$#@")};
+    *out = (operand){.name = s, .len = (uint32_t)strcspn(s, " ?*+&$#@%")};
     for (s += out->len; *s && *s != ' '; s++) {
         out->optional |= *s == '?';
         out->repeated |= *s == '*' || *s == '+';
         out->least_one |= *s == '+';
         out->sequence |= *s == '&';
+        out->small |= *s == '%';
         out->strings = *s == '$' || *s == '#' || *s == '@' ? *s : out->strings;
     }
     *list = s;
@@ -83,6 +85,14 @@ char onnx_takes_strings(const onnx_node *n, uint32_t i)
 {
     operand o;
     return find_operand(n->row, i, &o) ? o.strings : '\0';
+}
+
+char onnx_takes_small(const onnx_node *n, uint32_t i)
+{
+    operand o;
+    if (!find_operand(n->row, i, &o))
+        return '\0';
+    return o.small ? '%' : o.strings == '@' ? '\0' : o.strings;
 }
 
 uint32_t onnx_most_listed(const onnx_op *row)

@@ -8,49 +8,41 @@
 
 #include <string.h>
 
-/* --- who takes them --- */
+/* --- who takes them: as the operator table says --- */
 
-/* Operators that move the elements of input 0, of all (Concat), or ask for the shape alone. */
-static const struct {
-    const char *op;
-    bool moves, all;
-} takers[] = {
-    {"Cast", false, false},           {"CastLike", false, true},        {"Concat", true, true},
-    {"ConstantOfShape", false, false}, {"DequantizeLinear", false, true}, {"Expand", true, false},
-    {"Flatten", true, false},         {"Gather", true, false},          {"GatherElements", true, false},
-    {"GatherND", true, false},        {"Identity", true, false},        {"QuantizeLinear", false, true},
-    {"Reshape", true, false},         {"Shape", false, false},          {"Size", false, false},
-    {"Slice", true, false},           {"Split", true, false},           {"Squeeze", true, false},
-    {"Tile", true, false},            {"Transpose", true, false},       {"Unsqueeze", true, false},
-};
-
-static int32_t find_taker(const onnx_node *n)
+/* Codes are moved, and not added or compared. */
+static bool adds_codes(onnx_node *n)
 {
-    for (uint32_t i = 0; i < sizeof takers / sizeof *takers; i++)
-        if (strcmp(takers[i].op, n->row->name) == 0)
-            return (int32_t)i;
-    return -1;
+    return strncmp(n->row->target, "scatter", 7) == 0 && n->row->since >= 11 &&
+           strcmp(onnx_attr_string(n, "reduction", "none"), "none") != 0;
 }
 
 bool onnx_check_small(onnx_node *n)
 {
-    const int32_t taker = find_taker(n);
     const bool products = strcmp(n->row->target, "qnn.dequantize") == 0; /* operators with weights of 4 bits */
+    dtype moved = DT_NONE;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const dtype dt = onnx_small_of(n->im, n->in[i]);
-        if (dt == DT_NONE || products || (taker >= 0 && (i == 0 || takers[taker].all)))
-            continue;
-        onnx_fail(n, DIAG_UNSUPPORTED, "input %u is of type %s, which this operator does not take", i, dtype_name(dt));
-        diag_hint(&n->c->diags, "DequantizeLinear and Cast make numbers of it");
-        return false;
+        const char how = onnx_takes_small(n, i);
+        if (dt != DT_NONE && !products && (!how || adds_codes(n))) {
+            onnx_fail(n, DIAG_UNSUPPORTED, "input %u is of type %s, which this operator does not take", i,
+                      dtype_name(dt));
+            diag_hint(&n->c->diags, "DequantizeLinear and Cast make numbers of it");
+            return false;
+        }
+        if (dt != DT_NONE && how == '$' && moved != DT_NONE && moved != dt)
+            return onnx_fail(n, DIAG_TYPE, "inputs are of the types %s and %s", dtype_name(moved), dtype_name(dt));
+        moved = how == '$' && dt != DT_NONE ? dt : moved;
     }
     return true;
 }
 
 void onnx_spread_small(onnx_node *n)
 {
-    const int32_t taker = find_taker(n);
-    const dtype dt = taker >= 0 && takers[taker].moves && n->n_in ? onnx_small_of(n->im, n->in[0]) : DT_NONE;
+    dtype dt = DT_NONE;
+    for (uint32_t i = 0; i < n->n_in && dt == DT_NONE; i++)
+        if (onnx_takes_small(n, i) == '$')
+            dt = onnx_small_of(n->im, n->in[i]);
     for (uint32_t i = 0; dt != DT_NONE && i < n->n_out; i++)
         onnx_set_small(n->im, n->out[i], dt);
 }
