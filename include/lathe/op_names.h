@@ -654,6 +654,7 @@
 #define tir_if lathe_op_tir_if
 #define tir_instr lathe_op_tir_instr
 #define tir_int lathe_op_tir_int
+#define tir_intrins_amx lathe_op_tir_intrins_amx
 #define tir_intrins_dot lathe_op_tir_intrins_dot
 #define tir_intrins_mve lathe_op_tir_intrins_mve
 #define tir_intrins_nibbles lathe_op_tir_intrins_nibbles

@@ -234,7 +234,8 @@ static const tir_intrin *of_this_file(uint32_t *out_n)
     return built_in;
 }
 
-static const tir_intrin_rows families[] = {of_this_file, tir_intrins_nibbles, tir_intrins_dot, tir_intrins_mve};
+static const tir_intrin_rows families[] = {of_this_file, tir_intrins_nibbles, tir_intrins_dot, tir_intrins_mve,
+                                           tir_intrins_amx};
 
 /* NULL: there are no more. */
 static const tir_intrin *row_at(const compiler *c, uint32_t i)

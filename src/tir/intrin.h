@@ -100,6 +100,7 @@ typedef const tir_intrin *(*tir_intrin_rows)(uint32_t *out_n);
 const tir_intrin *tir_intrins_dot(uint32_t *out_n); /* intrin_dot.c: products of bytes */
 const tir_intrin *tir_intrins_nibbles(uint32_t *out_n); /* intrin_nibbles.c: Cortex-M, weights of 4 bits */
 const tir_intrin *tir_intrins_mve(uint32_t *out_n); /* intrin_mve.c: Cortex-M with vectors */
+const tir_intrin *tir_intrins_amx(uint32_t *out_n); /* intrin_amx.c: x86's registers of 16 rows */
 
 /* Registers a copy of the row; its texts must live as long as c. The name must be new, else DIAG_USAGE. */
 bool tir_register_intrin(compiler *c, const tir_intrin *row);

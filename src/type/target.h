@@ -62,6 +62,7 @@ typedef enum target_feature {
     TARGET_MADD = 1u << 7,        /* x86 pmaddwd, pmaddubsw */
     TARGET_NEON = 1u << 8,        /* AArch64 SMULL, SADALP: products of bytes, summed in twos */
     TARGET_RVV = 1u << 9,         /* RISC-V's V: a number by a vector, added */
+    TARGET_AMX = 1u << 10,        /* x86 TDPBUSD: products of bytes in registers of 16 rows */
 } target_feature;
 
 typedef struct target {

@@ -112,6 +112,22 @@ x86() { # COMPILER
     can avx_vnni && lanes x86-64-v3 __AVXVNNI__ "$1" -O1 -march=x86-64-v3 -mavxvnni
 }
 
+# AMX: no machine at hand has it, so that its instructions are a model in C (amx_model.h). What they become is assembled
+# all the same, and where the processor has them they run.
+amx() { # COMPILER
+    "${LATHE_BUILD:-$root/build}/test/unit_test_instr" sapphirerapids "$work/lanes.c" || { failed=1; return; }
+    "$1" -std=c99 -O1 -Wno-psabi -march=x86-64-v3 -include "$here/amx_model.h" "$work/lanes.c" -lm -o "$work/program" \
+        2> "$work/log" && "$work/program" > "$work/out" 2>&1 || { echo "FAILED AMX, $1"; head -5 "$work/log" "$work/out"; failed=1; }
+    echo "AMX by a model in C, $1: $(tail -n 1 "$work/out")"
+    "$1" -std=c99 -O1 -Wno-psabi -march=x86-64-v4 -mavx512vnni -mamx-tile -mamx-int8 "$work/lanes.c" -lm \
+        -o "$work/program" 2> "$work/log" || { echo "FAILED AMX, $1"; head -5 "$work/log"; failed=1; return; }
+    can avx512_vnni || return
+    timeout "$(< "$here/../time_limit")" "$work/program" > "$work/out" 2>&1 ||
+        { echo "FAILED AMX, $1"; head -5 "$work/out"; failed=1; }
+    grep -qw amx_int8 /proc/cpuinfo && with=AMX || with="VNNI; AMX skipped, this processor has none"
+    echo "$1 -mamx-int8, by $with: $(tail -n 1 "$work/out")"
+}
+
 emulator="qemu-aarch64 -cpu max"
 if command -v qemu-aarch64 > /dev/null; then
     lanes aarch64 __ARM_FEATURE_MATMUL_INT8 aarch64-linux-gnu-gcc -static -O1 -march=armv8.2-a+dotprod+i8mm
@@ -127,7 +143,9 @@ if [ -n "$clang" ] && command -v qemu-riscv64 > /dev/null; then
 fi
 emulator=
 if [ "$(uname -m)" = x86_64 ]; then
+    amx gcc
     if [ "${1:-}" = --all ]; then
+        [ -z "$clang" ] || amx "$clang"
         x86 gcc
         [ -z "$clang" ] || x86 "$clang"
         vectors=0

@@ -199,7 +199,8 @@ def kernels_of(lathe, graph, runs):
 
 
 # What the models have no kernel for: targets, and whether their rows are of 4-bit weights, too.
-TARGETS = ("aarch64", "aarch64-dotprod", "aarch64-i8mm", "rv64gcv_zvl256b", "x86-64-v2", "cortex-m4", "cortex-m55")
+TARGETS = ("aarch64", "aarch64-dotprod", "aarch64-i8mm", "rv64gcv_zvl256b", "x86-64-v2", "sapphirerapids",
+           "cortex-m4", "cortex-m55")
 
 
 def layers(data, least, rng):
@@ -215,9 +216,9 @@ def layers(data, least, rng):
             ("%z", (8, 1, 5, 9), ""), ("%x", (8, 1, 3, 3), " {groups = 8, pads = [1, 1, 1, 1]}"),
             ("%x", (8, 1, 2, 6), " {groups = 8}"))):
         lines += [f"  %w{i} = {weight(*dims)}", f"  %r{i} = qnn.conv2d({operand}, %w{i}){attributes}"]
-    for i, (operand, dims) in enumerate((("%m", (32, 12)), ("%n", (32, 16)))):
+    for i, (operand, dims) in enumerate((("%m", (32, 12)), ("%n", (64, 16)))):
         lines += [f"  %k{i} = {weight(*dims)}", f"  %p{i} = qnn.matmul({operand}, %k{i})"]
-    shapes = {"x": "1, 8, 6, 10", "y": "1, 3, 9, 9", "z": "1, 1, 8, 16", "m": "1, 32", "n": "9, 32"}
+    shapes = {"x": "1, 8, 6, 10", "y": "1, 3, 9, 9", "z": "1, 1, 8, 16", "m": "1, 32", "n": "9, 64"}
     operands = ", ".join(f"%{name}: {data}[{shape}]" for name, shape in shapes.items())
     results = ", ".join([f"%r{i}" for i in range(6)] + ["%p0", "%p1"])
     return f"func @main({operands}) {{\n" + "\n".join(lines) + f"\n  return {results}\n}}\n"
@@ -234,6 +235,14 @@ reorder C: k i j
 tile C.i C.j 8 16 -> io jo ii ji
 reorder C: io jo k ii ji
 tensorize C.ii fma_tile
+"""),
+    ("amx_s8s8", "sapphirerapids", "amx_s8s8", """placeholder A: int8[20, 24]
+placeholder B: int8[2, 6, 16, 4]
+compute C: int32[i: 20, b: 2, j: 16] reduce[k: 6, g: 4] sum = \
+(cast(int32, (int8*)A[i, ((k*4) + g)])*cast(int32, (int8*)B[b, k, j, g]))
+return C
+--- schedule
+tensorize C.i amx_s8s8
 """),
     ("rvv_vwmacc", "rv64gcv", "rvv_vwmacc", """placeholder A: int8[5, 24]
 placeholder B: int8[24, 41]

@@ -433,13 +433,17 @@ static bool is_for(const tir_intrin *row, const target *t)
 {
     if (tir_instr_gives_value(row))
         return !t->small;
-    return t->small && row->features == ((t->features & TARGET_MVE) != 0 ? TARGET_MVE : TARGET_DSP);
+    if (!t->small)
+        return (t->features & row->features & TARGET_AMX) != 0;
+    return row->features == ((t->features & TARGET_MVE) != 0 ? TARGET_MVE : TARGET_DSP);
 }
 
-/* Extents at which kernels do something else, of which few fill a board's memory. Sometimes pixels are a vector apart,
- * and results lie without a gap. */
+/* Extents at which kernels do something else, of which few fill a board's memory; of large registers their edges.
+ * Sometimes pixels are a vector apart, and results lie without a gap. */
 static numbers choose_small(const tir_intrin *row, uint32_t seed)
 {
+    static const uint8_t heights[] = {1, 40, 16, 15, 17, 32, 33, 31, 2};
+    const bool large = (row->features & TARGET_AMX) != 0;
     static const uint8_t lengths[] = {1, 33, 2, 3, 16, 15, 4, 32, 6};
     const bool dense = seed % 4 == 2 && row->symbols[1].max <= 4 && strcmp(row->symbols[1].name, "r") == 0;
     numbers n = {{0}};
@@ -447,9 +451,11 @@ static numbers choose_small(const tir_intrin *row, uint32_t seed)
         const tir_intrin_symbol *s = &row->symbols[i];
         const int64_t most = s->max < 6 ? s->max : 6, unit = s->multiple > 0 ? s->multiple : 1;
         if (s->max == 0 && strncmp(s->name, "out", 3) == 0)
-            n.of[i] = dense ? 4 : 160 + 4 * below(4) + (seed % 3 == 0);
+            n.of[i] = dense ? 4 : (large ? 32 : 160) + 4 * below(4) + (seed % 3 == 0);
         else if (s->max == 0)
             n.of[i] = unit * (seed % 3 == 2 ? 16 : 1 + below(40));
+        else if (large && strcmp(s->name, "m") == 0)
+            n.of[i] = heights[(seed + 4) % sizeof heights];
         else if (strcmp(s->name, "n") == 0)
             n.of[i] = lengths[seed % sizeof lengths] < s->max ? lengths[seed % sizeof lengths] : s->max;
         else

@@ -467,6 +467,8 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
         return te_schedule_wide_matmul(s, t, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
     if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)
         return te_schedule_default(s, t, n, NULL, last);
+    if (te_schedule_amx(s, t, n, anchor, last))
+        return true;
     uint32_t rank = last->n_axes;
     int64_t lanes = lanes_of(t, n, anchor);
     matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1};
