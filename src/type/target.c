@@ -129,21 +129,8 @@ static const target *find(const char *name)
     return NULL;
 }
 
-#if defined(__x86_64__)
-/* Whether Linux lets this process use AMX's registers: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
-static bool may_use_amx(void)
-{
-#if defined(__linux__)
-    long result = 158;
-    __asm__ volatile("syscall" : "+a"(result) : "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
-    return result == 0;
-#else
-    return false;
-#endif
-}
-#endif
-
-/* The level of instructions that this machine has, and which of `features`. */
+/* The level of instructions that this machine has, and which of `features`. Not AMX, which has to be asked for: its
+ * kernel was run as a model of the instructions only. */
 static const target *level_here(uint32_t *features)
 {
     *features = 0;
@@ -152,8 +139,6 @@ static const target *level_here(uint32_t *features)
     uint32_t word[4] = {0};
     if (__get_cpuid_count(7, 1, &word[0], &word[1], &word[2], &word[3]) && (word[0] >> 4 & 1))
         *features |= TARGET_AVX_VNNI;
-    if (__get_cpuid_count(7, 0, &word[0], &word[1], &word[2], &word[3]) && (word[3] >> 24 & 3) == 3 && may_use_amx())
-        *features |= TARGET_AMX;
     *features |= __builtin_cpu_supports("avx512vnni") ? TARGET_AVX512_VNNI : 0u;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
