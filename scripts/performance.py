@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of docs/notes/performance.md: five networks at one and two workers, against onnxruntime in turns.
 
-    performance.py MODELS [--lathe FILE] [--rounds N] [--workers 1,2] [--write]
+    performance.py MODELS [--lathe FILE] [--rounds N] [--workers 1,2] [--write | --quantized]
     performance.py --operators [--lathe FILE] [--turns N] [--write]
 
 MODELS is a folder with resnet18.onnx and the others. Needs onnxruntime and numpy. Times and ratios are those of
 `lathe bench --against onnxruntime`: medians of rounds in turns, the ratio is of the medians. --write puts the table
 between the marks in docs/notes/performance.md; without it the table is printed.
+
+--quantized: their int8 forms, which are printed only: NAME_qdq.onnx (activations of u8, weights of i8 with a scale for
+each channel) and minilm_dynq.onnx (quantized while it runs), as onnxruntime's quantizer writes them.
 
 --operators: single operators instead, those of bench_operators.py, with one worker, and a list of those that
 onnxruntime runs faster."""
@@ -24,6 +27,7 @@ DOCUMENT = os.path.join(TOP, "docs", "notes", "performance.md")
 BEGIN, END = "<!-- table: made by scripts/performance.py -->", "<!-- end of the table -->"
 OPERATORS = "<!-- table: operators, made by scripts/performance.py -->"
 NETWORKS = ("resnet18", "resnet50", "mobilenetv2", "squeezenet11", "minilm")
+QUANTIZED = (*(name + "_qdq" for name in NETWORKS[:4]), "minilm_dynq")
 
 
 def against_onnxruntime(lathe, path, workers, rounds):
@@ -58,7 +62,7 @@ def table(options):
     lines = [f"{processor()}, {os.cpu_count()} cores; onnxruntime {onnxruntime.__version__}; medians of "
              f"{options.rounds} rounds; load average {load:.0f}.", "",
              "| model | workers | onnxruntime ms | Lathe ms | ratio |", "|---|---|---|---|---|"]
-    for name in NETWORKS:
+    for name in QUANTIZED if options.quantized else NETWORKS:
         lines += [row(options, name, w) for w in options.workers]
     return "\n".join(lines)
 
@@ -102,10 +106,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--workers", type=lambda s: [int(w) for w in s.split(",")], default=[1, 2])
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--quantized", action="store_true")
     options = parser.parse_args()
     options.lathe = os.path.abspath(options.lathe)
     if not options.operators and not options.models:
         parser.error("MODELS or --operators")
+    if options.quantized and (options.operators or options.write):
+        parser.error("--quantized goes with neither --operators nor --write")
     text = operators(options) if options.operators else table(options)
     if options.write:
         write(OPERATORS if options.operators else BEGIN, text)
