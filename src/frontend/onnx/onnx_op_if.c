@@ -312,7 +312,7 @@ static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes,
     attr at[2] = {attr_func(n->c, "then_branch", a.f), attr_func(n->c, "else_branch", b.f)};
     good = onnx_results(n, (onnx_args){"if", in.len, in.data, 2, at}, n->n_out);
     if (good)
-        onnx_region_spread(n, &a, 0, NULL);
+        onnx_region_spread(n, &a, 0, a.f->results.len, NULL);
     return good;
 }
 

@@ -493,7 +493,7 @@ static bool emit_results(carrying *k, onnx_region *r)
         if (of[i] < n->n_out)
             n->out[of[i]] = node->outputs[i];
     if (node)
-        onnx_region_spread(n, r, 1, of);
+        onnx_region_spread(n, r, 1, tensors, of);
     graph_value *const *next = node ? node->outputs + tensors : NULL;
     for (uint32_t i = 0; node && i < k->all; i++)
         if (onnx_list_of(n->im, n->in[2 + i])) {

@@ -123,9 +123,9 @@ void onnx_region_widen(onnx_region *r, uint32_t i, int64_t width)
     r->n->failed |= inside.failed;
 }
 
-void onnx_region_spread(onnx_node *n, const onnx_region *r, uint32_t from, const uint32_t *of)
+void onnx_region_spread(onnx_node *n, const onnx_region *r, uint32_t from, uint32_t count, const uint32_t *of)
 {
-    for (uint32_t i = 0; from + i < r->f->results.len; i++) {
+    for (uint32_t i = 0; i < count && from + i < r->f->results.len; i++) {
         const uint32_t at = of ? of[i] : i;
         if (at < n->n_out && n->out[at] && onnx_is_text(n->im, r->f->results.data[from + i]))
             onnx_set_text(n->im, n->out[at]);
