@@ -37,12 +37,14 @@ static bool is_same_node(const src_loc *a, const src_loc *b)
     return a->node_index >= 0 && a->node_index == b->node_index && a->node == b->node;
 }
 
-static bool is_between(const graph_value *v, uint32_t first, uint32_t end, const graph_func *f)
+/* Numbers of nodes, by the value's mark. */
+typedef struct life {
+    uint32_t made, last_read; /* UINT32_MAX: a result */
+} life;
+
+static bool is_between(const graph_value *v, uint32_t first, uint32_t end, const life *lives)
 {
-    for (uint32_t i = first; i < end; i++)
-        if (f->nodes.data[i] == v->def)
-            return true;
-    return false;
+    return v->def && lives[v->mark].made >= first && lives[v->mark].made < end;
 }
 
 static bool has(const uint32_t *list, uint32_t n, uint32_t x)
@@ -66,7 +68,7 @@ static void add_input(reading *r, html_model_node *to, const graph_value *v)
 }
 
 /* Nodes `first` to `end` of the function, which are one of the model. A value that only they read stays inside. */
-static void add_group(reading *r, uint32_t first, uint32_t end, const uint32_t *last_use)
+static void add_group(reading *r, uint32_t first, uint32_t end, const life *lives)
 {
     const graph_node *head = r->f->nodes.data[first];
     html_model_node to = {.place = place_of(&head->loc)};
@@ -77,10 +79,10 @@ static void add_group(reading *r, uint32_t first, uint32_t end, const uint32_t *
         if (n->n_outputs > 0 && graph_constant(n->outputs[0]))
             continue;
         for (uint32_t k = 0; k < n->n_inputs; k++)
-            if (n->inputs[k] && (graph_constant(n->inputs[k]) || !is_between(n->inputs[k], first, end, r->f)))
+            if (n->inputs[k] && (graph_constant(n->inputs[k]) || !is_between(n->inputs[k], first, end, lives)))
                 add_input(r, &to, n->inputs[k]);
         for (uint32_t k = 0; k < n->n_outputs; k++)
-            if (last_use[n->outputs[k]->mark] >= end)
+            if (lives[n->outputs[k]->mark].last_read >= end)
                 vec_push(&r->c->mem, &to.outputs, value_of(r, n->outputs[k]));
         w_str(&text, text.len ? "\n" : "");
         to.unread = n->op == &graph_op_unknown || n->op == &graph_op_unread ? n->op->name : to.unread;
@@ -97,29 +99,28 @@ static void add_group(reading *r, uint32_t first, uint32_t end, const uint32_t *
     vec_push(&r->c->mem, &r->m->nodes, to);
 }
 
-/* The last node that reads each value, by the value's mark; behind all nodes for results. */
-static uint32_t *find_last_uses(compiler *c, const graph_func *f)
+static life *find_lives(compiler *c, const graph_func *f)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->nodes.len; i++)
         n += f->nodes.data[i]->n_outputs;
-    uint32_t *last = arena_array(&c->mem, uint32_t, n + 1u);
+    life *lives = arena_array(&c->mem, life, n + 1u);
     n = 0;
     for (uint32_t i = 0; i < f->nodes.len; i++)
         for (uint32_t k = 0; k < f->nodes.data[i]->n_outputs; k++) {
-            last[n] = i;
+            lives[n] = (life){i, i};
             f->nodes.data[i]->outputs[k]->mark = n++;
         }
     for (uint32_t i = 0; i < f->nodes.len; i++)
         for (uint32_t k = 0; k < f->nodes.data[i]->n_inputs; k++) {
             const graph_value *v = f->nodes.data[i]->inputs[k];
             if (v && v->def)
-                last[v->mark] = i;
+                lives[v->mark].last_read = i;
         }
     for (uint32_t i = 0; i < f->results.len; i++)
         if (f->results.data[i]->def)
-            last[f->results.data[i]->mark] = UINT32_MAX;
-    return last;
+            lives[f->results.data[i]->mark].last_read = UINT32_MAX;
+    return lives;
 }
 
 static void count_weights(html_model *m, const graph_func *f)
@@ -152,12 +153,12 @@ html_model *html_model_of(compiler *c, const graph_module *graph)
         return r.m;
     for (uint32_t i = 0; i < r.f->params.len; i++)
         vec_push(&c->mem, &r.m->inputs, value_of(&r, r.f->params.data[i]));
-    const uint32_t *last = find_last_uses(c, r.f);
+    const life *lives = find_lives(c, r.f);
     for (uint32_t i = 0, end; i < r.f->nodes.len; i = end) {
         end = i + 1;
         while (end < r.f->nodes.len && is_same_node(&r.f->nodes.data[i]->loc, &r.f->nodes.data[end]->loc))
             end++;
-        add_group(&r, i, end, last);
+        add_group(&r, i, end, lives);
     }
     for (uint32_t i = 0; i < r.f->results.len; i++)
         if (!graph_constant(r.f->results.data[i]))
