@@ -485,6 +485,24 @@ def operands_left_out():
     return model(nodes, inputs, [f32(n, [4, 4, 4]) for n in "abcdefghijkl"], opset=20)
 
 
+def function_without():
+    """What a function's caller leaves out is missing where the function needs it."""
+    set_, opsets = "local", [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    inner = helper.make_function(set_, "inner", ["a"], ["b"], [node("Sin", ["a"], ["b"])], opsets[:1])
+    call = helper.make_node("inner", ["a"], ["b"], domain=set_)
+    outer = helper.make_function(set_, "outer", ["a"], ["b"], [call], opsets)
+    return model([helper.make_node("outer", [""], ["y"], domain=set_)], [f32("x", [2])], [f32("y", [2])],
+                 functions=[inner, outer], ir=9, imports=opsets[1:])
+
+
+def linear_heads():
+    """Fewer elements than heads."""
+    n = node("LinearAttention", ["q", "k", "q"], ["y", "s"], "heads", q_num_heads=4, kv_num_heads=4,
+             update_rule="linear")
+    return model([n], [f32("q", [2, 4, 32]), f32("k", [2, 4, 2])], [f32("y", [2, 4, 32]), f32("s", [2, 4, 1, 8])],
+                 opset=27, ir=13)
+
+
 def attention_heads():
     """Heads that do not divide the values, beside a mask, which then has no type to be of."""
     n = helper.make_node("MultiHeadAttention", ["q", "k", "v", "", "m"], ["y"], "heads", domain="com.microsoft",
@@ -507,7 +525,8 @@ GOLDEN = {"golden/string": [strings, pattern],
           "golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
                           early_operators, passed_through, many_parts, out_of_step, contributed, zip_map, ml_rows],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
-                                known_sets, sets, operands_left_out, attention_heads],
+                                known_sets, sets, operands_left_out, attention_heads,
+                                function_without, linear_heads],
           "golden/sequence": [lists, kept_rows],
           "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, found_rows, open_pools,
                              squeezed, one_number, texts, run_time_branch, lost_weights, quantised, functions_double]}

@@ -62,8 +62,10 @@ static bool read_inputs(onnx_node *n)
                        name);
             ok = false;
         }
+        if (v == &n->im->absent) /* of a function's caller */
+            continue;
         ok = ok && v != &n->im->poison && v->type.kind != TYPE_NONE; /* the latter: of a node that was not read */
-        n->in[i] = v == &n->im->absent ? NULL : v;
+        n->in[i] = v;
     }
     return ok;
 }

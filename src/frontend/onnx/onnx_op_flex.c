@@ -208,7 +208,9 @@ static bool read_linear(linear *x)
     x->key_size = onnx_static_dim(n, k, 2) / x->kv_heads;
     x->value_size = onnx_static_dim(n, v, 2) / x->kv_heads;
     x->scale = onnx_attr_float(n, "scale", 0);
-    if (n->failed || x->key_size < 1 || !check_rule(n, decay != NULL, beta != NULL))
+    if (!n->failed && (x->key_size < 1 || x->value_size < 1))
+        return onnx_fail(n, DIAG_TYPE, "key and value have too few elements for %lld heads", (long long)x->kv_heads);
+    if (n->failed || !check_rule(n, decay != NULL, beta != NULL))
         return false;
     if (x->scale == 0)
         x->scale = 1 / sqrt((double)x->key_size);

@@ -165,6 +165,8 @@ bool onnx_small_packed(onnx_importer *im, const char *name, dtype dt, type *t)
         return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im),
                           "'%s' has elements of %u bits: its extents must be known; fix them with --dim or --shape",
                           name, dtype_bits(dt));
+    if (count > INT64_MAX / 64)
+        return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "'%s' has too many elements", name);
     count = packed_bytes(count, dt);
     *t = type_static(im->c, DT_U8, 1, &count);
     return true;

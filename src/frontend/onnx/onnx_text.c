@@ -117,7 +117,8 @@ const tensor_data *onnx_text_read(onnx_importer *im, const char *name, const pb_
     if (pb->dims.len + 1u > TYPE_MAX_RANK)
         return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im), "tensor '%s' has too many dimensions", name),
                NULL;
-    memcpy(dims, pb->dims.data, pb->dims.len * sizeof *dims);
+    for (uint32_t i = 0; i < pb->dims.len; i++)
+        dims[i] = pb->dims.data[i];
     dims[pb->dims.len] = rows->dims[1];
     return tensor_dense(im->c, DT_U8, pb->dims.len + 1u, dims, rows->data);
 }
