@@ -386,8 +386,8 @@ void onnx_region_captures(onnx_region *r, const onnx_captures *k);
 /* What decides a branch or the end of a loop, where all that it is made of is constant (onnx_op_if.c). */
 bool onnx_is_known(struct onnx_node *n, const graph_value *condition, double *out);
 void onnx_region_widen(onnx_region *r, uint32_t i, int64_t width); /* result i, which is strings */
-/* Results of the node are strings where those of the region are: `count` of these from number `from` on, which are number
- * of[0], of[1], ... of the node's; of NULL: in order. */
+/* Results of the node are strings where those of the region are: `count` of these from number `from` on, which are
+ * number of[0], of[1], ... of the node's; of NULL: in order. */
 void onnx_region_spread(struct onnx_node *n, const onnx_region *r, uint32_t from, uint32_t count, const uint32_t *of);
 bool onnx_region_import(onnx_region *r); /* the body's nodes; its results become the function's */
 
