@@ -274,7 +274,7 @@ bool vm_elf_has_function(vm_bytes file, const char *prefix)
 
 static bool inside(const struct elf *e, uint64_t offset, uint64_t size)
 {
-    return offset <= e->file.size && size <= e->file.size - offset;
+    return part(e->file, offset, size).data != NULL;
 }
 
 /* A segment behind all that end at `end`, which moves on. */
