@@ -328,6 +328,7 @@
 #define graph_constant lathe_op_graph_constant
 #define graph_constant_ints lathe_op_graph_constant_ints
 #define graph_count_uses lathe_op_graph_count_uses
+#define graph_detached_constant lathe_op_graph_detached_constant
 #define graph_drop_constants lathe_op_graph_drop_constants
 #define graph_effect_of lathe_op_graph_effect_of
 #define graph_emit lathe_op_graph_emit

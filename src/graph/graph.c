@@ -188,6 +188,18 @@ graph_value *graph_add_constant(graph_func *f, const tensor_data *t, const char 
     return n->outputs[0];
 }
 
+graph_value *graph_detached_constant(compiler *c, const tensor_data *t, const char *name)
+{
+    attr value = attr_tensor(c, "value", t);
+    graph_value *v = arena_new(&c->mem, graph_value);
+    graph_node *n = arena_new(&c->mem, graph_node);
+    *n = (graph_node){.op = graph_find_op(c, "constant"), .n_outputs = 1, .n_attrs = 1, .loc = src_loc_none()};
+    n->attrs = arena_copy(&c->mem, &value, sizeof value, _Alignof(attr));
+    n->outputs = arena_copy(&c->mem, &v, sizeof v, _Alignof(graph_value *));
+    *v = (graph_value){.name = intern(c->names, name), .def = n, .type = tensor_type(c, t)};
+    return v;
+}
+
 static graph_value *emit_error(compiler *c, src_loc loc, const char *op, const char *why)
 {
     (void)diag_error(&c->diags, DIAG_INTERNAL, loc, "cannot build a node of operator '%s': %s", op, why);

@@ -117,6 +117,8 @@ graph_node *graph_new_node(graph_func *f, const struct graph_op *op, uint32_t n_
                            uint32_t n_attr, const attr *attrs, uint32_t n_out, const char *const *out_names,
                            src_loc loc);
 graph_value *graph_add_constant(graph_func *f, const tensor_data *t, const char *name, src_loc loc); /* typed at once */
+/* A constant of no function: an operand for a node that is evaluated alone. */
+graph_value *graph_detached_constant(compiler *c, const tensor_data *t, const char *name);
 /* One-output convenience: op by name, infers the type; NULL after a diagnostic. The node is appended, or, with `before`
  * set, placed in front of that node. attrs may be NULL. Used by importers and passes that compose operators. */
 graph_value *graph_emit(graph_func *f, graph_node *before, const char *op, uint32_t n_in, graph_value *const *in,

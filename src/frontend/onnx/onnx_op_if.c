@@ -8,18 +8,6 @@
 #define MOST_FOLDED   200u /* nodes on the way to a condition */
 #define MOST_ELEMENTS (1 << 22)
 
-static graph_value *detached(compiler *c, const tensor_data *t)
-{
-    attr value = attr_tensor(c, "value", t);
-    graph_value *v = arena_new(&c->mem, graph_value);
-    graph_node *n = arena_new(&c->mem, graph_node);
-    *n = (graph_node){.op = graph_find_op(c, "constant"), .n_outputs = 1, .n_attrs = 1, .loc = src_loc_none()};
-    n->attrs = arena_copy(&c->mem, &value, sizeof value, _Alignof(attr));
-    n->outputs = arena_copy(&c->mem, &v, sizeof v, _Alignof(graph_value *));
-    *v = (graph_value){.name = intern(c->names, "k"), .def = n, .type = tensor_type(c, t)};
-    return v;
-}
-
 /* What v is when all that it is made of is constant; NULL: it is not, or too much of it. */
 static const tensor_data *folded(compiler *c, const graph_value *v, uint32_t *left)
 {
@@ -37,7 +25,7 @@ static const tensor_data *folded(compiler *c, const graph_value *v, uint32_t *le
         const tensor_data *in = n->inputs[i] ? folded(c, n->inputs[i], left) : NULL;
         if (n->inputs[i] && !in)
             return NULL;
-        one.inputs[i] = in ? detached(c, in) : NULL;
+        one.inputs[i] = in ? graph_detached_constant(c, in, "k") : NULL;
     }
     return c->evaluate(c, &one, few) ? few[v->index] : NULL;
 }

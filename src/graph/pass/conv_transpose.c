@@ -227,36 +227,20 @@ static bool change(phases *p)
     return y && rewrite_replace(&p->r, p->n->outputs[0], y);
 }
 
-static bool is_read_once(const graph_value *v)
-{
-    return rewrite_uses(v) == 1 && !(v->mark & MARK_RESULT);
-}
-
-#define MOST_OPERANDS 4 /* of what rounds */
-
 /* n rounds the sums of a transposed convolution, with a bias or without. */
 static bool change_quantized(phases *p, graph_node *n)
 {
-    const bool rounds = strcmp(n->op->name, "qnn.requantize") == 0 || strcmp(n->op->name, "qnn.rescale") == 0;
-    if (!rounds || n->n_inputs > MOST_OPERANDS || graph_attr_int(n, "axis") != 1 || !is_read_once(n->inputs[0]))
+    graph_value *in[REWRITE_ROUNDING_OPERANDS] = {NULL}, *bias;
+    graph_node *sums = rewrite_rounded_sums(n, &bias);
+    if (!sums || !read_node(p, sums) || !p->quantized)
         return false;
-    graph_value *in[MOST_OPERANDS] = {n->inputs[0]}, *bias = NULL;
-    if (rewrite_is_op(in[0], "add")) {
-        const graph_node *add = in[0]->def;
-        const uint32_t k = graph_constant(add->inputs[0]) ? 0 : 1;
-        bias = add->inputs[k];
-        in[0] = add->inputs[1 - k];
-    }
-    if (!in[0]->def || !is_read_once(in[0]) || !read_node(p, in[0]->def) || !p->quantized)
-        return false;
-    bias = bias ? for_phases(p, bias, p->spatial) : NULL;
-    bool ok = bias || in[0] == n->inputs[0];
+    graph_value *pair[2] = {NULL, bias ? for_phases(p, bias, p->spatial) : NULL};
+    bool ok = pair[1] || !bias;
     for (uint32_t i = 1; i < n->n_inputs; i++) {
         in[i] = n->inputs[i] ? for_phases(p, n->inputs[i], 0) : NULL;
         ok &= in[i] || !n->inputs[i];
     }
-    graph_value *y = ok ? convolution(p) : NULL;
-    graph_value *pair[2] = {y, bias};
+    graph_value *y = pair[0] = ok ? convolution(p) : NULL;
     y = y && bias ? rewrite_emit(&p->r, "add", 2, pair, 0, NULL, n->loc) : y;
     in[0] = y;
     y = y ? rewrite_emit(&p->r, n->op->name, n->n_inputs, in, n->n_attrs, n->attrs, n->loc) : NULL;

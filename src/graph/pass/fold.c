@@ -71,18 +71,6 @@ static const tensor_data *fold_by_hand(compiler *c, const graph_node *n, const t
 
 /* --- by the compute definition --- */
 
-static graph_value *detached_constant(compiler *c, const tensor_data *t, const char *name)
-{
-    attr value = attr_tensor(c, "value", t);
-    graph_value *v = arena_new(&c->mem, graph_value);
-    graph_node *n = arena_new(&c->mem, graph_node);
-    *n = (graph_node){.op = graph_find_op(c, "constant"), .n_outputs = 1, .n_attrs = 1, .loc = src_loc_none()};
-    n->attrs = arena_copy(&c->mem, &value, sizeof value, _Alignof(attr));
-    n->outputs = arena_copy(&c->mem, &v, sizeof v, _Alignof(graph_value *));
-    *v = (graph_value){.name = intern(c->names, name), .def = n, .type = tensor_type(c, t)};
-    return v;
-}
-
 /* One element of t under the same rank. */
 static const tensor_data *one_of(compiler *c, const tensor_data *t)
 {
@@ -108,7 +96,7 @@ static const tensor_data *fold_uniform(compiler *c, const graph_node *n)
     out.def = &one;
     for (uint32_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i])
-            one.inputs[i] = detached_constant(c, one_of(c, graph_constant(n->inputs[i])), n->inputs[i]->name);
+            one.inputs[i] = graph_detached_constant(c, one_of(c, graph_constant(n->inputs[i])), n->inputs[i]->name);
     const tensor_data *result = NULL;
     diags_mark mark = diags_get_mark(&c->diags);
     bool typed = graph_infer_node(c, &one);

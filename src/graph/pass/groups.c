@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#define MOST_OPERANDS  4 /* of what rounds */
 #define MOST_GROUPS    32 /* each has kernels of its own */
 #define LEAST_PRODUCTS 8  /* of a sum: below, taking the channels apart costs as much as it saves */
 
@@ -19,11 +18,6 @@ typedef struct groups {
     graph_value *bias;
     int64_t count, ins, outs; /* groups, and channels of each */
 } groups;
-
-static bool is_read_once(const graph_value *v)
-{
-    return rewrite_uses(v) == 1 && !(v->mark & MARK_RESULT);
-}
 
 static bool read_convolution(groups *v, graph_node *n)
 {
@@ -40,20 +34,11 @@ static bool read_convolution(groups *v, graph_node *n)
     return v->ins > 1 && v->ins * v->w->dims[2] * v->w->dims[3] >= LEAST_PRODUCTS;
 }
 
-/* The sums that n rounds, with a bias or without, are those of a convolution in groups. */
+/* The sums that n rounds are those of a convolution in groups. */
 static bool read_rounded(groups *v, const graph_node *n)
 {
-    const bool rounds = strcmp(n->op->name, "qnn.requantize") == 0 || strcmp(n->op->name, "qnn.rescale") == 0;
-    if (!rounds || n->n_inputs > MOST_OPERANDS || graph_attr_int(n, "axis") != 1 || !is_read_once(n->inputs[0]))
-        return false;
-    graph_value *sums = n->inputs[0];
-    v->bias = NULL;
-    if (rewrite_is_op(sums, "add")) {
-        const uint32_t k = graph_constant(sums->def->inputs[0]) ? 0 : 1;
-        v->bias = sums->def->inputs[k];
-        sums = sums->def->inputs[1 - k];
-    }
-    return sums->def && is_read_once(sums) && read_convolution(v, sums->def);
+    graph_node *sums = rewrite_rounded_sums(n, &v->bias);
+    return sums && read_convolution(v, sums);
 }
 
 /* Of a constant those elements that group g has, along the axis with as many as there are channels, which has `behind`
@@ -93,7 +78,7 @@ static graph_value *convolution(groups *v, int64_t g)
 /* Group g of what n rounds. */
 static graph_value *rounded_group(groups *v, const graph_node *n, int64_t g)
 {
-    graph_value *in[MOST_OPERANDS] = {convolution(v, g)};
+    graph_value *in[REWRITE_ROUNDING_OPERANDS] = {convolution(v, g)};
     graph_value *pair[2] = {in[0], v->bias ? of_group(v, v->bias, g, 2) : NULL};
     if (!in[0] || (v->bias && !pair[1]))
         return NULL;

@@ -20,8 +20,7 @@ void qnn_find_readers(compiler *c, const graph_func *f, ptr_map *out)
 static const graph_node *only_reader(const graph_func *f, const ptr_map *readers, const graph_value *v)
 {
     uint32_t at = 0;
-    const bool one = rewrite_uses(v) == 1 && !(v->mark & MARK_RESULT);
-    return one && ptr_map_get(readers, v, &at) ? f->nodes.data[at] : NULL;
+    return rewrite_is_read_once(v) && ptr_map_get(readers, v, &at) ? f->nodes.data[at] : NULL;
 }
 
 void qnn_find_u8(compiler *c, const graph_func *f, const ptr_map *readers, ptr_map *out)

@@ -232,6 +232,27 @@ bool rewrite_is_op(const graph_value *v, const char *op)
     return v && v->def && strcmp(v->def->op->name, op) == 0;
 }
 
+bool rewrite_is_read_once(const graph_value *v)
+{
+    return rewrite_uses(v) == 1 && !(v->mark & MARK_RESULT);
+}
+
+graph_node *rewrite_rounded_sums(const graph_node *n, graph_value **out_bias)
+{
+    const bool rounds = strcmp(n->op->name, "qnn.requantize") == 0 || strcmp(n->op->name, "qnn.rescale") == 0;
+    *out_bias = NULL;
+    if (!rounds || n->n_inputs > REWRITE_ROUNDING_OPERANDS || graph_attr_int(n, "axis") != 1 ||
+        !rewrite_is_read_once(n->inputs[0]))
+        return NULL;
+    graph_value *sums = n->inputs[0];
+    if (rewrite_is_op(sums, "add")) {
+        const uint32_t k = graph_constant(sums->def->inputs[0]) ? 0 : 1;
+        *out_bias = sums->def->inputs[k];
+        sums = sums->def->inputs[1 - k];
+    }
+    return sums->def && rewrite_is_read_once(sums) ? sums->def : NULL;
+}
+
 void rewrite_inline(rewriter *r, const graph_func *f, graph_value *const *args, graph_value **out_results)
 {
     arena *a = &r->c->mem;

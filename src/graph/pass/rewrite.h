@@ -27,6 +27,11 @@ void rewrite_end(rewriter *r);                               /* installs the lis
 bool rewrite_replace(rewriter *r, graph_value *from, graph_value *to);
 void rewrite_take_name(graph_value *to, graph_value *from); /* exchanges names, unless `from` is a result */
 uint32_t rewrite_uses(const graph_value *v);
+bool rewrite_is_read_once(const graph_value *v); /* and is no result */
+/* The node whose sums n rounds along axis 1 (qnn.requantize, qnn.rescale). out_bias: what is added between; NULL:
+ * nothing. Nothing else reads either. NULL: n rounds no sums. */
+graph_node *rewrite_rounded_sums(const graph_node *n, graph_value **out_bias);
+#define REWRITE_ROUNDING_OPERANDS 4 /* at most, of what rounds */
 /* Appends a new node of one result to the list: NULL (and r->failed) after an error. */
 graph_value *rewrite_emit(rewriter *r, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attr,
                           const attr *attrs, src_loc loc);
