@@ -9,15 +9,16 @@ A case, from top to bottom:
     # run: ARGS      arguments for lathe; several lines run in turn, their output is joined, the first failure ends it
     # exit: N        the exit status that is expected (0 when the line is absent)
     # ...            any other leading line with # is a remark
-    INPUT            the text that %i names as a file
-    --- schedule     optional: then the text that %s names as a file
+    INPUT            the text of the file %i
+    --- schedule     optional: then the text of the file %s
     ---              then what stdout must be
     --- stderr       optional: then what stderr must be
 
-In ARGS, %i and %s are these files, %d the folder of the case, %t a fresh empty folder; in the output these paths are
-written back as %i, %s, %d, %t. What stands behind |, && or || is a command of the shell. --update rewrites the expected
-parts (never the exit status): review the difference like code. --preload names a library for lathe alone, such as
-gcc's liblsan.so, which fails a case that leaves memory behind. --stop ends the run at the first failure."""
+In ARGS, %i and %s are these files, %d is the folder of the case, %t a fresh empty folder. These are their real names in
+the folder where the case runs, so no output and no filter depends on where the repository lies. What stands behind |,
+&& or || is a command of the shell. --update rewrites the expected parts (never the exit status): review the difference
+like code. --preload names a library for lathe alone, such as gcc's liblsan.so, which fails a case that leaves memory
+behind. --stop ends the run at the first failure."""
 import argparse
 import concurrent.futures
 import dataclasses
@@ -78,8 +79,8 @@ def read(path):
     return c
 
 
-def start(line, options, stdin):
-    """Runs one line. A plain line needs no shell."""
+def start(line, options, stdin, work):
+    """Runs one line in the folder work. A plain line needs no shell."""
     env = dict(os.environ, NO_COLOR="1", LC_ALL="C")
     if any(mark in line for mark in "|&;"):
         preload = f"env LD_PRELOAD={shlex.quote(options.preload)} " if options.preload else ""
@@ -88,30 +89,26 @@ def start(line, options, stdin):
         command = [options.lathe, *shlex.split(line)]
         if options.preload:
             env["LD_PRELOAD"] = options.preload
-    return subprocess.run(command, stdin=stdin, capture_output=True, env=env, timeout=LIMIT)
+    return subprocess.run(command, stdin=stdin, capture_output=True, env=env, cwd=work, timeout=LIMIT)
 
 
 def execute(c, options, work):
     """Runs a case. Returns its exit status, what it printed, and what it said to stderr."""
-    places = {"%i": work / "input", "%s": work / "schedule", "%t": work / "tmp", "%d": c.path.parent}
-    places["%i"].write_text(c.input)
-    places["%t"].mkdir()
+    (work / "%i").write_text(c.input)
+    (work / "%t").mkdir()
+    (work / "%d").symlink_to(c.path.parent)
     if c.schedule is not None:
-        places["%s"].write_text(c.schedule)
+        (work / "%s").write_text(c.schedule)
     out = err = ""
     status = 0
     for line in c.run:
-        for name, place in places.items():
-            line = line.replace(name, str(place))
-        with places["%i"].open() as stdin:
-            ended = start(line, options, stdin)
+        with (work / "%i").open() as stdin:
+            ended = start(line, options, stdin, work)
         status = ended.returncode
         out += ended.stdout.decode(errors="replace")
         err += ended.stderr.decode(errors="replace")
         if status != 0:
             break
-    for name, place in places.items():
-        out, err = out.replace(str(place), name), err.replace(str(place), name)
     return status, out, err
 
 
