@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "cli.h"
-#include "codegen/vta/vta_code.h"
+#include "target/vta/code/vta_code.h"
 #include "driver/computation.h"
 #include "driver/html.h"
 #include "driver/summary.h"

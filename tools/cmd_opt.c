@@ -13,7 +13,7 @@
 #include "tir/text.h"
 #include "tir/verify.h"
 #include "tir/walk.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static bool loop_passes(ask *x, const char *usual, const char **out)
         return true;
     if (!ask_number(x, OPT_DEBUG_FLAG, 0, 62, 0, &flag))
         return false;
-    b.debug_flag = flag;
+    b.flags = flag;
     return tir_build_config_passes(x->c, &b, out);
 }
 
@@ -102,9 +102,8 @@ static bool opt_computations(ask *x, const char *file, span s, const compile_opt
     compiler *c = x->c;
     tir_module m = {.c = c};
     const char *how = ask_get(x, OPT_LOWER, NULL), *other = ask_get(x, OPT_SCHEDULE, NULL);
-    bool after_all = ask_has(x, OPT_PRINT_AFTER_ALL), vta = how && strcmp(how, "vta") == 0;
-    const char *passes;
-    const char *usual = vta ? tir_vta_passes : tir_plain_passes;
+    bool after_all = ask_has(x, OPT_PRINT_AFTER_ALL);
+    const char *passes, *device = how ? tir_device_passes(how) : NULL, *usual = device ? device : tir_plain_passes;
     if (ask_choice(x, OPT_LOWER, NULL, "plain") < 0 || !loop_passes(x, usual, &passes))
         return false;
     for (size_t at = 0; at < s.len;) {
@@ -128,7 +127,7 @@ static bool opt_computations(ask *x, const char *file, span s, const compile_opt
         tir_print(out, &m);
     if (!tir_run_passes(c, &m, passes, after_all, out))
         return false;
-    for (uint32_t i = 0; i < m.funcs.len && vta && !ask_has(x, OPT_PASSES); i++)
+    for (uint32_t i = 0; i < m.funcs.len && device && !ask_has(x, OPT_PASSES); i++)
         computation_warn_of_host(c, m.funcs.data[i]);
     if (!after_all)
         tir_print(out, &m);

@@ -7,8 +7,8 @@
 #include "base/json_out.h"
 #include "base/nearest.h"
 #include "driver/format.h"
-#include "te/rule/vta.h"
-#include "type/vta_text.h"
+#include "target/vta/rule/vta.h"
+#include "target/vta/vta_text.h"
 
 #include <stdio.h>
 #include <string.h>

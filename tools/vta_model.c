@@ -6,7 +6,7 @@
 #include "base/json_out.h"
 #include "driver/vta_model.h"
 #include "api/session.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -636,13 +636,6 @@
 #define tir_call1 lathe_op_tir_call1
 #define tir_cast lathe_op_tir_cast
 #define tir_const lathe_op_tir_const
-#define tir_cost_bytes lathe_op_tir_cost_bytes
-#define tir_cost_lanes lathe_op_tir_cost_lanes
-#define tir_cost_rows lathe_op_tir_cost_rows
-#define tir_cost_sums lathe_op_tir_cost_sums
-#define tir_cost_taps lathe_op_tir_cost_taps
-#define tir_cost_window lathe_op_tir_cost_window
-#define tir_cost_words lathe_op_tir_cost_words
 #define tir_evaluate lathe_op_tir_evaluate
 #define tir_expr_equal lathe_op_tir_expr_equal
 #define tir_extern lathe_op_tir_extern
@@ -655,10 +648,6 @@
 #define tir_if lathe_op_tir_if
 #define tir_instr lathe_op_tir_instr
 #define tir_int lathe_op_tir_int
-#define tir_intrins_amx lathe_op_tir_intrins_amx
-#define tir_intrins_dot lathe_op_tir_intrins_dot
-#define tir_intrins_mve lathe_op_tir_intrins_mve
-#define tir_intrins_nibbles lathe_op_tir_intrins_nibbles
 #define tir_is_const lathe_op_tir_is_const
 #define tir_is_int lathe_op_tir_is_int
 #define tir_is_memory lathe_op_tir_is_memory

@@ -8,7 +8,7 @@
 #include "driver/board.h"
 #include "frontend/frontend.h"
 #include "graph/pass/offload.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* Computations of files: cut into sections, lowered, made into programs. */
 #include "driver/computation.h"
 
-#include "codegen/vta/vta_code.h"
+#include "target/vta/code/vta_code.h"
 #include "driver/tune_log.h"
 #include "te/lower.h"
 #include "te/text.h"

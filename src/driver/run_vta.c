@@ -4,7 +4,7 @@
 #include "driver/run_vta.h"
 
 #include "base/file.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lowered function (codegen/vta/vta_code.h) on a simulated accelerator of its own: data in, data out, what it took.
- */
+/* A lowered function (target/vta/code/vta_code.h) on a simulated accelerator of its own: data in, data out, what it
+ * took. */
 #ifndef LATHE_DRIVER_RUN_VTA_H
 #define LATHE_DRIVER_RUN_VTA_H
 #include "base/json_out.h"
-#include "codegen/vta/vta_code.h"
+#include "target/vta/code/vta_code.h"
 #include "driver/run.h"
 
 typedef struct run_vta_options {

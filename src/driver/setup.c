@@ -2,11 +2,11 @@
 /* A compiler context that is ready for use: built-in operators with their compute definitions, and the evaluation of
  * constant nodes, for which the loop-IR interpreter runs the operator's plain loops. */
 #include "codegen/byoc/byoc.h"
-#include "codegen/vta/vta_package.h"
+#include "target/vta/code/vta_package.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "te/from_graph.h"
-#include "te/rule/vta_region.h"
+#include "target/vta/rule/vta_region.h"
 #include "te/te_op.h"
 #include "tir/interpret.h"
 

@@ -2,7 +2,7 @@
 /* What the layers of a model take on the accelerator: as a table and as JSON. */
 #include "base/json_out.h"
 #include "driver/vta_model.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 
 typedef struct layers {
     compiler *c;

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "codegen/backend.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 
 #include <string.h>
 #include <sys/stat.h>

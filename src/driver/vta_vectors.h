@@ -3,7 +3,7 @@
  * before and behind the run, as files, and vectors.json, which says where each of them lies in DRAM. */
 #ifndef LATHE_DRIVER_VTA_VECTORS_H
 #define LATHE_DRIVER_VTA_VECTORS_H
-#include "codegen/vta/vta_code.h"
+#include "target/vta/code/vta_code.h"
 
 typedef struct vta_vectors_buffer {
     const char *name;

@@ -66,13 +66,14 @@ typedef struct tir_intrin {
     bool words; /* arrays of small elements that it gets the address of should begin at a word */
     uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */
     uint32_t features; /* of target_feature: what its kernel is written for; other processors run it as plain C */
-    /* Instructions of one call of the kernel, at most (intrin_cost.c). NULL: nobody counts them; of instructions in
-     * lanes type/dot.h has the costs. */
+    /* Instructions of one call of the kernel, at most (such as target/cortex_m/cost.c). NULL: nobody counts them;
+     * of instructions in lanes type/dot.h has the costs. */
     double (*cost)(const struct tir_intrin_use *use);
     double widen;      /* of its cost: instructions that widen a channel's weights, for each step or vector */
     uint32_t channels; /* of its cost: channels for each unit of the symbol r */
     /* Fills in what depends on the configuration of the target, in a copy of the row. NULL: nothing does. */
     bool (*configure)(compiler *c, struct tir_intrin *row);
+    const char *device; /* from `configure`: what the nest's extents are of, for messages */
 } tir_intrin;
 
 /* A call of an instruction whose cost is asked for. */
@@ -84,23 +85,8 @@ typedef struct tir_intrin_use {
     bool fast;                      /* the processor has the row's features */
 } tir_intrin_use;
 
-double tir_cost_rows(const tir_intrin_use *use);   /* kernel/dsp/dot_rows.h, nibble_rows.h */
-double tir_cost_bytes(const tir_intrin_use *use);  /* kernel/dsp/dot_bytes.h, nibble_bytes.h */
-double tir_cost_taps(const tir_intrin_use *use);   /* kernel/dsp/taps_row.h, nibble_taps.h */
-double tir_cost_sums(const tir_intrin_use *use);   /* kernel/mve/dot.h, nibbles.h */
-double tir_cost_window(const tir_intrin_use *use); /* kernel/mve/window.h, window_nibbles.h */
-double tir_cost_words(const tir_intrin_use *use);  /* kernel/mve/words.h */
-double tir_cost_lanes(const tir_intrin_use *use);  /* kernel/rvv/vwmacc.h */
-
 /* As `body` or `update`: the instruction itself. */
 #define TIR_INSTRUCTION "@"
-
-/* Built-in rows by family: a file each. */
-typedef const tir_intrin *(*tir_intrin_rows)(uint32_t *out_n);
-const tir_intrin *tir_intrins_dot(uint32_t *out_n); /* intrin_dot.c: products of bytes */
-const tir_intrin *tir_intrins_nibbles(uint32_t *out_n); /* intrin_nibbles.c: Cortex-M, weights of 4 bits */
-const tir_intrin *tir_intrins_mve(uint32_t *out_n); /* intrin_mve.c: Cortex-M with vectors */
-const tir_intrin *tir_intrins_amx(uint32_t *out_n); /* intrin_amx.c: x86's registers of 16 rows */
 
 /* Registers a copy of the row; its texts must live as long as c. The name must be new, else DIAG_USAGE. */
 bool tir_register_intrin(compiler *c, const tir_intrin *row);

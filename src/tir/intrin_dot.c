@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions of the family "dot" (type/dot.h): products of bytes, or of numbers of 16 bits, summed in lanes of i32.
- * Which of a processor's own they are is for the C to say (kernel/lanes). */
-#include "tir/intrin.h"
+/* Instructions of the family "dot" (type/dot.h): products of bytes, or of numbers of 16 bits, summed in lanes of i32,
+ * for vectors of any processor. Which of its own instructions they are is for the C to say (kernel/lanes). */
+#include "tir/family.h"
 
 /* --- texts of rows --- */
 
@@ -102,40 +102,6 @@
     "    out[j] = 0\n"                                                                                              \
     "    out[j] = ((int32*)out[j] + ((" LOW("a") "*" LOW("b") ") + (" HIGH("a") "*" HIGH("b") ")))\n"               \
     "  }\n}\n"
-/* Two rows by two columns of weights, eight products each, in two pieces: lane 2 i + j has row i and column j. */
-#define TILE_NEST(name, a_type)                                                                                     \
-    "primfn(a: handle, b: handle, out: handle) -> ()\n"                                                             \
-    "  attr = {\"global_symbol\": \"" name "\", \"inputs\": 2}\n"                                                   \
-    "  buffers = {a: Buffer(" a_type ", [m, 2, 4], strides=[row, half, 1]), b: Buffer(int8, [2, 2, 4]),\n"          \
-    "             out: Buffer(int32, [m, 2])} {\n"                                                                  \
-    "  for (i: int64, 0, m) {\n"                                                                                    \
-    "    for (j: int64, 0, 2) {\n"                                                                                  \
-    "      out[i, j] = 0\n"                                                                                         \
-    "      for (h: int64, 0, 2) {\n"                                                                                \
-    "        for (k: int64, 0, 4) {\n"                                                                              \
-    "          out[i, j] = ((int32*)out[i, j] + (cast(int32, (" a_type "*)a[i, h, k])\n"                            \
-    "                                            *cast(int32, (int8*)b[j, h, k])))\n"                               \
-    "        }\n"                                                                                                   \
-    "      }\n"                                                                                                     \
-    "    }\n"                                                                                                       \
-    "  }\n"                                                                                                         \
-    "}\n"
-/* A row that is not there has lanes all the same, which nobody reads. */
-#define TILE_LANES(what) "for (l: int64, 0, 4) \"vectorized\" { out[l] = " what " }"
-#define TILE(id, what, a_type, text, file)                                                                          \
-    {.name = id,                                                                                                    \
-     .help = what,                                                                                                  \
-     .nest = TILE_NEST(id, a_type),                                                                                 \
-     .n_symbols = 3,                                                                                                \
-     .symbols = {TIR_EXTENT("m", 2), TIR_STRIDE("row"), TIR_STRIDE("half")},                                        \
-     .reset = TILE_LANES("0"),                                                                                      \
-     .update = TIR_INSTRUCTION,                                                                                     \
-     .passed = "amv",                                                                                               \
-     .call = text,                                                                                                  \
-     .kernel = "kernel/lanes/" file ".inc",                                                                         \
-     .attribute = "LATHE_NEON_TILE",                                                                                \
-     .lanes = 4}
-
 #define BYTES(id, what, a_type, text, file) \
     IN_LANES(id, what, NEST(id, a_type, "int8", "4"), NULL, "mmv", text, file)
 #define PAIRS(id, what, a_type, kept, text, file) \
@@ -160,13 +126,6 @@ static const tir_intrin rows[] = {
              NIBBLES_NEST, NULL, "mmv", "$v_nibbles(out, &a, &b)", "nibbles"),
     IN_LANES("dot_words", "out[j] += low a[j] * low b[j] + high a[j] * high b[j], halves of words as int16", WORDS_NEST,
              NULL, "vvv", "$v_dot_words(out, a, b)", "dot_words"),
-    TILE("dot_tile_u8s8", "out[i, j] += a[i, 0] * b[j, 0] + ... + a[i, 7] * b[j, 7], two rows of uint8 by two of int8",
-         "uint8", "$v_tile_u8(out, &a, row, half, &b)", "tile"),
-    TILE("dot_tile_s8s8", "the same, int8 by int8", "int8", "$v_tile_i8(out, &a, row, half, &b)", "tile"),
 };
 
-const tir_intrin *tir_intrins_dot(uint32_t *out_n)
-{
-    *out_n = sizeof rows / sizeof *rows;
-    return rows;
-}
+const tir_instructions tir_instructions_dot = {rows, sizeof rows / sizeof *rows};

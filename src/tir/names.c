@@ -3,6 +3,7 @@
  * is. */
 #include "tir/names.h"
 #include "tir/build.h"
+#include "tir/family.h"
 
 #include "tir/node.h"
 
@@ -15,14 +16,26 @@ bool tir_dtype_known(dtype t)
     return dtype_usable(t) || t == DT_HANDLE || t == DT_STRING;
 }
 
-int tir_vta_call_arity(const char *name)
+static const tir_operations *const operations[] = {
+#define TARGET_OPERATIONS(name) &tir_operations_##name,
+#include "target/targets.def"
+    NULL};
+
+int tir_operation_arity(const char *name)
 {
-#define X(text, n, function, queue, wait) \
-    if (strcmp(name, text) == 0)          \
-        return n;
-    TIR_VTA_CALLS(X)
-#undef X
+    for (const tir_operations *const *d = operations; *d; d++)
+        for (uint32_t i = 0; i < (*d)->n; i++)
+            if (strcmp(name, (*d)->rows[i].name) == 0)
+                return (int)(*d)->rows[i].n_args;
     return -1;
+}
+
+tir_expr_ref tir_overwritten(tir_expr_ref call)
+{
+    tir_expr_ref to = NULL;
+    for (const tir_operations *const *d = operations; *d && !to; d++)
+        to = (*d)->overwritten ? (*d)->overwritten(call) : NULL;
+    return to;
 }
 
 const char *tir_list_types(arena *a)

@@ -6,26 +6,6 @@
 #include "tir/map.h"
 #include "tir/tir.h"
 
-/* X(name, arguments, function, queue, wait): operations of the VTA accelerator, written @name(...), and the function of
- * the run-time that each becomes (pass LowerIntrin); queue: the command queue goes in front of its arguments; wait: how
- * long goes behind. A call of any other name is written @tir.call_extern("name", ...). */
-#define TIR_VTA_CALLS(X)                                                                             \
-    X("tir.vta.command_handle", 0, "VTATLSCommandHandle", false, false)                              \
-    /* mode, reset_out, dst, src, wgt, opcode, use_imm, imm */                                       \
-    X("tir.vta.uop_push", 8, "VTAUopPush", false, false)                                             \
-    /* from queue, to queue: 1 load, 2 compute, 3 store */                                           \
-    X("tir.vta.coproc_dep_push", 2, "VTADepPush", true, false)                                       \
-    X("tir.vta.coproc_dep_pop", 2, "VTADepPop", true, false)                                         \
-    /* debug flags of the run-time */                                                                \
-    X("tir.vta.set_debug_mode", 1, "VTASetDebugMode", true, false)                                   \
-    /* the host waits for the accelerator */                                                         \
-    X("tir.vta.coproc_sync", 0, "VTASynchronize", true, true)                                        \
-    /* buffer, bits of an element, start, extent: what the host wrote; what the accelerator wrote */ \
-    X("tir.vta.coproc_read_barrier", 4, "VTAReadBarrier", true, false)                               \
-    X("tir.vta.coproc_write_barrier", 4, "VTAWriteBarrier", true, false)
-/* Arguments of the operation `name`; -1: no such operation. */
-int tir_vta_call_arity(const char *name);
-
 /* "float32, int8, ...": the types without lanes, for messages. */
 const char *tir_list_types(arena *a);
 bool tir_dtype_known(dtype t); /* the text has it: what kernels can use, handles and strings */

@@ -3,6 +3,7 @@
 #include "base/nearest.h"
 #include "tir/build.h"
 #include "tir/eval.h"
+#include "tir/family.h"
 #include "tir/instr.h"
 #include "tir/names.h"
 #include "tir/node.h"
@@ -224,8 +225,8 @@ static const char *callee(parser *p)
 {
     const char *name = p->l.tok.text;
     bool is_extern = strcmp(name, "tir.call_extern") == 0;
-    if (!is_extern && tir_vta_call_arity(name) < 0) {
-        (void)fail(p, "only @tir.call_extern, instructions and the operations @tir.vta.* are known here");
+    if (!is_extern && tir_operation_arity(name) < 0) {
+        (void)fail(p, "only @tir.call_extern, instructions and operations of devices are known here");
         return NULL;
     }
     lexer_next(&p->l);

@@ -3,6 +3,7 @@
  */
 #include "base/nearest.h"
 #include "tir/facts.h"
+#include "tir/family.h"
 #include "tir/pass.h"
 #include "tir/simplify.h"
 #include "tir/text.h"
@@ -13,24 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct pass_row {
-    const char *name;
-    tir_pass_fn run;
-    const char *help;
-} pass_row;
-
-static const pass_row rows[] = {
+static const tir_pass_row rows[] = {
 #define X(id, name, fn, help) {name, fn, help},
     TIR_PASSES(X)
-#undef X
-};
-
-static const struct {
-    const char *name;
-    bool (*run)(compiler *c, tir_func *f, int64_t n);
-} numbered[] = {
-#define X(name, fn, help) {name, fn},
-    TIR_NUMBERED_PASSES(X)
 #undef X
 };
 
@@ -41,36 +27,45 @@ static const char *const default_order =
 
 const char *const tir_plain_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,reuse-in-place";
-const char *const tir_vta_passes =
-    "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,"
-    "InjectConv2DTransposeSkip,unroll,"
-    "InjectDMAIntrin,InjectSkipCopy,AnnotateALUCoProcScope,LiftAttrScope(coproc_uop_scope),LiftAllocToScopeBegin,"
-    "LiftAttrScope(coproc_scope),InjectCoProcSync,EarlyRewrite,"
-    "InjectVirtualThread,StorageRewrite,simplify-loops,"
-    "InjectALUIntrin,"
-    "LowerDeviceStorageAccessInfo,FoldUopLoop,CPUAccessRewrite,simplify-loops";
+static const tir_loops *const devices[] = {
+#define TARGET_LOOPS(name) &tir_loops_##name,
+#include "target/targets.def"
+    NULL};
 
-static const pass_row *find(const char *name, size_t len)
+static const tir_pass_row *row_at(uint32_t i)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strlen(rows[i].name) == len && strncmp(rows[i].name, name, len) == 0)
-            return &rows[i];
+    if (i < sizeof rows / sizeof *rows)
+        return &rows[i];
+    i -= (uint32_t)(sizeof rows / sizeof *rows);
+    for (const tir_loops *const *d = devices; *d; i -= (*d)->n, d++)
+        if (i < (*d)->n)
+            return &(*d)->passes[i];
     return NULL;
 }
 
-/* A pass with a number, and the number; -1: `name` is none. */
-static int find_numbered(const char *name, size_t len, int64_t *out)
+static const tir_pass_row *find(const char *name, size_t len)
 {
-    for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
-        size_t n = strlen(numbered[i].name);
+    const tir_pass_row *row;
+    for (uint32_t i = 0; (row = row_at(i)); i++)
+        if (strlen(row->name) == len && strncmp(row->name, name, len) == 0)
+            return row;
+    return NULL;
+}
+
+/* The device of a pass with a number, and the number; NULL: `name` is none. */
+static const tir_loops *find_numbered(const char *name, size_t len, int64_t *out)
+{
+    for (const tir_loops *const *d = devices; *d; d++) {
+        const char *pass = (*d)->numbered;
+        size_t n = pass ? strlen(pass) : 0;
         char *end;
-        if (len < n + 3 || strncmp(numbered[i].name, name, n) != 0 || name[n] != '(')
+        if (!pass || len < n + 3 || strncmp(pass, name, n) != 0 || name[n] != '(')
             continue;
         *out = strtoll(name + n + 1, &end, 10);
         if (end == name + len - 1 && *end == ')' && *out >= 0 && *out <= INT32_MAX)
-            return (int)i;
+            return *d;
     }
-    return -1;
+    return NULL;
 }
 
 static bool unknown_pass(compiler *c, const char *name, size_t len)
@@ -79,10 +74,12 @@ static bool unknown_pass(compiler *c, const char *name, size_t len)
     writer_init(&w, &c->mem);
     name = arena_strndup(&c->mem, name, len < 80 ? len : 80);
     (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown loop pass '%s'", name);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        w_fmt(&w, "%s%s", i ? ", " : "", rows[i].name);
-    for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++)
-        w_fmt(&w, ", %s(N)", numbered[i].name);
+    const tir_pass_row *row;
+    for (uint32_t i = 0; (row = row_at(i)); i++)
+        w_fmt(&w, "%s%s", i ? ", " : "", row->name);
+    for (const tir_loops *const *d = devices; *d; d++)
+        if ((*d)->numbered)
+            w_fmt(&w, ", %s(N)", (*d)->numbered);
     diag_hint(&c->diags, "%sloop passes are: %s", nearest_in(name, w.data, &c->mem), w.data);
     return false;
 }
@@ -90,13 +87,13 @@ static bool unknown_pass(compiler *c, const char *name, size_t len)
 static bool run_one(compiler *c, tir_module *m, const char *name, size_t len)
 {
     int64_t number = 0;
-    const pass_row *row = find(name, len);
-    int k = row ? -1 : find_numbered(name, len, &number);
-    if (!row && k < 0)
+    const tir_pass_row *row = find(name, len);
+    const tir_loops *device = row ? NULL : find_numbered(name, len, &number);
+    if (!row && !device)
         return unknown_pass(c, name, len);
     for (uint32_t i = 0; i < m->funcs.len; i++) {
         tir_func *f = m->funcs.data[i];
-        if (!(row ? row->run(c, f) : numbered[k].run(c, f, number)))
+        if (!(row ? row->run(c, f) : device->run_numbered(c, f, number)))
             return false;
         if (!tir_verify(c, f)) {
             diag_hint(&c->diags, "this is what the loop pass %.*s made", (int)len, name);
@@ -106,9 +103,18 @@ static bool run_one(compiler *c, tir_module *m, const char *name, size_t len)
     return true;
 }
 
+const char *tir_device_passes(const char *device)
+{
+    for (const tir_loops *const *d = devices; *d; d++)
+        if (strcmp((*d)->name, device) == 0)
+            return (*d)->order;
+    return NULL;
+}
+
 static const char *expanded(const char *names)
 {
-    return !names ? default_order : strcmp(names, "vta") == 0 ? tir_vta_passes : names;
+    const char *order = names ? tir_device_passes(names) : default_order;
+    return order ? order : names;
 }
 
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump)
@@ -159,11 +165,19 @@ static bool check_disabled(compiler *c, const char *all, const char *disabled)
     return true;
 }
 
+/* The one device whose passes take flags. */
+static const tir_loops *device_with_flags(void)
+{
+    const tir_loops *const *d = devices;
+    while (*d && !(*d)->numbered)
+        d++;
+    return *d;
+}
+
 bool tir_build_config_passes(compiler *c, const tir_build_config *b, const char **out)
 {
-    static const char after[] = "EarlyRewrite";
+    const tir_loops *device = b->flags != 0 ? device_with_flags() : NULL;
     const char *all = expanded(b->passes);
-    bool pending = b->debug_flag != 0;
     writer w;
     *out = NULL;
     if (!check_disabled(c, all, b->disabled))
@@ -173,14 +187,14 @@ bool tir_build_config_passes(compiler *c, const tir_build_config *b, const char 
         size_t len = strcspn(p, ",");
         if (len && !is_among(b->disabled, p, len))
             w_fmt(&w, "%s%.*s", w.len ? "," : "", (int)len, p);
-        if (pending && len == strlen(after) && strncmp(p, after, len) == 0) {
-            w_fmt(&w, ",SetDebugMode(%" PRId64 ")", b->debug_flag);
-            pending = false;
+        if (device && len == strlen(device->numbered_after) && strncmp(p, device->numbered_after, len) == 0) {
+            w_fmt(&w, ",%s(%" PRId64 ")", device->numbered, b->flags);
+            device = NULL;
         }
         p += len + (p[len] == ',');
     }
-    if (pending)
-        w_fmt(&w, "%sSetDebugMode(%" PRId64 ")", w.len ? "," : "", b->debug_flag);
+    if (device)
+        w_fmt(&w, "%s%s(%" PRId64 ")", w.len ? "," : "", device->numbered, b->flags);
     *out = w.len ? w.data : "";
     return true;
 }

@@ -2,6 +2,7 @@
 /* Loop IR as text (docs/reference/loop-ir.md). The printer hands down the type that each place asks for, exactly as the
  * parser does, so that a number is written bare where the parser will give it the right type. */
 #include "tir/instr.h"
+#include "tir/family.h"
 #include "tir/names.h"
 #include "tir/node.h"
 #include "tir/text.h"
@@ -109,7 +110,7 @@ static void extern_call(printer *p, tir_expr_ref e)
         w_quoted(p->w, e->u.name, strlen(e->u.name));
         return;
     }
-    bool named = tir_vta_call_arity(e->u.name) >= 0;
+    bool named = tir_operation_arity(e->u.name) >= 0;
     w_fmt(p->w, "@%s(", named ? e->u.name : "tir.call_extern");
     if (!named)
         w_quoted(p->w, e->u.name, strlen(e->u.name));

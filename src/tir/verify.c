@@ -2,6 +2,7 @@
 /* Checks of a function: types, definitions before uses, ranks, and indices that provably lie outside. Runs after every
  * pass; whatever it lets through, the printers and the interpreter accept. */
 #include "tir/build.h"
+#include "tir/family.h"
 #include "tir/instr.h"
 #include "tir/names.h"
 #include "tir/node.h"
@@ -167,7 +168,7 @@ static bool vector_ok(tir_expr_ref e)
 
 static bool extern_ok(tir_expr_ref e)
 {
-    int arity = e->type.dt == DT_STRING ? -1 : tir_vta_call_arity(e->u.name);
+    int arity = e->type.dt == DT_STRING ? -1 : tir_operation_arity(e->u.name);
     return arity < 0 || (uint32_t)arity == e->n_args;
 }
 

@@ -1,60 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of products of small integers, the cheapest first. */
+/* Which row of products of small integers a target gets: those of families (src/target) that ask for one of its
+ * features, then those that C has for any vectors. */
 #include "type/dot.h"
+#include "type/family.h"
 
-#define ONE_INSTRUCTION 1, 1, 0, 0, 1, 1, 0
-#define PAIRS           2, 3, 0, 0, 1, 3, 0 /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
-#define STEPS           3, 5, 0, 1, 2, 6, 0 /* vpmaddubsw twice, vpaddw, vpmaddwd, vpaddd; both runs, sums, ones */
-#define SIGNED_STEPS    3, 7, 4, 1, 4, 5, 0 /* vpxor beside each vpmaddubsw; weights without their signs, and these */
-#define HALVES          2, 4, 3, 2, 2, 4, 0 /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
-#define WIDE_READERS    16               /* of each weight that is widened first */
-#define MULTIPLY_ADD    1, 2, 0, 0, 1, 2, 0 /* vpmaddwd, vpaddd */
-#define NEON_PAIRS      2, 4, 0, 0, 1, 7, 0 /* smull and smull2, addp, sadalp; the data, products */
-#define NEON_EXACT      2, 6, 0, 0, 1, 3, 0 /* smull and smull2, saddlp of both, addp, add */
-#define NEON_UNSIGNED   2, 6, 2, 1, 2, 3, 0 /* the same by mul, of numbers that are widened */
-#define NEON_LANES      2, 2, 2, 0, 2, 1, 0 /* smlal by each number of the data; uzp1 and uzp2 of the weights */
-#define TILES           1, 1, 0, 0.5, 1, 3, 2 /* smmla, of eight products; data of two rows is put together */
-#define SCALAR_LANES    4, 4, 7, 3, 4, 1, 0 /* vmacc.vx; what one lane has side by side, apart */
-#define SCALAR_PAIRS    2, 2, 3, 1, 2, 1, 0 /* the same of two numbers of 16 bits */
+#define PAIRS        2, 3, 0, 0, 1, 3, 0, false /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
+#define HALVES       2, 4, 3, 2, 2, 4, 0, false /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
+#define NIBBLES      2, 2, 3, 0, 2, 1, 0, false /* data by four codes, twice; a word is taken apart: masks, a shift */
+#define WIDE_READERS 16                  /* of each weight that is widened first */
 
-#define NIBBLES         2, 2, 3, 0, 2, 1, 0 /* data by four codes, twice; a word is taken apart: masks, a shift */
-
-static const target_dot rows[] = {
-    {"dot_u8s8", TARGET_AVX512_VNNI, 64, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
-    {"dot_u8s8", TARGET_AVX_VNNI, 32, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
-    {"dot_tile_u8s8", TARGET_I8MM, 16, 8, DT_U8, DT_I8, false, TILES},
-    {"dot_tile_s8s8", TARGET_I8MM, 16, 8, DT_I8, DT_I8, false, TILES},
-    {"dot_u8s8", TARGET_I8MM, 16, 4, DT_U8, DT_I8, false, ONE_INSTRUCTION},
-    {"dot_s8s8", TARGET_DOTPROD, 16, 4, DT_I8, DT_I8, false, ONE_INSTRUCTION},
-    {"dot_s8s8_pairs", TARGET_NEON, 16, 4, DT_I8, DT_I8, true, NEON_PAIRS},
-    {"dot_s8s8", TARGET_NEON, 16, 4, DT_I8, DT_I8, false, NEON_EXACT},
-    {"dot_u8s8", TARGET_NEON, 16, 4, DT_U8, DT_I8, false, NEON_UNSIGNED},
-    {"dot_u8s8", TARGET_RVV, 16, 4, DT_U8, DT_I8, false, SCALAR_LANES},
-    {"dot_s8s8", TARGET_RVV, 16, 4, DT_I8, DT_I8, false, SCALAR_LANES},
+/* For any processor; the costs are x86's. */
+static const target_dot plain[] = {
     {"dot_u8s8_pairs", 0, 32, 4, DT_U8, DT_I8, true, PAIRS},
     {"dot_u8s8", 0, 16, 4, DT_U8, DT_I8, false, HALVES},
     {"dot_s8s8", 0, 16, 4, DT_I8, DT_I8, false, HALVES},
-    {"dot_s16s16", TARGET_AVX512_VNNI, 64, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
-    {"dot_s16s16", TARGET_AVX_VNNI, 32, 2, DT_I16, DT_I16, false, ONE_INSTRUCTION},
-    {"dot_s16s16", TARGET_NEON, 16, 2, DT_I16, DT_I16, false, NEON_LANES},
-    {"dot_s16s16", TARGET_RVV, 16, 2, DT_I16, DT_I16, false, SCALAR_PAIRS},
-    {"dot_s16s16", TARGET_MADD, 16, 2, DT_I16, DT_I16, false, MULTIPLY_ADD},
     {"dot_s8u4", 0, 16, 8, DT_I8, DT_U4, false, NIBBLES},
 };
 
-/* Weights are packed otherwise than for a row above. */
-static const target_dot steps = {"dot_u8s8_steps", TARGET_MADD, 32, 8, DT_U8, DT_I8, true, STEPS},
-                        signed_steps = {"dot_s8s8_steps", TARGET_MADD, 32, 8, DT_I8, DT_I8, true, SIGNED_STEPS};
+/* What is looked for. */
+typedef struct wish {
+    const target *t;
+    dtype a, b;
+    bool proved, tiles, steps;
+} wish;
+
+static const target_dot *find_in(const target_dot *rows, size_t n, const wish *w)
+{
+    for (const target_dot *r = rows; r < rows + n; r++)
+        if (r->a == w->a && r->b == w->b && (w->t->features & r->features) == r->features &&
+            r->vector_bytes <= w->t->vector_bytes && (w->proved || !r->needs_proof) && w->tiles == (r->tile > 0) &&
+            w->steps == r->steps)
+            return r;
+    return NULL;
+}
+
+static const target_dot *find_wish(const wish *w)
+{
+    const target_dot *r = NULL;
+    for (const target_family *const *f = target_families; *f && !r; f++)
+        r = find_in((*f)->dots, (*f)->n_dots, w);
+    return r ? r : find_in(plain, sizeof plain / sizeof *plain, w);
+}
 
 static const target_dot *find(const target *t, dtype a, dtype b, bool proved, bool tiles)
 {
-    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const target_dot *r = &rows[i];
-        if (r->a == a && r->b == b && (t->features & r->features) == r->features &&
-            r->vector_bytes <= t->vector_bytes && (proved || !r->needs_proof) && tiles == (r->tile > 0))
-            return r;
-    }
-    return NULL;
+    return find_wish(&(wish){t, a, b, proved, tiles, false});
 }
 
 const target_dot *target_find_dot(const target *t, dtype a, dtype b, bool proved)
@@ -98,7 +88,7 @@ const target_dot *target_find_wide_dot_for(const target *t, const target_dot *by
 
 const target_dot *target_find_steps_dot(const target *t, dtype a)
 {
-    const target_dot *r = a == DT_I8 ? &signed_steps : &steps, *bytes = target_find_dot(t, DT_U8, DT_I8, false);
-    return bytes && (a == DT_U8 || a == DT_I8) && (t->features & r->features) == r->features &&
-           r->vector_bytes <= t->vector_bytes && target_find_wide_dot(t, bytes) ? r : NULL;
+    const target_dot *r = find_wish(&(wish){t, a, DT_I8, true, false, true}),
+                     *bytes = target_find_dot(t, DT_U8, DT_I8, false);
+    return r && bytes && target_find_wide_dot(t, bytes) ? r : NULL;
 }

@@ -20,6 +20,7 @@ typedef struct target_dot {
     double multiplies, operations, weight_work, data_work;
     int64_t weight_regs, spare_regs;
     uint32_t tile; /* rows of data, and columns, whose sums are one vector, row by row; 0: a vector is of one row */
+    bool steps;    /* for lists of steps: weights are packed otherwise than for a row without it */
 } target_dot;
 
 /* The cheapest row for numbers of `a` and weights of `b`; `proved`: no pair of the weights can saturate. NULL: the

@@ -2,6 +2,7 @@
 /* Fuzz target: any bytes as loop text. What is accepted must print and read back to the same text. What also verifies
  * goes through every pass, and, when it is small, runs before and after: the results must agree. */
 #include "../loop_steps.h"
+#include "target/vta/pass/passes.h"
 #include "tir/interpret.h"
 #include "tir/pass.h"
 #include "tir/text.h"
@@ -127,7 +128,7 @@ static void device_passes(const char *text)
 {
     static const char *const names[] = {
 #define X(id, name, fn, help) name,
-        TIR_VTA_PASSES(X)
+        VTA_PASSES(X)
 #undef X
             "InjectVirtualThread",
         "reuse-in-place", "vta"};

@@ -31,7 +31,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 RISCV = "qemu-riscv64 -cpu rv64,v=true,vlen={},elen=64,vext_spec=v1.0"
 ARM_GCC, ARM_CLANG = "aarch64-linux-gnu-gcc", "clang-19 --target=aarch64-linux-gnu"
 RISCV_CLANG = "clang-19 --target=riscv64-linux-gnu"
-# target, compiler, emulator: every row of type/dot.c that is not of x86
+# target, compiler, emulator: every row of products (target_dot) that is not of x86
 CROSS = (
     ("aarch64", ARM_GCC, "qemu-aarch64 -cpu cortex-a53"),
     ("aarch64-dotprod", ARM_GCC, "qemu-aarch64 -cpu max"),

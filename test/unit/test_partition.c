@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Partitions of graphs by chance: regions hang together, no way leaves one and comes back, and what is computed stays.
  * Rows of patterns.def read. What an accelerator cannot lower goes back to the CPU. */
-#include "codegen/vta/vta_package.h"
+#include "target/vta/code/vta_package.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "graph/pass/offload.h"

@@ -2,7 +2,7 @@
  * simulated device. SPDX-License-Identifier: Apache-2.0 */
 #ifndef VTA_TEST_LOWERED_H
 #define VTA_TEST_LOWERED_H
-#include "codegen/vta/vta_code.h"
+#include "target/vta/code/vta_code.h"
 #include "driver/computation.h"
 #include "driver/run_vta.h"
 #include "runtime_test.h"

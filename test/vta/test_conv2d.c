@@ -1,12 +1,12 @@
-/* test_conv2d.c: 2-D convolutions lowered for VTA by te/rule/vta.h: every offloaded layer of ResNet-18 with its
+/* test_conv2d.c: 2-D convolutions lowered for VTA by target/vta/rule/vta.h: every offloaded layer of ResNet-18 with its
  * published
  * blocking, run on the cycle model and compared with a plain convolution; blockings that are chosen; other devices.
  * With an argument it prints the table of docs/notes/vta.md. SPDX-License-Identifier: Apache-2.0 */
 #include "lowered.h"
 #include "runtime_test.h"
-#include "te/rule/vta.h"
+#include "target/vta/rule/vta.h"
 #include "te/text.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 #include "workloads.h"
 
 /* --- the plain convolution, from the definition --- */

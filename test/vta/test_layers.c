@@ -1,16 +1,16 @@
-/* test_layers.c: layers by rule for VTA (te/rule/vta.h), of every kind, on several devices: what a plan accepts is
- * lowered, and gives the numbers of the definition and, where small, of the interpreter. Layers by chance, and those of
- * whole networks. Arguments COUNT SEED: as many by chance as wanted; `table`: that of docs/notes/vta.md.
+/* test_layers.c: layers by rule for VTA (target/vta/rule/vta.h), of every kind, on several devices: what a plan
+ * accepts is lowered, and gives the numbers of the definition and, where small, of the interpreter. Layers by chance,
+ * and those of whole networks. Arguments COUNT SEED: as many by chance as wanted; `table`: that of docs/notes/vta.md.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lowered.h"
 #include "runtime_test.h"
 #include "seeds.h"
 #include "te/lower.h"
-#include "graph/vta_layer.h"
-#include "te/rule/vta.h"
+#include "target/vta/graph/vta_layer.h"
+#include "target/vta/rule/vta.h"
 #include "tir/interpret.h"
 #include "tir/pass.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 
 #define MOST_WORK 400000 /* multiplications of a layer that is computed, by the interpreter, too */
 

@@ -10,7 +10,7 @@
 #include "tir/interpret.h"
 #include "tir/pass.h"
 #include "tir/text.h"
-#include "type/vta_text.h"
+#include "target/vta/vta_text.h"
 
 #define MOST_ELEMENTS 3000000 /* of all parameters together */
 

@@ -3,7 +3,7 @@
  * decide about the latter: the prices are what gcc and clang make of an operation at -O1 or more where little helps
  * them (an index computed anew for each access, a register saved and loaded again), and of functions of the C library
  * and of arithmetic in software their slow cases (docs/reference/cli.md; test/py/microcontrollers.py compares them with
- * what emulators count). What a kernel takes its row says (tir/intrin_cost.c). */
+ * what emulators count). What a kernel takes its row says (such as target/cortex_m/cost.c). */
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
 

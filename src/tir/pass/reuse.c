@@ -3,9 +3,12 @@
  * afterwards, takes the other's place: same scope, type and size, every element read no later than it is written. */
 #include "tir/build.h"
 #include "tir/facts.h"
+#include "tir/family.h"
+#include "tir/node.h"
 #include "tir/pass.h"
-#include "tir/pass/vta/vta.h"
 #include "tir/walk.h"
+
+#include <string.h>
 
 typedef struct reuse {
     compiler *c;
@@ -27,15 +30,10 @@ typedef struct use_count {
 
 /* --- uses --- */
 
-/* The argument of an operation of VTA that it writes without reading what was there: the address of its result. */
+/* An operation of a device writes the whole buffer. */
 static bool writes_whole(tir_expr_ref call, const tir_buffer *b)
 {
-    tir_expr_ref to = NULL;
-    if (vta_is_call(call, "VTALoadBuffer2D") && call->n_args == VTA_LOAD_ARGS)
-        to = call->args[VTA_LOAD_SRAM];
-    if (vta_is_call(call, "tir.vta.uop_push") && call->n_args == VTA_UOP_ARGS &&
-        tir_is_const(call->args[VTA_UOP_RESET], 1))
-        to = call->args[VTA_UOP_DST];
+    tir_expr_ref to = tir_overwritten(call);
     return to && to->kind == TIR_ADDRESS && to->u.buffer == b;
 }
 

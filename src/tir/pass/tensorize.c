@@ -15,7 +15,6 @@
 #include "tir/pass.h"
 #include "tir/text.h"
 #include "tir/walk.h"
-#include "type/vta_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -696,8 +695,7 @@ static void hint_of_nest(matcher *m)
         return;
     writer_init(&w, &m->c->mem);
     tir_visit_stmt(m->f->body, note_loop, NULL, &w);
-    diag_hint(&m->c->diags, "%s has the loops %.*s on the device %s (--vta-config)", m->row.name, (int)w.len, w.data,
-              vta_text_name(m->c));
+    diag_hint(&m->c->diags, "%s has the loops %.*s on the device %s", m->row.name, (int)w.len, w.data, m->row.device);
 }
 
 typedef struct state {
