@@ -214,6 +214,18 @@ const char *ask_model(const ask *x)
     return NULL;
 }
 
+const char *ask_or(const ask *x, const char *list)
+{
+    writer w;
+    writer_init(&w, &x->c->mem);
+    for (const char *s = list; *s; s += s[0] == '|') {
+        size_t n = strcspn(s, "|");
+        w_fmt(&w, "%s%.*s", s == list ? "" : s[n] && s[n + 1] ? ", " : " or ", (int)n, s);
+        s += n;
+    }
+    return w.data;
+}
+
 int ask_choice(const ask *x, ask_option o, const char *list, const char *otherwise)
 {
     const char *value = ask_get(x, o, otherwise);
@@ -225,14 +237,7 @@ int ask_choice(const ask *x, ask_option o, const char *list, const char *otherwi
             return i;
         s += n + (s[n] == '|');
     }
-    writer w;
-    writer_init(&w, &x->c->mem);
-    for (const char *s = list; *s; s += s[0] == '|') {
-        size_t n = strcspn(s, "|");
-        w_fmt(&w, "%s%.*s", s == list ? "" : s[n] && s[n + 1] ? ", " : " or ", (int)n, s);
-        s += n;
-    }
-    ask_usage_error(x, arena_printf(&x->c->mem, "%sit takes %s", nearest_in(value, list, &x->c->mem), w.data),
+    ask_usage_error(x, arena_printf(&x->c->mem, "%sit takes %s", nearest_in(value, list, &x->c->mem), ask_or(x, list)),
                     "--%s: '%.100s' is unknown", options[o].name, value);
     return -1;
 }
@@ -253,7 +258,7 @@ bool ask_is_file(const ask *x, ask_option o)
     if (file_is_dir(file))
         return ask_usage_error(
             x, arena_printf(&x->c->mem, "name a file, for example %s", path_join(&x->c->mem, file, "FILE")),
-            "--%s: '%.200s' is a folder, but a file is written", options[o].name, file);
+            "--%s: '%.200s' is a folder, and has to be a file", options[o].name, file);
     return (o == OPT_OUT && x->verb != VERB_QUANTIZE) || file_is_dir(folder) ||
            ask_usage_error(x, arena_printf(&x->c->mem, "mkdir -p %s", folder), "--%s: there is no folder '%.200s'",
                            options[o].name, folder);

@@ -71,6 +71,7 @@ bool ask_workers(const ask *x, long *out); /* -1: not said */
 bool ask_real(const ask *x, ask_option o, double otherwise, double *out);
 /* The place of an option's value in a list such as "c|graph|tir" (NULL: the table has it); -1 after an error. */
 int ask_choice(const ask *x, ask_option o, const char *list, const char *otherwise);
+const char *ask_or(const ask *x, const char *list); /* "c|graph|tir" as "c, graph or tir" */
 /* Values of an option that have a line of help each, in order; NULL behind the last, or where it has none. */
 const char *ask_word_at(ask_option o, uint32_t i, const char **out_brief);
 /* The first of the options given, from this one on, that steers the compile alone; OPT_COUNT: none. */

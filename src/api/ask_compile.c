@@ -263,8 +263,8 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
     if (!b)
         return true;
     if (x->verb == VERB_BENCH)
-        return ask_usage_error(x, arena_printf(&x->c->mem, "lathe verify --target %s counts instructions there, where "
-                                               "the machine has a counter", b->name),
+        return ask_usage_error(x, arena_printf(&x->c->mem, "lathe verify --target %s measures the model in the "
+                                               "emulator", b->name),
                                "--target: %s is a machine in an emulator, and bench measures time on this "
                                "machine", b->name);
     if (x->verb != VERB_VERIFY && x->verb != VERB_RUN)
@@ -308,8 +308,8 @@ static bool read_port(const ask *x, compile_options *out)
     if (e == ecosystem_example())
         return ask_usage_error(x, "leave --port out", "--example is for --port %s, and this is %s", e->ports,
                                out->port->name);
-    return ask_usage_error(x, "leave --port out", "--as %s takes the ports %s, and not %s", e->name, e->ports,
-                           out->port->name);
+    return ask_usage_error(x, "leave --port out", "--port %s does not fit --as %s, which takes %s", out->port->name,
+                           e->name, ask_or(x, e->ports));
 }
 
 /* Options that an ecosystem's build has no way to follow. */

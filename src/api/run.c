@@ -88,6 +88,19 @@ static bool is_empty(const lathe_dltensor *t)
     return empty;
 }
 
+static bool refuse_shape(compiler *c, const run_tensor *want, const lathe_dltensor *t)
+{
+    const bool known = t->ndim >= 0 && t->shape;
+    const char *dims = tensor_file_dims(&c->mem, want->rank, want->most);
+    int64_t count = 0, most = 0;
+    diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' has the shape %s, and has to have %s", want->name,
+               known ? tensor_file_dims(&c->mem, (uint32_t)t->ndim, t->shape) : "?", dims);
+    if (known && tensor_count((uint32_t)t->ndim, t->shape, &count) && tensor_count(want->rank, want->most, &most) &&
+        count == most)
+        diag_hint(&c->diags, "in NumPy: x.reshape(%s)", dims);
+    return false;
+}
+
 static bool check_input(compiler *c, run_model *m, uint32_t i, const lathe_dltensor *t)
 {
     const run_tensor *want = &m->inputs[i];
@@ -99,17 +112,17 @@ static bool check_input(compiler *c, run_model *m, uint32_t i, const lathe_dlten
     if (t->device.type != CPU && t->device.type != CPU_PINNED)
         return diag_error(&c->diags, DIAG_DATA, src_loc_none(),
                           "input '%s' is in the memory of device %d, not the CPU's", want->name, (int)t->device.type);
-    if (!same_type(t->dtype, want->dt))
-        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' is %s, %s is expected", want->name,
-                          type_text(c, t->dtype), dtype_full_name(want->dt));
+    if (!same_type(t->dtype, want->dt)) {
+        diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' is %s, and has to be %s", want->name,
+                   type_text(c, t->dtype), dtype_full_name(want->dt));
+        diag_hint(&c->diags, "in NumPy: x.astype('%s')", dtype_full_name(want->dt));
+        return false;
+    }
     bool fits = t->ndim >= 0 && (uint32_t)t->ndim == want->rank && (t->shape || want->rank == 0);
     for (uint32_t k = 0; fits && k < want->rank; k++)
         fits = t->shape[k] >= 0 && (want->open || t->shape[k] == want->most[k]);
     if (!fits)
-        return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' has the shape %s, %s is expected",
-                          want->name,
-                          t->ndim >= 0 && t->shape ? tensor_file_dims(&c->mem, (uint32_t)t->ndim, t->shape) : "?",
-                          tensor_file_dims(&c->mem, want->rank, want->most));
+        return refuse_shape(c, want, t);
     if (!t->data && !is_empty(t))
         return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' has no data", want->name);
     return !want->open || run_bind(c, m, want, want->rank, t->shape);
@@ -121,7 +134,7 @@ static bool check_extents(compiler *c, const run_model *m, uint32_t i, const lat
     const run_tensor *want = &m->inputs[i];
     if (want->rank == 0 || memcmp(want->dims, t->shape, want->rank * sizeof *want->dims) == 0)
         return true;
-    return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' has the shape %s, %s is expected here",
+    return diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' has the shape %s, and has to have %s here",
                       want->name,
                       tensor_file_dims(&c->mem, want->rank, t->shape),
                       tensor_file_dims(&c->mem, want->rank, want->dims));

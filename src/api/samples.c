@@ -250,7 +250,7 @@ static bool fail_to_fit(compiler *c, const char *path, const run_tensor *like, u
     const long long batch = like->rank ? like->dims[0] : 1;
     diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has the shape %s; input '%s' is %s", path,
                tensor_file_dims(&c->mem, rank, dims), like->name, tensor_file_dims(&c->mem, like->rank, like->dims));
-    diag_hint(&c->diags, "the first axis counts the samples, %s; the others must be equal",
+    diag_hint(&c->diags, "the first axis counts the samples, %s; the other axes are those of the input",
               batch > 1 ? arena_printf(&c->mem, "a multiple of %lld", batch) : "any number of them");
     return false;
 }

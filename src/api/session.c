@@ -279,13 +279,14 @@ static bool check_names(session *s)
             for (uint32_t i = 0; i < s->model.n_inputs; i++)
                 nearest_offer(&near, s->model.inputs[i].name);
             const char *question = nearest_question(&near, "", &s->x->c->mem);
+            const char *inputs = arena_printf(&s->x->c->mem, "the model's inputs: %s", *names ? names : "none");
             if (s->model.n_inputs > 0 && !strchr(given->data[k], '='))
-                return ask_usage_error(s->x, arena_printf(&s->x->c->mem, "for example --input %s=%.200s; inputs are %s",
-                                                          s->model.inputs[0].name, given->data[k], names),
+                return ask_usage_error(s->x, arena_printf(&s->x->c->mem, "for example --input %s=%.200s; %s",
+                                                          s->model.inputs[0].name, given->data[k], inputs),
                                        "--input: '%.200s' has no NAME=", given->data[k]);
-            return ask_usage_error(
-                s->x, arena_printf(&s->x->c->mem, "%sfor example --input NAME=FILE; inputs are %s", question, names),
-                "--input: '%.200s' is not an input", given->data[k]);
+            return ask_usage_error(s->x, arena_printf(&s->x->c->mem, "%s%s", question, inputs),
+                                   "--input: the model has no input '%.*s'", (int)strcspn(given->data[k], "="),
+                                   given->data[k]);
         }
         if (again)
             return ask_usage_error(s->x, "give each input once", "--input: '%.200s' is given a second time",

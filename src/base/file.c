@@ -332,7 +332,7 @@ bool file_make_dirs(diags *d, const char *path)
         bool end = s[1] == '/' || s[1] == 0;
         const char *part = end && *s != '/' ? arena_strndup(&a, path, (size_t)(s - path) + 1) : NULL;
         if (part && !make_dir(part))
-            ok = diag_error(d, DIAG_ENVIRONMENT, at(path), "cannot make folder %s: %s", part, strerror(errno));
+            ok = diag_error(d, DIAG_ENVIRONMENT, at(path), "cannot make the folder %s: %s", part, strerror(errno));
     }
     arena_free(&a);
     return ok;

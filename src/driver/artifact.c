@@ -22,7 +22,7 @@ enum { MOST_NAMED = 5 };
 
 static bool refuse(compiler *c, const char *dir, const char *why)
 {
-    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' is left alone: %s", dir, why);
+    diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s' cannot become a package: %s", dir, why);
     diag_hint(&c->diags, "choose another folder for the package");
     return false;
 }

@@ -238,7 +238,7 @@ static bool refuse(compiler *c, const char *verb, const char *path, span s, file
     if (s.len > 0 && is_text(s))
         return refuse_text(c, verb, path, s);
     diag_error(&c->diags, DIAG_FORMAT, at_file(path),
-               s.len > 0 ? "this is not a file of a kind that lathe knows" : "the file is empty");
+               s.len > 0 ? "unknown file format" : "the file is empty");
     diag_hint(&c->diags, "%s", what_it_takes(c, verb));
     return false;
 }

@@ -108,12 +108,12 @@ static const char *nearest_reason(compiler *c, const struct offload *o, const ch
     for (uint32_t i = 0; i < o->log->regions.len; i++) {
         const offload_region *r = &o->log->regions.data[i];
         if (strcmp(r->target, who) == 0)
-            return arena_printf(&c->mem, "it declines %s: %s", r->name, r->why);
+            return arena_printf(&c->mem, "it declines %s (%s)", r->name, r->why);
     }
     for (uint32_t i = 0; i < o->log->stayed.len; i++) {
         const offload_stay *s = &o->log->stayed.data[i];
         if (strncmp(s->why, who, n) == 0 && s->why[n] == '.')
-            return arena_printf(&c->mem, "'%s' stays: %s", s->node, s->why);
+            return arena_printf(&c->mem, "'%s' stays (%s)", s->node, s->why);
     }
     return NULL;
 }
@@ -130,8 +130,8 @@ void offload_warn(compiler *c, const char *path, const struct offload *o)
         if (t->row && t->row->offload && t->row->offload->advice)
             diag_hint(&c->diags, "%s", t->row->offload->advice);
         else
-            diag_hint(&c->diags, "%s%s'lathe inspect' with the same --offload says why each operator stays",
-                      why ? shown(c, why) : "", why ? "; " : "");
+            diag_hint(&c->diags, "%s%slathe inspect --offload %s says why each operator stays",
+                      why ? shown(c, why) : "", why ? "; " : "", t->name);
     }
 }
 

@@ -186,9 +186,9 @@ static bool check_machine(compiler *c, const run_model *m)
     const board *b = board_of_target(t->name);
     diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
                "the target %s is not this machine, and the variable CC names no compiler for it", t->name);
-    diag_hint(&c->diags, "%sset CC='%s%s', and give --emulator COMMAND to run or verify",
-              b ? arena_printf(&c->mem, "lathe verify --target %s runs it in an emulator, and counts instructions; or ",
-                               b->name) : "",
+    diag_hint(&c->diags, "%sset CC='%s%s', and call lathe run or lathe verify with --emulator COMMAND",
+              b ? arena_printf(&c->mem, "lathe verify --target %s runs it in an emulator, and counts instructions; for "
+                               "another emulator, ", b->name) : "",
               target_cross_cc(t), t->small ? "" : " -static");
     return false;
 }

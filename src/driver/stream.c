@@ -42,7 +42,7 @@ static bool refuse(compiler *c, const compile_options *o, const target *t, bool 
     }
     diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s is for microcontrollers, and not for the target %s",
                o->ram > 0 ? "--ram" : "--minimize ram", t->name);
-    diag_hint(&c->diags, "give --target cortex-m4, or another processor without vectors and with 32-bit pointers");
+    diag_hint(&c->diags, "name a microcontroller, for example --target cortex-m4; lathe targets lists them");
     return false;
 }
 

@@ -152,7 +152,7 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
     for (int i = IDLE_NONE + 1; i <= IDLE_SCRATCH; i++) {
         if (x->n_idle[i] == 0)
             continue;
-        w_fmt(w, "%soperators that leave some of %u workers idle: %u (%.200s), %s", gap, r->unit.target->workers,
+        w_fmt(w, "%soperators that leave some of %u workers idle: %u (%.200s; %s)", gap, r->unit.target->workers,
               x->n_idle[i], x->idle[i], plan_idle_help((plan_idle_cause)i));
         gap = "; ";
     }

@@ -95,7 +95,7 @@ static bool refuse_type(matcher *k, const graph_node *at, const pattern_var *v, 
     writer_init(&asked, k->scratch);
     type_print(&is, &value->type);
     print_asked(&asked, k->p, &v->type);
-    return refuse(k, at, "%%%s is %s%.100s; %.150s is asked for", v->name, graph_constant(value) ? "constant " : "",
+    return refuse(k, at, "%%%s is %s%.100s, and has to be %.150s", v->name, graph_constant(value) ? "constant " : "",
                   is.data, asked.data);
 }
 
@@ -236,7 +236,7 @@ static bool refuse_attr(matcher *k, const graph_node *n, const pattern_attr *a, 
         w_str(&asked, i ? " or " : "");
         graph_print_attr(&asked, &a->values[i]);
     }
-    return refuse(k, n, "%s of %s is %.100s; %.150s is asked for", a->name, n->op->name, is.data, asked.data);
+    return refuse(k, n, "%s of %s is %.100s, and has to be %.150s", a->name, n->op->name, is.data, asked.data);
 }
 
 static bool match_attrs(matcher *k, const pattern_node *pn, const graph_node *n)

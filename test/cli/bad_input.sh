@@ -50,7 +50,7 @@ mkdir taken && echo mine > taken/notes.txt
 expect_error 2 'left alone' compile "$model" -o taken
 [ "$(cat taken/notes.txt)" = mine ] && [ "$(ls taken)" = notes.txt ] && good || bad "a foreign folder was changed"
 : > file
-expect_error 2 'left alone|exists' compile "$model" -o file
+expect_error 2 'cannot become a package' compile "$model" -o file
 expect_error 3 'cannot|not a directory' compile "$model" -o file/out
 if [ "$(id -u)" != 0 ]; then
     mkdir locked && chmod a-w locked
@@ -61,7 +61,7 @@ expect_error 3 'cannot|read-only|permission|not permitted' compile "$model" -o /
 # --- the inputs of a run
 printf 'abc' > short.bin
 expect_error 1 'short.bin.*3 bytes' run "$model" --input image=short.bin
-expect_error 2 'is not an input' run "$model" --input picture=short.bin
+expect_error 2 "the model has no input 'picture'" run "$model" --input picture=short.bin
 expect_error 2 "'short.bin' has no NAME=" run "$model" --input short.bin
 check 'its hint names the input' grep -q 'hint: for example --input image=short.bin' "$work/stderr"
 expect_error 1 'no folder' run "$model" --data nowhere

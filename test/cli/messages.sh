@@ -97,7 +97,7 @@ hint 1 'did you mean sets/model.onnx\?$' compile sets/mdel.onnx -o out
 hint 2 "did you mean cortex-m3\? 'lathe targets' lists all" compile model.onnx --target cortex-m5 -o out
 hint 2 'leave --shape out, or export the model' compile model.onnx --shape image=2x1x8x8 -o out
 hint 2 'all dimensions of this model are fixed: leave --dim out' compile model.onnx --dim batch=2 -o out
-hint 2 'give --target cortex-m4' compile model.onnx --minimize ram --target x86-64-v3 -o out
+hint 2 'for example --target cortex-m4' compile model.onnx --minimize ram --target x86-64-v3 -o out
 hint 2 "--dim 'seq<=128'" compile model.onnx --dim seq=-3 -o out
 expect 2 'an extent cannot be negative' compile model.onnx --dim seq=-3 -o out
 hint 2 'it takes c, incbin or bin' compile model.onnx --constants flash -o out

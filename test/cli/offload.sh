@@ -54,7 +54,7 @@ expect 0 '"why": "acme.scale: 100 elements are more than 64"' inspect net.txt $b
 echo 'func @main(%x: i8[1, 2, 4, 4]) { %y = nn.max_pool2d(%x) {pool_size = [2, 2]} return %y }' > bytes.txt
 expect 0 "no part of 'bytes.txt' runs on xnnpack, which takes nn.conv2d, .*nn.max_pool2d" \
     compile bytes.txt -q --offload xnnpack -o unused
-expect 0 "hint: '.*' stays: xnnpack.nn.max_pool2d: %x is i8.*f32.* is asked for" \
+expect 0 "hint: '.*' stays \(xnnpack.nn.max_pool2d: %x is i8.*, and has to be f32.*\); lathe inspect --offload xnnpack says why" \
     compile bytes.txt -q --offload xnnpack -o unused
 expect 0 'runs on cutlass, which takes .*' inspect net.txt --load-ops ./targets.so --offload acme,cutlass
 check "acme runs some" sh -c '! grep -q "runs on acme" stderr'
@@ -166,7 +166,7 @@ for o in r d e l; do check "output $o of the module is the same" cmp module/$o.n
 expect 0 'acme' inspect out
 
 echo 'pattern acme.square(%x: f32[n, 3, n, *]) { %y = sin(%x) return %y }' > square.pat
-expect 0 'acme.square: %x is f32\[8\]; f32\[n, 3, n, \*\] is asked for' inspect net.txt $both --patterns square.pat
+expect 0 'acme.square: %x is f32\[8\], and has to be f32\[n, 3, n, \*\]' inspect net.txt $both --patterns square.pat
 
 # --- what is not known is said
 expect_error 2 "'acme' is unknown" compile net.txt --offload acme -o none

@@ -151,10 +151,10 @@ fi
 digits=$top/demo/digits.onnx
 for verb in 'run' 'bench' 'verify --against interpreter'; do
     CC='' expect_error 3 'target cortex-m4 is not this machine' $verb "$digits" --target cortex-m4
-    check 'an emulator is named' grep -q "hint: lathe verify --target qemu-m4 runs it in an emulator, and counts instructions; or set CC='arm-none-eabi-gcc', and give --emulator" "$work/stderr"
+    check 'an emulator is named' grep -q "hint: lathe verify --target qemu-m4 runs it in an emulator, and counts instructions; for another emulator, set CC='arm-none-eabi-gcc', and call lathe run or lathe verify with --emulator" "$work/stderr"
 done
 CC='' expect_error 3 'target rv64gcv is not this machine' run "$digits" --target rv64gcv
-check 'and its compiler' grep -q "hint: set CC='.* -static', and give --emulator" "$work/stderr"
+check 'and its compiler' grep -q "hint: set CC='.* -static', and call lathe run or lathe verify with --emulator" "$work/stderr"
 expect_error 2 'bench measures time on this machine' bench "$digits" --target qemu-m4
 check 'what counts there is named' grep -q 'hint: lathe verify --target qemu-m4' "$work/stderr"
 expect 0 ' 1 worker$' bench "$digits" --target generic --profile --repeat 1 --workers 1

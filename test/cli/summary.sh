@@ -67,7 +67,7 @@ for cpu in m4 m55; do
 done
 expect 0 '^slow +nothing' compile nibbles.txt -o nibbles --target cortex-m3 --port baremetal
 printf 'func @main(%%x: f32[200000]) {\n  %%a = constant i64[] dense [0]\n  %%y = cumsum(%%x, %%a) : f32[200000]\n  return %%y\n}\n' > alone.txt
-expect 0 '^slow .*operators that leave some of 4 workers idle: 1 \(cumsum\), no loop can be cut' compile alone.txt -o alone
+expect 0 '^slow .*operators that leave some of 4 workers idle: 1 \(cumsum; no loop can be cut' compile alone.txt -o alone
 check "a report without remarks says so" sh -c 'tr -d " \n" < alone/report.json | grep -q "\"remarks\":\[\]"'
 check "the report counts idle workers" grep -q '"workers_idle": 3,' alone/report.json
 check "the report says why" grep -q '"workers_idle_because": "extent"' alone/report.json

@@ -288,9 +288,10 @@ static void test_bad_runs(void **state)
     expect_error(x, lathe_run(x, e, list, 2, out, 1), LATHE_BAD_USAGE, "usage", "takes 1 inputs");
     expect_error(x, lathe_run(x, e, list, 1, out, 2), LATHE_BAD_USAGE, "usage", "gives 1 outputs");
     list[0] = &wrong;
-    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "'x' has the shape [3, 2], [2, 3] is");
+    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data",
+                 "'x' has the shape [3, 2], and has to have [2, 3]");
     list[0] = &integers;
-    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "'x' is int32, float32");
+    expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "'x' is int32, and has to be float32");
     list[0] = &away;
     expect_error(x, lathe_run(x, e, list, 1, out, 1), LATHE_BAD_INPUT, "data", "device 2");
     away = good;

@@ -93,14 +93,15 @@ def test_calls(add):
     for way in (x[::-1], x[:, ::-1], x.T.copy().T, big[::2, ::2], frozen, np.broadcast_to(np.float32(3), (2, 3)),
                 x.astype(">f4"), [[1, 2, 3], [4, 5, 6]]):
         np.testing.assert_array_equal(add(way, y)[0], np.asarray(way, np.float32) + y)
-    wrong = (((x,), {}, "missing: y"), ((x, y, x), {}, "takes 2 inputs"), ((x,), {"z": y}, "no input 'z'"),
-             ((x, y), {"x": x}, "'x' is given twice"))
+    wrong = (((x,), {}, "missing: y"), ((x, y, x), {}, "3 inputs are given, and the model takes 2: x, y"),
+             ((x,), {"z": y}, "no input 'z'"), ((x, y), {"x": x}, "'x' is given twice"))
     for args, named, what in wrong:
         with pytest.raises(TypeError, match=what):
             add(*args, **named)
-    with pytest.raises(lathe.InputError, match=r"input 'y' has the shape \[3\], \[2, 3\] is expected"):
+    with pytest.raises(lathe.InputError, match=r"input 'y' has the shape \[3\], and has to have \[2, 3\]"):
         add(x, y[0])
-    with pytest.raises(lathe.InputError, match="input 'x' is float64, float32 is expected"):
+    wrong = r"input 'x' is float64, and has to be float32 \[data\]\n.*x.astype\('float32'\)"
+    with pytest.raises(lathe.InputError, match=wrong):
         add(x.astype(np.float64), y)
 
 
@@ -139,7 +140,7 @@ def test_bfloat16():
         np.testing.assert_array_equal(y, np.asarray(x, ml_dtypes.bfloat16) * ml_dtypes.bfloat16(2))
     for wrong, what in ((np.float32, "is float32"), (ml_dtypes.float8_e4m3fn, "is DLPack type 10 of 8 bits"),
                         (ml_dtypes.int4, "is int4"), (str, "is <U32")):
-        with pytest.raises(lathe.InputError, match=f"input 'x' {what}.*, bfloat16 is expected"):
+        with pytest.raises(lathe.InputError, match=f"input 'x' {what}.*, and has to be bfloat16"):
             m(np.zeros((2, 3), np.float32).astype(wrong))
 
 

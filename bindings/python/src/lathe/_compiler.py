@@ -256,7 +256,7 @@ def _array_in(array: np.ndarray[typing.Any, typing.Any], want: Tensor) -> typing
     """A tensor that looks at the array's memory, or at that of a copy in a layout that DLPack can describe."""
     name = array.dtype.name
     if name not in _LENT and array.dtype.kind not in "biufc":  # text, objects, other types of ml_dtypes
-        text = f"input {want.name!r} is {array.dtype}, {want.dtype} is expected"
+        text = f"input {want.name!r} is {array.dtype}, and has to be {want.dtype}"
         raise InputError([Diagnostic("error", "data", None, text, None)])
     if not array.flags.writeable or not array.dtype.isnative or any(s % array.itemsize for s in array.strides):
         array = array.astype(array.dtype.newbyteorder("="))
@@ -387,7 +387,7 @@ class Executable:
         order = self._lists[0]
         names = [name for name, _, _ in order]
         if len(args) > len(names):
-            raise TypeError(f"the model takes {len(names)} inputs ({', '.join(names)}), and {len(args)} are given")
+            raise TypeError(f"{len(args)} inputs are given, and the model takes {len(names)}: {', '.join(names)}")
         given = dict(zip(names, args))
         for name, value in named.items():
             if name in given:
@@ -403,7 +403,7 @@ class Executable:
         if any(entry for _, entry, _ in self._lists[0]):
             args, named = (), self._spread(args, named)
         if len(args) > len(names):
-            raise TypeError(f"the model takes {len(names)} inputs ({', '.join(names)}), and {len(args)} are given")
+            raise TypeError(f"{len(args)} inputs are given, and the model takes {len(names)}: {', '.join(names)}")
         given = dict(zip(names, args))
         for name, value in named.items():
             if name not in names:
