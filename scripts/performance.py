@@ -78,7 +78,7 @@ def operators(options):
              f"best of {options.turns} turns; load average {os.getloadavg()[1]:.0f}. {len(rows)} operators, geometric "
              f"mean of the ratios {mean:.2f}. Below 1: "
              + ("; ".join(f"{name} ({about}) {ratio:.2f}" for ratio, _, _, name, about in slower) or "none") + ".", "",
-             "| operator | | onnxruntime us | Lathe us | ratio |", "|---|---|---|---|---|"]
+             "| operator | shape or kind | onnxruntime us | Lathe us | ratio |", "|---|---|---|---|---|"]
     lines += [f"| {name} | {about} | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | {ratio:.2f} |"
               for ratio, theirs, ours, name, about in rows]
     return "\n".join(lines)
