@@ -265,7 +265,7 @@ bool executable_open_package(lathe_executable *e, compiler *c, const char *scrat
     if (strcmp(e->report->port, port_default()->name) != 0) {
         diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "this package is for another system (port %s)",
                    e->report->port);
-        diag_hint(&c->diags, "save it, and build it there");
+        diag_hint(&c->diags, "save it, and build it for that system with its Makefile");
         return false;
     }
     if (!dir) {

@@ -98,6 +98,9 @@ static bool refuse_shape(compiler *c, const run_tensor *want, const lathe_dltens
     if (known && tensor_count((uint32_t)t->ndim, t->shape, &count) && tensor_count(want->rank, want->most, &most) &&
         count == most)
         diag_hint(&c->diags, "in NumPy: x.reshape(%s)", dims);
+    else if (known && (uint32_t)t->ndim == want->rank && want->rank > 0 && t->shape[0] > want->most[0] &&
+             memcmp(t->shape + 1, want->most + 1, (want->rank - 1) * sizeof *want->most) == 0)
+        diag_hint(&c->diags, "it holds several samples; for one call, in NumPy: x[0:%lld]", (long long)want->most[0]);
     return false;
 }
 

@@ -268,6 +268,12 @@ static bool load(samples *s, const char *path, const run_tensor *like, run_tenso
     if (tensor_file_peek(c, path, like->name, &dt, &rank, dims)) {
         if (like->is_text && rank > 0) /* how long strings may be is checked where they are read */
             dims[rank - 1] = like->dims[like->rank - 1];
+        if (rank > 0 && dims[0] == 0 && like->count > 0) {
+            diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' has no samples: its shape is %s", path,
+                       tensor_file_dims(&c->mem, rank, dims));
+            diag_hint(&c->diags, "the first axis counts the samples");
+            return false;
+        }
         if (!fits(like, rank, dims))
             return fail_to_fit(c, path, like, rank, dims);
         t->rank = rank;

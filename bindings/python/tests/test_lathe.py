@@ -100,6 +100,8 @@ def test_calls(add):
             add(*args, **named)
     with pytest.raises(lathe.InputError, match=r"input 'y' has the shape \[3\], and has to have \[2, 3\]"):
         add(x, y[0])
+    with pytest.raises(lathe.InputError, match=r"several samples.*x\[0:2\]"):
+        add(x, np.concatenate([y, y]))
     wrong = r"input 'x' is float64, and has to be float32 \[data\]\n.*x.astype\('float32'\)"
     with pytest.raises(lathe.InputError, match=wrong):
         add(x.astype(np.float64), y)
@@ -274,7 +276,7 @@ def test_samples(tmp_path):
              ({"image": pictures, "z": pictures}, lathe.InputError, "^data: the model has no input 'z'"),
              ([pictures[0], pictures[1, :, :7]], ValueError, "^data: all samples need the same shape; .*sample 1 has"),
              ([{"image": pictures[0]}, {"x": pictures[0]}], ValueError, "^data: sample 1 needs the arrays image"),
-             ([], ValueError, "^data has no samples"),
+             ([], ValueError, "^data has no samples"), (pictures[:0], ValueError, "^data has no samples"),
              (np.array(["a"]), TypeError, "^data is a path, arrays or numbers"),
              (3.5, lathe.InputError, r"^data has the shape \[\]; input 'image' is"))
     for data, kind, what in wrong:
