@@ -361,7 +361,7 @@ bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
         needs_add_kernel(e->needs, MVE_SETUP);
     e->needs->fallback = lanes;
     needs_add(e->needs, rounding(e, "rounded", to));
-    if (i < 2)
+    if (i < 2 || (lanes && dtype_bits(to) == 8)) /* the file for lanes has both */
         needs_add(e->needs, rounding(e, "scaled", to));
     e->needs->fallback = false;
     if (i < 2) {

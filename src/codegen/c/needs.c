@@ -628,7 +628,7 @@ void needs_add_vector(c_needs *n, c_need need)
     if (choice)
         needs_add_kernel(n, MVE_SETUP);
     const bool has_forms = need.kind == NEED_VOP && !choice && need.op != TIR_LDEXP;
-    n->fallback = file_of(&need, n) || (has_forms && op_forms(n->a, &need, v, n->neon).n > 0);
+    n->fallback = choice || file_of(&need, n) || (has_forms && op_forms(n->a, &need, v, n->neon).n > 0);
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
         scalar_binary(n->a, n, need.op, need.dt, x, x, true);
     else if (need.kind == NEED_VOP)
@@ -697,6 +697,16 @@ static const char *op_file(const c_need *n)
     return NULL;
 }
 
+/* Where a function for one lane is called at all; NULL: everywhere. Helium's own instructions (mve_choice) leave it to
+ * compilers that have vectors of lanes, but not these. */
+static const char *where_called(const c_need *need, const c_needs *n)
+{
+    const bool choice = n->mve && dtype_is_float(need->dt) && (need->op == TIR_MIN || need->op == TIR_MAX);
+    if (!need->fallback)
+        return NULL;
+    return choice || need->kind == NEED_KERNEL ? "LATHE_MVE != 2 || !LATHE_VECTORS" : "!LATHE_VECTORS";
+}
+
 void needs_write(arena *a, writer *w, const c_needs *n)
 {
     uint32_t bytes = widest(n);
@@ -713,18 +723,19 @@ void needs_write(arena *a, writer *w, const c_needs *n)
             if (need->lanes)
                 write_lanes_kernel(&kernels, w, need, n);
             else
-                kernel_write(&kernels, w, need->file, NULL, need->fallback ? "LATHE_MVE != 2 || !LATHE_VECTORS" : NULL);
+                kernel_write(&kernels, w, need->file, NULL, where_called(need, n));
             break;
         case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
         case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
         case NEED_OP:
             if (op_file(need)) {
-                kernel_write(&kernels, w, op_file(need), NULL, need->fallback ? "!LATHE_VECTORS" : NULL);
+                kernel_write(&kernels, w, op_file(need), NULL, where_called(need, n));
                 break;
             }
             if (need->op == TIR_SHR && dtype_get_class(need->dt) == DTC_INT)
                 kernel_write(&kernels, w, "kernel/common/shifts.h", NULL, NULL);
-            w_str(w, need->fallback ? "#if !LATHE_VECTORS\n" : "");
+            if (where_called(need, n))
+                w_fmt(w, "#if %s\n", where_called(need, n));
             write_scalar(w, need);
             w_str(w, need->fallback ? "#endif\n\n" : "");
             break;
