@@ -71,6 +71,8 @@ typedef struct target {
     uint32_t vector_bytes; /* register width; 0: scalar code only */
     uint32_t vector_regs;  /* registers */
     bool fma;
+    bool plain_addresses;  /* loads and stores of vectors add nothing to an address: a register that a compiler puts on
+                            * the stack costs two instructions each way */
     uint32_t features;     /* of target_feature */
     const char *cpu;       /* row of cpu_model.h; NULL: "generic" */
     uint32_t tile_vectors, tile_rows; /* the register tile that rules take, where it fits: a tuner's; 0: their choice */

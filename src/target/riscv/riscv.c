@@ -5,7 +5,7 @@
 
 /* gcc makes code for vectors from its version 14 on. */
 #define CLANG "'clang --target=riscv64-linux-gnu'"
-#define RVV   .vector_regs = 32, .fma = true, .cc = CLANG, HOST
+#define RVV   .vector_regs = 32, .fma = true, .plain_addresses = true, .cc = CLANG, HOST
 
 static const char picolibc[] =
     "#\n# For a microcontroller, with picolibc (Debian: gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf):\n"

@@ -264,18 +264,17 @@ static tir_expr_ref pad_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_select(g->c, inside, x, tir_const(g->c, x->type.dt, 0));
 }
 
-/* B^T d: [n, block, tile row, tile column, row, column, lane] */
+/* B^T d: [n, block, tile row, row, column of the strip, lane]. Neighboring tiles have columns in common. */
 static tir_expr_ref rows_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const winograd_ctx *v = ctx;
     compiler *c = g->c;
     tir_expr_ref in[WINOGRAD_MAX_SIDE], tile = te_i64(g, v->form->tile);
     for (int64_t k = 0; k < v->form->side; k++) {
-        tir_expr_ref y = tir_add(c, tir_mul(c, idx[2], tile), te_i64(g, k)),
-                     x = tir_add(c, tir_mul(c, idx[3], tile), idx[5]);
-        in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], idx[1], y, x, idx[6]});
+        tir_expr_ref y = tir_add(c, tir_mul(c, idx[2], tile), te_i64(g, k));
+        in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], idx[1], y, idx[4], idx[5]});
     }
-    return choose_row(g, v, input_row, v->form->side, idx[4], in);
+    return choose_row(g, v, input_row, v->form->side, idx[3], in);
 }
 
 /* (B^T d) B: [n, position, tile row, block, tile column, lane] */
@@ -283,8 +282,10 @@ static tir_expr_ref input_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const winograd_ctx *v = ctx;
     tir_expr_ref in[WINOGRAD_MAX_SIDE], side = te_i64(g, v->form->side), row = tir_floordiv(g->c, idx[1], side);
-    for (int64_t k = 0; k < v->form->side; k++)
-        in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], idx[3], idx[2], idx[4], row, te_i64(g, k), idx[5]});
+    for (int64_t k = 0; k < v->form->side; k++) {
+        tir_expr_ref x = tir_add(g->c, tir_mul(g->c, idx[4], te_i64(g, v->form->tile)), te_i64(g, k));
+        in[k] = te_read(g, v->x, (tir_expr_ref[]){idx[0], idx[3], idx[2], row, x, idx[5]});
+    }
     return choose_row(g, v, input_row, v->form->side, tir_floormod(g->c, idx[1], side), in);
 }
 
@@ -341,6 +342,7 @@ static tir_expr_ref output_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 
 /* Axes of the stages, in the order of their dimensions. */
 static const char *const image_axes[] = {"n", "block", "y", "x", "lane"};
+static const char *const line_axes[] = {"n", "block", "tile_row", "row", "col", "lane"};
 static const char *const tile_axes[] = {"n", "block", "tile_row", "tile", "row", "col", "lane"};
 static const char *const input_axes[] = {"n", "position", "tile_row", "block", "tile", "lane"};
 static const char *const product_axes[] = {"n", "position", "block", "tile_row", "tile", "lane"};
@@ -383,7 +385,7 @@ bool compute_conv2d_winograd(te_graph *g, const graph_node *n, te_tensor *const 
     tir_expr_ref high = tir_add(c, tir_mul(c, th, step), edge), wide = tir_add(c, tir_mul(c, tw, step), edge);
     tir_expr_ref positions = te_i64(g, side * side);
     stage(g, &v, "winograd_tiles", 5, image_axes, (tir_expr_ref[]){y[0], ib, high, wide, in_lanes}, NULL, pad_body);
-    stage(g, &v, "winograd_rows", 7, tile_axes, (tir_expr_ref[]){y[0], ib, th, tw, s, s, in_lanes}, NULL, rows_body);
+    stage(g, &v, "winograd_rows", 6, line_axes, (tir_expr_ref[]){y[0], ib, th, s, wide, in_lanes}, NULL, rows_body);
     stage(g, &v, "winograd_input", 6, input_axes, (tir_expr_ref[]){y[0], positions, th, ib, tw, in_lanes}, NULL,
           input_body);
     v.ic = te_reduce_axis(g, "ic", ins);

@@ -71,6 +71,7 @@ typedef struct winograd_size {
     int64_t bytes;   /* of a number of the data and of the weights between the steps; sums have four */
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats */
     bool far;              /* the second-level cache does not hold the weights */
+    bool in_memory;        /* what lies between the rows and the columns of a tile: registers do not hold a tile */
 } winograd_size;
 
 /* Blocks of the transformed input in one row of tiles, with room for one more where the positions of a tile, which are
@@ -274,20 +275,47 @@ static void keep_in_registers(te_sched *s, const te_node *n, uint32_t first)
     vectorize_last(s, n);
 }
 
+/* A small stage in memory, which loops over its columns fill: `row` and `col` are its axes. */
+static void keep_in_memory(te_sched *s, const te_node *n, uint32_t row, uint32_t col)
+{
+    uint32_t axes[7], count = 0;
+    for (uint32_t i = 0; i < n->n_axes; i++)
+        if (i != row && i != col && i != n->n_axes - 1)
+            axes[count++] = i;
+    axes[count++] = col;
+    axes[count++] = row;
+    axes[count++] = n->n_axes - 1;
+    reorder(s, n, axes, count);
+    unroll(s, n, row);
+    vectorize_last(s, n);
+}
+
 /* Block by block of channels: the strip with its border, then tile by tile by rows and columns. */
 static void schedule_input(te_sched *s, const winograd_stages *w, const winograd_size *z,
                            const winograd_cut *cut)
 {
     const te_node *input = w->input;
-    reorder(s, input, (const uint32_t[]){0, 3, 2, 4, 1, 5}, 6);
-    unroll(s, input, 1);
+    const char *name = input->name, *position = te_axis_name(input, 1);
+    if (z->in_memory) {
+        te_sched_split(s, name, position, z->tile + WINOGRAD_KERNEL - 1, "row", "col");
+        te_sched_reorder(s, name, 7, (const char *[]){te_axis_name(input, 0), te_axis_name(input, 3),
+                                                      te_axis_name(input, 2), te_axis_name(input, 4), "row", "col",
+                                                      te_axis_name(input, 5)});
+        te_sched_annotate(s, TE_UNROLL, name, "col");
+    } else {
+        reorder(s, input, (const uint32_t[]){0, 3, 2, 4, 1, 5}, 6);
+        unroll(s, input, 1);
+    }
     vectorize_last(s, input);
     const int64_t blocks = padded_blocks(z, cut), row = blocks * cut->width * z->lanes * z->pack;
     if (blocks * z->pack != z->in_blocks)
-        te_sched_storage_align(s, input->name, te_axis_name(input, 2), row, 0);
-    te_sched_compute_at(s, w->rows->name, input->name, te_axis_name(input, 4));
-    keep_in_registers(s, w->rows, 4);
-    te_sched_compute_at(s, w->tiles->name, input->name, te_axis_name(input, 3));
+        te_sched_storage_align(s, name, te_axis_name(input, 2), row, 0);
+    te_sched_compute_at(s, w->rows->name, name, te_axis_name(input, z->in_memory ? 2 : 4));
+    if (z->in_memory)
+        keep_in_memory(s, w->rows, 3, 4);
+    else
+        keep_in_registers(s, w->rows, 3);
+    te_sched_compute_at(s, w->tiles->name, name, te_axis_name(input, 3));
     if (z->pack > 1) { /* each block of the data has a part of a vector */
         const char *tiles = w->tiles->name;
         te_sched_split(s, tiles, te_axis_name(w->tiles, 4), z->lanes, "side", "lane_i");
@@ -338,9 +366,9 @@ static void schedule_product(te_sched *s, const winograd_stages *w, const target
 }
 
 /* The loops of the result; everything else is computed in one of them. */
-static void schedule_result(te_sched *s, const winograd_stages *w, const winograd_cut *cut, int64_t groups,
-                            int64_t tile)
+static void schedule_result(te_sched *s, const winograd_stages *w, const winograd_size *z, const winograd_cut *cut)
 {
+    const int64_t groups = z->out_blocks / cut->group, tile = z->tile;
     const te_node *y = w->last;
     const char *n = te_axis_name(y, 0), *name = y->name;
     te_sched_split(s, name, te_axis_name(y, 1), cut->group, "groups", "vector");
@@ -356,15 +384,19 @@ static void schedule_result(te_sched *s, const winograd_stages *w, const winogra
     te_sched_fuse(s, name, "share_n", "strip", "strips");
     te_sched_fuse(s, name, "strips", "piece", "part");
     te_sched_annotate(s, TE_PARALLEL, name, "part");
-    te_sched_annotate(s, TE_UNROLL, name, "row");
+    if (!z->in_memory)
+        te_sched_annotate(s, TE_UNROLL, name, "row");
     te_sched_annotate(s, TE_UNROLL, name, "col");
     vectorize_last(s, y);
     te_sched_compute_at(s, w->input->name, name, "part");
     te_sched_compute_at(s, w->product->name, name, "group");
-    te_sched_compute_at(s, w->sums->name, name, "tile");
-    keep_in_registers(s, w->sums, 4);
+    te_sched_compute_at(s, w->sums->name, name, z->in_memory ? "tile_row" : "tile");
+    if (z->in_memory)
+        keep_in_memory(s, w->sums, 4, 5);
+    else
+        keep_in_registers(s, w->sums, 4);
     if (w->output != y) {
-        te_sched_compute_at(s, w->output->name, name, "tile");
+        te_sched_compute_at(s, w->output->name, name, z->in_memory ? "row" : "tile");
         keep_in_registers(s, w->output, 2);
     }
 }
@@ -403,8 +435,9 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
     if (z.batch == 0 || z.in_blocks == 0 || z.out_blocks == 0)
         return te_schedule_default(s, t, n, anchor, last);
     z.far = weights_come_from_afar(t, &z);
+    z.in_memory = t->plain_addresses && z.positions > te_tile_regs(t);
     winograd_cut cut = choose_cut(t, &z);
-    schedule_result(s, &w, &cut, z.out_blocks / cut.group, z.tile);
+    schedule_result(s, &w, &z, &cut);
     schedule_product(s, &w, z.dot, &cut, z.far ? te_find_parameter(s->g, n->inputs[1]->name) : NULL);
     schedule_input(s, &w, &z, &cut);
     return true;
