@@ -347,7 +347,7 @@ static void shape_graph(builder *b, const struct target *t)
     else if (anchor && lanes && (b->rigid->op->te->schedule == te_schedule_reduce ||
                                  b->rigid->op->te->schedule == te_schedule_softmax))
         b->g = te_merge_reduced(b->g, anchor);
-    else if (one && lanes && !anchor && (!b->rigid || b->rigid->op->cls < CLASS_REDUCTION))
+    else if (one && (lanes || t->small) && !anchor && (!b->rigid || b->rigid->op->cls < CLASS_REDUCTION))
         b->g = te_merge_elements(b->g, t);
 }
 

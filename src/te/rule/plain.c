@@ -32,7 +32,7 @@ static te_graph *merge_innermost(te_graph *g)
     return a > inner ? g : NULL;
 }
 
-/* Shared among workers, rows stay as many as keep them busy. */
+/* Shared among workers, rows stay as many as keep them busy. Without lanes (0) a loop is better than several. */
 static bool may_merge(const te_graph *g, const te_node *n, int64_t lanes)
 {
     int64_t outer = 1, all = 1;
@@ -44,7 +44,8 @@ static bool may_merge(const te_graph *g, const te_node *n, int64_t lanes)
         if (open > 1)
             outer *= extent;
     }
-    return g->params.len - g->n_inputs == 1 && n->n_axes > 1 && te_axis_extent(n, n->n_axes - 1) % lanes != 0 &&
+    return g->params.len - g->n_inputs == 1 && n->n_axes > 1 &&
+           (lanes == 0 || te_axis_extent(n, n->n_axes - 1) % lanes != 0) &&
            (all < PARALLEL_WORTH || outer >= PARALLEL_ENOUGH);
 }
 
