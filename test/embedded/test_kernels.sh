@@ -2,8 +2,8 @@
 # Kernels, each beside the loops of its row, on random operands (unit/test_instr writes the program). Those of kernel/dsp
 # and kernel/mve: as gcc, clang, and compilers without GNU extensions get them, on a Cortex-M4 and a Cortex-M55 in the
 # emulator. What each compiler got is asked of it, so that no form stays away unseen. Sums of products in lanes: for each
-# processor that this one can run, or an emulator. With each, fixed point in lanes (fixed.c). --all, for `make
-# test-long`: each form by each compiler.
+# processor that this one can run, or an emulator. With each, fixed point in lanes (fixed.c); on a Cortex-M4 bytes in
+# words, too (bytes.c). --all, for `make test-long`: each form by each compiler.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -46,6 +46,11 @@ run() {
     "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -I"$root" -DROUNDS=5000 -c "$here/fixed.c" -o "$work/program.o" 2> "$work/log" &&
         on_board "$target" || { echo "FAILED fixed point, $name"; head -5 "$work/log" "$work/out"; failed=1; }
     echo "fixed point, $name: $(tail -n 1 "$work/out")"
+    [ "$target" = cortex-m4 ] || return 0
+    # shellcheck disable=SC2086
+    "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -I"$root" -c "$here/bytes.c" -o "$work/program.o" 2> "$work/log" &&
+        on_board "$target" || { echo "FAILED bytes, $name"; head -5 "$work/log" "$work/out"; failed=1; }
+    echo "bytes, $name: $(tail -n 1 "$work/out")"
 }
 
 for target in cortex-m4 cortex-m55; do

@@ -203,6 +203,40 @@ def pools():
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
 
 
+def elements():
+    """Byte by byte, four of them in a word on some processors: bounds, extremes, tables, pools, sums, products; whole
+    words and tails, and fewer bytes than a word."""
+    rng = random.Random(8)
+    params, body, results = [], [], []
+    for dt, least, most in (("i8", -128, 127), ("u8", 0, 255)):
+        body += [f"%t{dt} = constant {dt}[256] dense " + numbers(rng, 256, least, most),
+                 f"%l{dt} = constant {dt}[] splat {least + 97}", f"%h{dt} = constant {dt}[] splat {most - 60}",
+                 f"%s{dt} = constant f32[] splat 0.02"]
+        for shape in ("64", "67", "3, 5, 9", "3", "2, 40"):
+            i = f"{dt}{len(params)}"
+            params += [f"%x{i}: {dt}[{shape}]", f"%y{i}: {dt}[{shape}]"]
+            made = (f"clip(%x{i}, %l{dt}, %h{dt})", f"maximum(%x{i}, %l{dt})", f"minimum(%x{i}, %h{dt})",
+                    f"maximum(%x{i}, %y{i})", f"minimum(%y{i}, %x{i})", f"qnn.table(%x{i}, %t{dt})",
+                    f"qnn.mul(%x{i}, %s{dt}, %y{i}, %s{dt}, %s{dt}, %l{dt}, %h{dt}, %l{dt})",
+                    f"qnn.add(%x{i}, %s{dt}, %y{i}, %s{dt}, %s{dt}, %l{dt}, %h{dt}, %l{dt})")
+            for j, one in enumerate(made):
+                body.append(f"%r{i}_{j} = {one}")
+                results.append(f"%r{i}_{j}")
+        for c, size, stride, pads in ((8, 2, 2, 0), (7, 3, 1, 1), (3, 3, 2, 1), (30, 2, 1, 0), (16, 5, 1, 2)):
+            i = f"{dt}p{c}"
+            params.append(f"%x{i}: {dt}[1, 1, 9, 8, {c}]")
+            body.append(f"%r{i} = nn.max_pool2d(%x{i}) {{pool_size = [{size}, {size}], strides = [{stride}, {stride}], "
+                        f"pads = [{pads}, {pads}, {pads}, {pads}], data_layout = \"NCHW{c}c\"}}")
+            results.append(f"%r{i}")
+        for c, high, wide in ((330, 6, 6), (41, 15, 17), (4, 60, 60)):
+            i = f"{dt}g{c}"
+            params.append(f"%x{i}: {dt}[1, 1, {high}, {wide}, {c}]")
+            body.append(f"%r{i} = qnn.global_avg_pool2d(%x{i}, %s{dt}, %s{dt}, %l{dt}, %h{dt}) "
+                        f"{{data_layout = \"NCHW{c}c\"}}")
+            results.append(f"%r{i}")
+    return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
+
+
 def choices():
     """Floats that a comparison chooses: in vectors, tails and fewer lanes, with NaNs (square roots) among them; what is
     chosen is stored, or reduced in lanes."""
@@ -458,6 +492,9 @@ def main():
         rounded = written(work, "codes.txt", codes())
         for board in ("m0plus", "m4", "m55"):
             t.one(f"codes on {board}", lambda b=board: t.counted(b, "codes", rounded, True))
+        each = written(work, "elements.txt", elements())
+        for board in ("m0plus", "m4"):
+            t.one(f"elements on {board}", lambda b=board: t.counted(b, "elements", each, True))
         lines = written(work, "words.txt", layers(words()))
         t.one("words on m4", lambda: t.counted("m4", "words", lines, True))
         for name, file, exact in files:
@@ -475,7 +512,8 @@ def main():
                   lambda b=board: str(most_instructions(t.lathe, shapes, "cortex-" + b)))
         for board in ("m3", "m4"):
             t.one(f"bound of functions on {board}", lambda b=board: check_far(t.lathe, b, work))
-        t.one("compilers of layers, cortex-m4", lambda: check_compilers(t.lathe, graph, work))
+        for name, file in (("layers", graph), ("elements", each)):
+            t.one(f"compilers of {name}, cortex-m4", lambda f=file: check_compilers(t.lathe, f, work))
         if options.update:
             write_noted(t.noted)
     print(f"microcontrollers: {t.counts['ok']} passed, {t.counts['FAILED']} failed, {t.counts['skipped']} skipped")

@@ -170,6 +170,8 @@ tir_expr_ref expr_rounded_number(tir_expr_ref x, tir_expr_ref *out_zero);
 /* binary32 from a product of binary64, or one that something is added to (out_more; NULL: nothing): with operands that
  * binary32 holds, such a product is exact. */
 bool expr_rounded_once(tir_expr_ref x, tir_expr_ref *out_product, tir_expr_ref *out_more);
+/* An i32 that is made of a product: the product of two sums where it is that, else x. */
+tir_expr_ref expr_factored(c_emit *e, tir_expr_ref x);
 bool expr_is_short(tir_expr_ref x); /* a byte, or the difference of two, in i32 */
 c_text expr_text(c_emit *e, tir_expr_ref x);
 const char *expr_operand(c_emit *e, tir_expr_ref x, bool pointer); /* of an instruction */
@@ -197,6 +199,9 @@ bool runs_write(c_emit *e, const tir_stmt *s); /* the call; false: s is somethin
 
 /* widen.c: loops that only widen bytes, as a call. False: they do something else. */
 bool widen_write(c_emit *e, const tir_stmt *s);
+/* words.c: loops over bytes, four at a time. False: they are something else. `stmt` writes other statements. */
+typedef void (*c_write_stmt)(c_emit *e, const tir_stmt *s);
+bool words_write(c_emit *e, const tir_stmt *s, c_write_stmt stmt);
 
 /* names.c */
 const c_scope_name *names_find(const c_emit *e, const void *key); /* NULL: not in scope */

@@ -365,7 +365,7 @@ bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
         needs_add(e->needs, rounding(e, "scaled", to));
     e->needs->fallback = false;
     if (i < 2) {
-        out->acc = out->v->args[i]->args[0];
+        out->acc = expr_factored(e, out->v->args[i]->args[0]);
         out->k = out->v->args[1 - i];
     }
     return true;
@@ -552,7 +552,7 @@ static c_text cast(c_emit *e, tir_expr_ref x)
     c_text small;
     if (small_cast(e, x, &small) || lanes_cast(e, x, &small))
         return small;
-    c_text a = expr_text(e, x->args[0]);
+    c_text a = expr_text(e, is_small(e) && to == DT_F32 ? expr_factored(e, x->args[0]) : x->args[0]);
     if (x->type.lanes == 1)
         return scalar_cast(e->tmp, e->needs, from, to, a);
     const char *v = c_vector_name(e, from, x->type.lanes), *into = c_vector_name(e, to, x->type.lanes);

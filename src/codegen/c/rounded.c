@@ -2,6 +2,9 @@
 /* What the loop IR says in steps of binary32 and binary64, and processors with little memory do in an instruction or
  * two, as it is known again: by the writer of expressions, and where instructions are counted. */
 #include "codegen/c/emit.h"
+#include "tir/build.h"
+#include "tir/linear.h"
+#include "tir/walk.h"
 
 #include <math.h>
 
@@ -68,4 +71,34 @@ bool expr_is_short(tir_expr_ref x)
         return x->u.i > -(1 << 20) && x->u.i < 1 << 20;
     return (expr_is_binary(x, TIR_ADD) || expr_is_binary(x, TIR_SUB)) && expr_is_short(x->args[0]) &&
            expr_is_short(x->args[1]);
+}
+
+/* (p + a) * (q + b) of p * q + b * p + a * q + a * b, which has more additions; else x. Sums wrap, so that both are the
+ * same in all cases. */
+tir_expr_ref expr_factored(c_emit *e, tir_expr_ref x)
+{
+    linear l;
+    const linear_term *both = NULL;
+    int64_t beside[2] = {0, 0};
+    if (x->type.lanes > 1 || x->type.dt != DT_I32 || x->kind != TIR_BINOP || !linear_of(e->bounds, x, &l))
+        return x;
+    for (uint32_t i = 0; i < l.len; i++)
+        if (l.terms[i].n == 2)
+            both = &l.terms[i];
+    if (!both || both->coeff != 1 || tir_expr_equal(both->atoms[0], both->atoms[1]))
+        return x;
+    for (uint32_t i = 0; i < l.len; i++) {
+        const linear_term *t = &l.terms[i];
+        const bool first = t->n == 1 && tir_expr_equal(t->atoms[0], both->atoms[0]);
+        if (t == both)
+            continue;
+        if (t->n != 1 || (!first && !tir_expr_equal(t->atoms[0], both->atoms[1])))
+            return x;
+        beside[first ? 1 : 0] = t->coeff; /* what is added to the other one */
+    }
+    int64_t product;
+    if (!i64_mul(beside[0], beside[1], &product) || product != l.constant)
+        return x;
+    return tir_mul(e->c, tir_add(e->c, both->atoms[0], tir_int(e->c, DT_I32, beside[0])),
+                   tir_add(e->c, both->atoms[1], tir_int(e->c, DT_I32, beside[1])));
 }
