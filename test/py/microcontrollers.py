@@ -237,6 +237,25 @@ def elements():
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
 
 
+def pairs():
+    """Products of two operands that only the run knows, by four numbers and by some more, rows and columns in pairs and
+    one alone, of batches, in panels of columns, stored either way, u8 by i8; one row, which stays as it is."""
+    params, body, results = [], [], []
+    cases = ((4, 4, 2, "", "", "i8", "i8", 0, 0), (5, 7, 3, "", "", "i8", "u8", 0, 1),
+             (6, 33, 9, "", "", "u8", "u8", 1, 0), (7, 8, 1, "2, ", "2, ", "u8", "i8", 0, 1),
+             (9, 20, 6, "2, 3, ", "3, ", "i8", "i8", 0, 0), (5, 64, 70, "", "2, ", "i8", "i8", 0, 0),
+             (4, 130, 35, "", "", "u8", "u8", 1, 1), (1, 16, 8, "", "", "i8", "i8", 0, 0))
+    for i, (m, k, n, a, b, dt, other, ta, tb) in enumerate(cases):
+        params += [f"%a{i}: {dt}[{a}{k if ta else m}, {m if ta else k}]",
+                   f"%b{i}: {other}[{b}{n if tb else k}, {k if tb else n}]"]
+        body += [f"%y{i} = constant {dt}[] splat 5", f"%z{i} = constant {other}[] splat {i * 16}",
+                 f"%s{i} = constant f32[] splat 0.0013", f"%t{i} = constant f32[] splat 0.7",
+                 f"%p{i} = qnn.matmul(%a{i}, %b{i}, %y{i}, %z{i}) {{transpose_a = {ta}, transpose_b = {tb}}}",
+                 f"%q{i} = qnn.requantize(%p{i}, %s{i}, %t{i}, %y{i})"]
+        results += [f"%p{i}", f"%q{i}"]
+    return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
+
+
 def choices():
     """Floats that a comparison chooses: in vectors, tails and fewer lanes, with NaNs (square roots) among them; what is
     chosen is stored, or reduced in lanes."""
@@ -495,6 +514,8 @@ def main():
         each = written(work, "elements.txt", elements())
         for board in ("m0plus", "m4"):
             t.one(f"elements on {board}", lambda b=board: t.counted(b, "elements", each, True))
+        both = written(work, "pairs.txt", pairs())
+        t.one("pairs on m4", lambda: t.counted("m4", "pairs", both, True))
         lines = written(work, "words.txt", layers(words()))
         t.one("words on m4", lambda: t.counted("m4", "words", lines, True))
         for name, file, exact in files:
@@ -512,7 +533,7 @@ def main():
                   lambda b=board: str(most_instructions(t.lathe, shapes, "cortex-" + b)))
         for board in ("m3", "m4"):
             t.one(f"bound of functions on {board}", lambda b=board: check_far(t.lathe, b, work))
-        for name, file in (("layers", graph), ("elements", each)):
+        for name, file in (("layers", graph), ("elements", each), ("pairs", both)):
             t.one(f"compilers of {name}, cortex-m4", lambda f=file: check_compilers(t.lathe, f, work))
         if options.update:
             write_noted(t.noted)

@@ -593,6 +593,17 @@ static bool product_zeros_fit(compiler *c, const graph_node *n, uint32_t i, dim 
     return fits || infer_no_broadcast_to(c, n, zero, x);
 }
 
+/* Operands that are widened as they are (te/op/product_pairs.h). */
+static bool pairs_fit(compiler *c, const graph_node *n, int64_t packed, dtype sums)
+{
+    bool fits = infer_in(n, 0)->shape.rank >= 2 && infer_in(n, 1)->shape.rank >= 2 && sums == DT_I32;
+    for (uint32_t i = 2; i < n->n_inputs; i++)
+        fits = fits && (!n->inputs[i] || shape_count(infer_in(n, i)->shape) == 1);
+    return fits || packed || graph_attr_int(n, "wide") == 0 ||
+           infer_error(c, n, "the attribute wide is only for packed weights, or for matrices with one zero point each, "
+                             "whose sums are i32; leave it out");
+}
+
 bool infer_qnn_matmul(compiler *c, const graph_node *n, type *out)
 {
     const type *a = infer_in(n, 0), *b = infer_in(n, 1);
@@ -608,7 +619,7 @@ bool infer_qnn_matmul(compiler *c, const graph_node *n, type *out)
                   : rb < 2 ? one
                            : b->shape.dims[tb ? rb - 2 : rb - 1];
     return product_zeros_fit(c, n, 0, rows) && product_zeros_fit(c, n, 1, columns) && nn_pairs_kept(c, n) &&
-           widens_bytes(c, n);
+           widens_bytes(c, n) && pairs_fit(c, n, packed, dt);
 }
 
 /* --- normalisations

@@ -653,6 +653,8 @@ static const char *why_plain(converter *v, const graph_node *n)
         return "transposed convolutions have no kernel with channels last";
     if (!is_product && !is_conv)
         return "only convolutions over two axes have a kernel with channels last";
+    if (is_product && graph_attr_int(n, "wide") != 0)
+        return NULL;
     if (!graph_constant(n->inputs[1]))
         return "its weights are not constants";
     if (dtype_bits(n->inputs[1]->type.dt) != 8)
@@ -666,6 +668,56 @@ static const char *why_plain(converter *v, const graph_node *n)
     if (groups > 1 && groups != extent(n->inputs[0], 1))
         return "its groups are neither one nor a channel each";
     return "the layer has a form that kernels with channels last do not take";
+}
+
+#define FEW_ROWS 4 /* for which widening the right operand takes longer than it saves */
+
+/* Products of two operands that only the run knows: by pairs of 16 bits, where the processor has those. */
+static bool is_product_of_pairs(const graph_node *n)
+{
+    if (strcmp(n->op->name, "qnn.matmul") != 0 || graph_constant(n->inputs[1]) || graph_constant(n->inputs[0]))
+        return false;
+    const type *a = &n->inputs[0]->type, *b = &n->inputs[1]->type, *y = &n->outputs[0]->type;
+    bool fits = dtype_bits(a->dt) == 8 && dtype_bits(b->dt) == 8 && y->dt == DT_I32 && a->shape.rank >= 2 &&
+                b->shape.rank >= 2 && shape_is_static(y->shape) && shape_is_static(a->shape) &&
+                shape_is_static(b->shape) && extent(n->outputs[0], (uint32_t)y->shape.rank - 2) >= FEW_ROWS;
+    for (uint32_t i = 2; i < n->n_inputs; i++)
+        fits = fits && (!n->inputs[i] || shape_count(n->inputs[i]->type.shape) == 1);
+    return fits;
+}
+
+/* What x is the transpose of, the last two axes for each other; NULL: it is none. */
+static graph_value *turned(const graph_value *x)
+{
+    const int64_t *perm = NULL;
+    const int32_t rank = x->type.shape.rank;
+    if (!rewrite_is_op(x, "transpose") || graph_attr_ints(x->def, "perm", &perm) != (uint32_t)rank)
+        return NULL;
+    for (int32_t i = 0; i < rank; i++)
+        if (perm[i] != (i < rank - 2 ? i : 2 * rank - 3 - i))
+            return NULL;
+    return x->def->inputs[0];
+}
+
+static void mark_products(converter *v)
+{
+    compiler *c = v->t.r.c;
+    graph_func *f = v->t.r.f;
+    bool found = false;
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        graph_node *n = f->nodes.data[i];
+        if (!is_product_of_pairs(n))
+            continue;
+        graph_value *b = turned(n->inputs[1]);
+        if (b) { /* rows of it are what is multiplied */
+            n->inputs[1] = b;
+            graph_set_attr(f, n, attr_int(c, "transpose_b", graph_attr_int(n, "transpose_b") == 0));
+            found = true;
+        }
+        graph_set_attr(f, n, attr_int(c, "wide", 1));
+    }
+    if (found)
+        graph_remove_dead(f);
 }
 
 /* What is several times as slow as it might be is told of. */
@@ -692,6 +744,8 @@ static bool run(compiler *c, graph_func *f, bool words, bool lanes)
     bool ok = twins_end(&v.t, twins_walk(&v.t));
     if (lanes)
         graph_remove_dead(f);
+    if (words && !lanes)
+        mark_products(&v);
     note_plain(&v);
     qnn_note_all_bytes(c, f, "no kernel with channels last fits the layer");
     return ok;

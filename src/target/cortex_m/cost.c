@@ -47,6 +47,12 @@ double cortex_m_cost_rows(const tir_intrin_use *use)
     return CALL + SUM * m * r + (use->runs > 1 ? use->runs * (RUN + step) : step);
 }
 
+double cortex_m_cost_pairs(const tir_intrin_use *use)
+{
+    const double m = of(use, "m"), r = of(use, "r");
+    return CALL + SUM * m * r + of(use, "n") * (use->fast ? 4 + m + r + 2 * m * r : 4 * m * r * IN_C + 20);
+}
+
 double cortex_m_cost_bytes(const tir_intrin_use *use)
 {
     const double r = channels(use);

@@ -5,6 +5,7 @@
 #include "tir/intrin.h"
 
 double cortex_m_cost_rows(const tir_intrin_use *use);   /* kernel/dsp/dot_rows.h, nibble_rows.h */
+double cortex_m_cost_pairs(const tir_intrin_use *use);  /* kernel/dsp/dot_pairs.h */
 double cortex_m_cost_bytes(const tir_intrin_use *use);  /* kernel/dsp/dot_bytes.h, nibble_bytes.h */
 double cortex_m_cost_taps(const tir_intrin_use *use);   /* kernel/dsp/taps_row.h, nibble_taps.h */
 double cortex_m_cost_sums(const tir_intrin_use *use);   /* kernel/mve/dot.h, nibbles.h */

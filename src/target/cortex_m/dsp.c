@@ -87,6 +87,38 @@ static const tir_intrin rows[] = {
      .n_symbols = 2,
      .symbols = DOT_BYTES_SYMBOLS,
      DOT_BYTES_INSTR("0")},
+    /* Steps of two rows of a stand side by side. */
+    {.name = "dot_pairs",
+     .help = "up to two runs of int16 by up to two others: out[i, j] += a[i, k] * b[j, k], k in steps of 4",
+     .nest = "primfn(a: handle, b: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"dot_pairs\", \"inputs\": 2}\n"
+             "  buffers = {a: Buffer(int16, [m, n, 4], strides=[4, 8, 1], align=4),\n"
+             "             b: Buffer(int16, [r, n, 4], strides=[4, step, 1], align=4),\n"
+             "             out: Buffer(int32, [m, r], strides=[row, 1])} {\n"
+             "  for (i: int64, 0, m) {\n"
+             "    for (j: int64, 0, r) {\n"
+             "      out[i, j] = 0\n"
+             "      for (k: int64, 0, n) {\n"
+             "        for (e: int64, 0, 4) {\n"
+             "          out[i, j] = ((int32*)out[i, j] + (cast(int32, (int16*)a[i, k, e])\n"
+             "                                            *cast(int32, (int16*)b[j, k, e])))\n"
+             "        }\n"
+             "      }\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 5,
+     .symbols = {TIR_EXTENT("m", 2), TIR_EXTENT("r", 2), TIR_OPEN_EXTENT("n", 1 << 16), TIR_EVEN_STRIDE("step"),
+                 TIR_STRIDE("row")},
+     .body = TIR_INSTRUCTION,
+     .reset = DOT_ROWS_RESET,
+     .update = TIR_INSTRUCTION,
+     .passed = "aaa",
+     .words = true,
+     .call = "lathe_dot_pairs(out, a, b, m, r, n, step, row, $begins)",
+     .kernel = "kernel/dsp/dot_pairs.h",
+     .features = TARGET_DSP,
+     .cost = cortex_m_cost_pairs},
     /* Neighbours of one channel under one row of its window. */
     {.name = "taps_row",
      .help = "a few windows over one row, int16 by int8: out[i] += a[i * step + k * tap] * w[k]",

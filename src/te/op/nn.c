@@ -6,6 +6,8 @@
 #include "graph/op/nn.h"
 
 #include "te/op/nn.h"
+
+#include "te/op/product_pairs.h"
 #include "te/op/row_pairs.h"
 #include "te/op/util.h"
 
@@ -718,7 +720,8 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
                       .ta = graph_attr_int(n, "transpose_a") != 0,
                       .tb = graph_attr_int(n, "transpose_b") != 0};
     nn_weight_blocks(n, &ctx.block, &ctx.granule);
-    if (graph_attr(n, "wide") && graph_attr_int(n, "wide") != 0) {
+    const bool wide = graph_attr(n, "wide") && graph_attr_int(n, "wide") != 0, pairs = wide && ctx.block == 0;
+    if (wide && !pairs) {
         ctx.a = widened(g, "wide_data", in[0], in[0]->shape, NULL, NULL);
         ctx.b = widened(g, "wide_weights", in[1], in[1]->shape, NULL, NULL);
     }
@@ -726,7 +729,9 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     ctx.acc = te_acc_dtype(t->dt);
     tir_expr_ref k = in[0]->shape[in[0]->rank - (ctx.ta && in[0]->rank > 1 ? 2 : 1)];
     ctx.k = te_reduce_axis(g, "k", k);
-    te_tensor *y = te_reduce(g, "matmul", ctx.acc, ctx.out_rank, te_shape(g, t), 1, &ctx.k, TE_SUM, matmul_body, &ctx);
+    te_tensor *y = pairs ? te_product_pairs(g, n, in)
+                         : te_reduce(g, "matmul", ctx.acc, ctx.out_rank, te_shape(g, t), 1, &ctx.k, TE_SUM, matmul_body,
+                                     &ctx);
     y->node->tag = n->op->name;
     te_count_macs(g, 2, (int64_t[]){te_most_count(g, y), te_most(g, k)});
     out[0] = te_cast_to(g, "matmul_cast", y, t->dt);

@@ -463,6 +463,8 @@ bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n
 {
     int64_t v, granule;
     nn_weight_blocks(n, &v, &granule);
+    if (te_find_tag(s->g, "wide_data") && granule == 0)
+        return te_schedule_pairs(s, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
     if (te_find_tag(s->g, "wide_data"))
         return te_schedule_wide_matmul(s, t, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
     if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)

@@ -90,6 +90,9 @@ bool te_schedule_wide_conv(te_sched *s, const struct target *t, const graph_node
 int64_t te_wide_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
 /* A product with such stages, whose columns are whole vectors. */
 bool te_schedule_wide_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+/* A product whose stages hold steps of its operands (te/op/product_pairs.h; target/cortex_m); false, and nothing is
+ * changed: it cannot be cut so. */
+bool te_schedule_pairs(te_sched *s, const graph_node *n, te_node *anchor, te_node *last);
 /* A product by registers of 16 rows (amx.c); false, and nothing is changed: it is none, or vectors do as well. */
 bool te_schedule_amx(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* A depthwise convolution whose stages `pair_data` and `pair_weights` hold words of two rows (int_pairs.c); false, and
