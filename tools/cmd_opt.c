@@ -28,6 +28,7 @@ static bool opt_graph(ask *x, const char *file, span s, const compile_options *h
         return false;
     pass_options o = {.target = how->target ? how->target : target_default(),
                       .opt_level = how->opt_level,
+                      .trees = (graph_trees)how->trees,
                       .no_winograd = how->no_winograd,
                       .no_split_data = how->no_split_data,
                       .offload = how->offload,

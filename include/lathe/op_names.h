@@ -204,6 +204,8 @@
 #define compute_tile lathe_op_compute_tile
 #define compute_topk lathe_op_compute_topk
 #define compute_transpose lathe_op_compute_transpose
+#define compute_tree_branches lathe_op_compute_tree_branches
+#define compute_tree_complete lathe_op_compute_tree_complete
 #define compute_tree_ensemble lathe_op_compute_tree_ensemble
 #define compute_trilu lathe_op_compute_trilu
 #define compute_unique lathe_op_compute_unique
@@ -468,6 +470,8 @@
 #define infer_tile lathe_op_infer_tile
 #define infer_topk lathe_op_infer_topk
 #define infer_transpose lathe_op_infer_transpose
+#define infer_tree_branches lathe_op_infer_tree_branches
+#define infer_tree_complete lathe_op_infer_tree_complete
 #define infer_tree_ensemble lathe_op_infer_tree_ensemble
 #define infer_unary lathe_op_infer_unary
 #define infer_unique lathe_op_infer_unique

@@ -247,7 +247,7 @@ bool ask_check_level(const ask *x, int level)
         int least; /* of the passes that it steers */
     } some[] = {
         {OPT_INTEGERS, 1}, {OPT_REQUANT, 1}, {OPT_QUANTIZED_IO, 1}, {OPT_SHARE_KERNELS, 1}, {OPT_NO_WINOGRAD, 3},
-        {OPT_NO_SPLIT_DATA, 3},
+        {OPT_NO_SPLIT_DATA, 3}, {OPT_TREES, 1},
     };
     for (size_t i = 0; i < sizeof some / sizeof *some && !ask_has(x, OPT_PASSES); i++)
         if (ask_has(x, some[i].option) && level < some[i].least)
@@ -421,7 +421,8 @@ static bool read_effort(const ask *x, compile_options *out)
     out->plan_effort = (uint32_t)effort;
     out->no_winograd = ask_has(x, OPT_NO_WINOGRAD);
     out->no_split_data = ask_has(x, OPT_NO_SPLIT_DATA);
-    return true;
+    out->trees = ask_choice(x, OPT_TREES, NULL, "auto");
+    return out->trees >= 0;
 }
 
 /* How numbers are computed, and how they are handed over. */

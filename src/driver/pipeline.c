@@ -238,6 +238,7 @@ static bool run_graph_passes(compiler *c, graph_module *m, const compile_options
                             .quantised_ends = o->quantised_ends,
                             .float_ends = o->float_ends,
                             .choices = choices,
+                            .trees = (graph_trees)o->trees,
                             .requant = (graph_requant)o->requant,
                             .print_after_all = o->print_after_all,
                             .verify = o->verify,

@@ -37,6 +37,7 @@ typedef struct compile_options {
     bool integers;    /* quantised values that round to the nearest even, too; see pass_options */
     bool input_in_workspace; /* inputs of a package lie in its workspace; plan_problem_of */
     bool quantised_ends, float_ends; /* see pass_options */
+    int trees;        /* graph_trees of graph/pass.h */
     int requant;      /* graph_requant of graph/pass.h */
     bool short_names; /* see codegen_unit */
     bool shares_kernels, shares_shapes; /* the first: the second stands before what the target's row says */

@@ -10,6 +10,15 @@
 /* How sums of quantised numbers are rounded: as onnxruntime, as TensorFlow Lite (twice), or once. */
 typedef enum graph_requant { REQUANT_EXACT, REQUANT_TFLITE, REQUANT_FAST, REQUANT_LITERT } graph_requant;
 
+/* Forms of ensembles of trees: by size and target, or as named (graph/op/trees.h). */
+typedef enum graph_trees {
+    GRAPH_TREES_AUTO,
+    GRAPH_TREES_TABLE,
+    GRAPH_TREES_BRANCHES,
+    GRAPH_TREES_COMPLETE,
+    GRAPH_TREES_COUNT
+} graph_trees;
+
 /* What steers passes on graphs. */
 struct offload;
 typedef struct pass_options {
@@ -22,6 +31,7 @@ typedef struct pass_options {
     bool quantised_ends;         /* inputs and results are handed over quantised where they are so inside */
     bool float_ends;             /* beside quantised_ends: others stay floats, and are no error */
     graph_choices *choices;      /* forms that records give, and where passes choose; NULL: rules alone */
+    graph_trees trees;
     graph_requant requant;       /* how integers round to the nearest even */
     const char *dump_dir;        /* NULL: none */
     bool print_after_all;        /* into `dump`, when the text changed */
@@ -79,6 +89,8 @@ typedef bool (*graph_pass_fn)(compiler *c, graph_module *m, const pass_options *
       "products of several batches with one matrix become one product of all rows")                    \
     X(FILL_ROWS, "fill-rows", graph_pass_fill_rows, FACT_TYPES, 0, 0, 3,                                \
       "softmax works on rows of whole vectors")                                                        \
+    X(TREES, "choose-trees", graph_pass_trees, FACT_TYPES, 0, 0, 1,                                     \
+      "ensembles of decision trees as tables, nested ifs or complete trees, by size and target")        \
     X(LINES, "lines-to-images", graph_pass_lines, FACT_TYPES, 0, 0, 1,                                  \
       "quantized convolutions along one axis become those of images of one row")                        \
     X(SIGNED_BYTES, "signed-bytes", graph_pass_signed_bytes, FACT_TYPES, 0, 0, 3,                        \

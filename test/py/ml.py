@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators of ai.onnx.ml against onnxruntime with one thread: hand-made and random models.
 
-    ml.py [--lathe FILE] [--count N] [--seed N] [--filter GLOB] [--targets T,T...] [-v]
+    ml.py [--lathe FILE] [--count N] [--seed N] [--filter GLOB] [--targets T,T...] [--forms F,F...] [-v]
 
 Nodes of one family are the batch of one model, so that a target takes one compile of C. Each output is equal in every
 bit, unless its case allows a difference. Refusals are models that must end with an error."""
@@ -390,6 +390,8 @@ def machines(rng, count):
     return b
 
 
+FORMS = ("table", "branches", "complete")  # of trees, for this machine
+HAS_TREES = ("regressors", "classifiers", "ensembles")
 GROUPS = {"linear": linear, "scalers": scalers, "encoders": encoders, "labels2": label_encoders(2),
           "labels4": label_encoders(4), "regressors": regressors, "classifiers": classifiers,
           "ensembles": ensembles, "machines": machines}
@@ -456,7 +458,8 @@ def check_refused(lathe, folder):
 
 def run_lathe(lathe, path, feed, target, folder):
     command = [lathe, "run", path, "--output-dir", os.path.join(folder, "out")]
-    command += ["--interpret"] if target == "interpret" else ["--target", target]
+    form = ["--trees", target] if target in FORMS else ["--target", target]
+    command += ["--interpret"] if target == "interpret" else form
     for name, array in feed.items():
         file = os.path.join(folder, name + ".npy")
         np.save(file, array)
@@ -509,6 +512,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--filter", default="*")
     parser.add_argument("--targets", default="interpret,generic")
+    parser.add_argument("--forms", default="branches,complete", help="of trees, each beside the targets")
     parser.add_argument("-v", action="store_true")
     args = parser.parse_args()
     bad, outputs = [], 0
@@ -519,7 +523,8 @@ def main():
             start = time.process_time()
             batch = make(np.random.default_rng([args.seed, number]), args.count)
             outputs += len(batch.near)
-            found = check(os.path.abspath(args.lathe), name, batch, args.targets.split(","), folder)
+            targets = args.targets.split(",") + (args.forms.split(",") if name in HAS_TREES and args.forms else [])
+            found = check(os.path.abspath(args.lathe), name, batch, targets, folder)
             bad += found
             if args.v:
                 print(f"{name}: {len(batch.near)} outputs, {len(found)} wrong, {time.process_time() - start:.1f} s")

@@ -55,6 +55,7 @@ ROWS = {
     "workers": [("2", "conv", [])],
     "opt-level": [("0", "conv", [])],
     "no-winograd": [(None, "wide", [])],
+    "trees": [("branches", "trees", [])],
     "no-split-data": [(None, "split", ["--target", "x86-64-v3"])],
     "integers": [(None, "quantised", ["--target", "generic"]), (None, "quantised", ["--target", "x86-64-v2"])],
     "requant": [("tflite", "quantised", [])],
@@ -163,7 +164,8 @@ def table():
 
 def save(folder, name, nodes, inputs, outputs, weights):
     graph = helper.make_graph(nodes, name, inputs, outputs, weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = helper.make_model(graph, opset_imports=sets, ir_version=8)
     onnx.save(model, os.path.join(folder, name + ".onnx"))
 
 
@@ -190,6 +192,12 @@ def write_models(folder):
          [info("y", F, [4])], [])
     save(folder, "words", [helper.make_node("Equal", ["x", "k"], ["y"])], [info("x", TensorProto.STRING, [4])],
          [info("y", TensorProto.BOOL, [4])], [helper.make_tensor("k", TensorProto.STRING, [1], [b"word"])])
+    stump = {"nodes_nodeids": [0, 1, 2], "nodes_treeids": [0] * 3, "nodes_featureids": [1, 0, 0],
+             "nodes_values": [.5, 0., 0.], "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+             "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "target_ids": [0, 0],
+             "target_nodeids": [1, 2], "target_treeids": [0, 0], "target_weights": [1., 2.], "n_targets": 1}
+    save(folder, "trees", [helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", **stump)],
+         [info("x", F, [1, 2])], [info("y", F, [1, 1])], [])
     save(folder, "found", [helper.make_node("NonZero", ["x"], ["y"])], [info("x", F, ["n"])],
          [info("y", TensorProto.INT64, [1, "found"])], [])
     at = [numpy_helper.from_array(np.float32(0.5), "s"), numpy_helper.from_array(np.uint8(3), "z")]

@@ -1,23 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Type relation of tree_ensemble. Tables that are constants are looked through, so that no walk leaves them. */
+/* Type relations of tree_ensemble and its forms. Tables that are constants are looked through, so that no walk leaves
+ * them. */
 #include "graph/op/trees.h"
 
 #include "graph/op.h"
 
-static const tensor_data *table_of(const graph_node *n, uint32_t i)
+static const char *const names[TREES_OPERANDS] = {"x",     "roots",   "left",   "features", "thresholds", "weights",
+                                                  "modes", "members", "leaves", "lists",    "targets",    "weight_ids"};
+
+const char *trees_table_name(uint32_t i)
 {
+    return names[i];
+}
+
+const tensor_data *trees_table(const graph_node *n, uint32_t i)
+{
+    const attr *a = graph_attr(n, names[i]);
+    if (a && a->kind == ATTR_TENSOR && a->u.tensor->count > 0)
+        return a->u.tensor;
     return i < n->n_inputs && n->inputs[i] ? graph_constant(n->inputs[i]) : NULL;
+}
+
+int64_t trees_count(const graph_node *n)
+{
+    const tensor_data *roots = trees_table(n, TREES_ROOTS);
+    return roots ? roots->count - 1 : graph_attr_int(n, "trees");
+}
+
+bool trees_are_dense(const graph_node *n)
+{
+    const attr *a = graph_attr(n, "dense");
+    return a && a->u.i != 0;
 }
 
 static bool has(const graph_node *n, uint32_t i)
 {
-    return i < n->n_inputs && n->inputs[i];
+    return trees_table(n, i) || (i < n->n_inputs && n->inputs[i]);
 }
 
 /* Entries of a constant table lie in least..most; a table that is no constant is not looked at. */
 static bool in_range(compiler *c, const graph_node *n, uint32_t i, int64_t least, int64_t most)
 {
-    const tensor_data *t = table_of(n, i);
+    const tensor_data *t = trees_table(n, i);
     for (int64_t k = 0; t && k < t->count; k++) {
         const int64_t v = tensor_get_i64(t, k);
         if (v < least || v > most)
@@ -30,7 +54,7 @@ static bool in_range(compiler *c, const graph_node *n, uint32_t i, int64_t least
 /* The nodes of a tree are one behind another: the subtrees of a node lie in its own range. */
 static bool check_nodes(compiler *c, const graph_node *n)
 {
-    const tensor_data *roots = table_of(n, TREES_ROOTS), *left = table_of(n, TREES_LEFT);
+    const tensor_data *roots = trees_table(n, TREES_ROOTS), *left = trees_table(n, TREES_LEFT);
     for (int64_t t = 0; roots && left && t + 1 < roots->count; t++) {
         const int64_t first = tensor_get_i64(roots, t), end = tensor_get_i64(roots, t + 1);
         if (first < 0 || end < first || end > left->count)
@@ -44,25 +68,30 @@ static bool check_nodes(compiler *c, const graph_node *n)
     return true;
 }
 
-/* What is said of each node is said of as many. */
-static bool check_lengths(compiler *c, const graph_node *n)
+static bool entries_of(const graph_node *n, uint32_t i, int64_t *out)
+{
+    const tensor_data *t = trees_table(n, i);
+    *out = t ? t->count : -1;
+    return t || dim_is_const(infer_in(n, i)->shape.dims[0], out);
+}
+
+/* What is said of each node is said of as many; nodes below 0: not known. */
+static bool check_lengths(compiler *c, const graph_node *n, int64_t nodes)
 {
     static const uint32_t tables[] = {TREES_FEATURES, TREES_THRESHOLDS, TREES_MODES};
-    const dim nodes = infer_in(n, TREES_LEFT)->shape.dims[0];
-    int64_t a = 0, b = 0;
+    int64_t b = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (has(n, tables[i]) && dim_is_const(nodes, &a) &&
-            dim_is_const(infer_in(n, tables[i])->shape.dims[0], &b) && a != b)
+        if (nodes >= 0 && has(n, tables[i]) && entries_of(n, tables[i], &b) && nodes != b)
             return infer_error(c, n, "operand %u has %lld entries for %lld nodes", tables[i], (long long)b,
-                               (long long)a);
+                               (long long)nodes);
     return true;
 }
 
 /* The set of a node lies among the members. */
 static bool check_members(compiler *c, const graph_node *n)
 {
-    const tensor_data *modes = table_of(n, TREES_MODES), *at = table_of(n, TREES_THRESHOLDS);
-    const tensor_data *members = table_of(n, TREES_MEMBERS);
+    const tensor_data *modes = trees_table(n, TREES_MODES), *at = trees_table(n, TREES_THRESHOLDS);
+    const tensor_data *members = trees_table(n, TREES_MEMBERS);
     for (int64_t i = 0; modes && at && members && i < modes->count; i++) {
         const double first = tensor_get_f64(at, i);
         if (tensor_get_i64(modes, i) != TREES_MEMBER)
@@ -77,46 +106,119 @@ static bool check_members(compiler *c, const graph_node *n)
 
 static int64_t count_of(const graph_node *n, uint32_t i)
 {
-    const tensor_data *t = table_of(n, i);
+    const tensor_data *t = trees_table(n, i);
     return t ? t->count : INT64_MAX;
 }
 
-static bool check_leaves(compiler *c, const graph_node *n)
+/* leaves: how many the trees have; trees below 0: not known. */
+static bool check_leaves(compiler *c, const graph_node *n, int64_t trees, int64_t leaves)
 {
-    const tensor_data *roots = table_of(n, TREES_ROOTS);
-    const int64_t leaves = roots && roots->count ? tensor_get_i64(roots, roots->count - 1) + roots->count - 1 : 0;
     const uint32_t by_entry = has(n, TREES_WEIGHT_IDS) ? TREES_WEIGHT_IDS : TREES_WEIGHTS;
     const uint32_t by_leaf = has(n, TREES_LISTS) ? TREES_LISTS : by_entry;
-    const int64_t ids = count_of(n, by_leaf) - (has(n, TREES_LISTS) ? 1 : 0);
     const int64_t targets = graph_attr_int(n, "n_targets") - 1;
+    const int64_t ids = trees_are_dense(n) ? count_of(n, TREES_WEIGHTS) / (targets + 1)
+                                           : count_of(n, by_leaf) - (has(n, TREES_LISTS) ? 1 : 0);
     if (leaves > (has(n, TREES_LEAVES) ? count_of(n, TREES_LEAVES) : ids))
         return infer_error(c, n, "there are %lld leaves, but fewer weights", (long long)leaves);
     const bool entries = has(n, TREES_LISTS);
     const int64_t to = count_of(n, TREES_TARGETS), of = count_of(n, by_entry), listed = to < of ? to : of;
-    if (roots && has(n, TREES_TARGETS) && !entries && count_of(n, TREES_TARGETS) + 1 < roots->count)
+    if (trees >= 0 && has(n, TREES_TARGETS) && !entries && count_of(n, TREES_TARGETS) < trees)
         return infer_error(c, n, "there are more trees than targets of trees");
     return in_range(c, n, TREES_LEAVES, 0, ids - 1) && (!entries || in_range(c, n, TREES_LISTS, 0, listed)) &&
            in_range(c, n, TREES_TARGETS, 0, targets) &&
            in_range(c, n, TREES_WEIGHT_IDS, 0, count_of(n, TREES_WEIGHTS) - 1);
 }
 
-bool infer_tree_ensemble(compiler *c, const graph_node *n, type *out)
+/* What all forms have in common: attributes, columns, modes. */
+static bool check_walk(compiler *c, const graph_node *n, int64_t width)
 {
-    const type *x = infer_in(n, TREES_X);
-    int64_t width = 0;
     const int64_t targets = graph_attr_int(n, "n_targets"), mode = graph_attr_int(n, "mode");
     const int64_t tracks = graph_attr_int(n, "tracks"), how = graph_attr_int(n, "aggregate");
-    if (!dim_is_const(x->shape.dims[1], &width) || targets < 1 || mode < 0 || mode > TREES_NEQ || tracks < 0 ||
-        tracks > TREES_TRACK_SOME || how < 0 || how > TREES_AVERAGE || graph_attr_int(n, "depth") < 0)
+    if (width < 0 || targets < 1 || mode < 0 || mode > TREES_NEQ || tracks < 0 || tracks > TREES_TRACK_SOME ||
+        how < 0 || how > TREES_AVERAGE || graph_attr_int(n, "depth") < 0)
         return infer_error(c, n, "the number of features is open, or an attribute is out of range");
     if (has(n, TREES_LISTS) && !has(n, TREES_TARGETS))
         return infer_error(c, n, "lists have no targets");
-    const int64_t columns = tracks == TREES_TRACK_SOME ? 2 * width - 1 : width - 1;
-    if (!check_lengths(c, n) || !check_nodes(c, n) || !check_members(c, n) || !check_leaves(c, n) ||
-        !in_range(c, n, TREES_FEATURES, 0, columns) ||
-        !in_range(c, n, TREES_MODES, 0, has(n, TREES_MEMBERS) ? TREES_MEMBER : TREES_NEQ))
-        return false;
-    const dim d[2] = {x->shape.dims[0], dim_const(c, targets)};
+    return in_range(c, n, TREES_FEATURES, 0, tracks == TREES_TRACK_SOME ? 2 * width - 1 : width - 1) &&
+           in_range(c, n, TREES_MODES, 0, has(n, TREES_MEMBERS) ? TREES_MEMBER : TREES_NEQ);
+}
+
+static int64_t width_of(const graph_node *n)
+{
+    int64_t width = -1;
+    (void)dim_is_const(infer_in(n, TREES_X)->shape.dims[1], &width);
+    return width;
+}
+
+static bool result(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, TREES_X);
+    const dim d[2] = {x->shape.dims[0], dim_const(c, graph_attr_int(n, "n_targets"))};
     out[0] = type_tensor(x->dt, shape_make(c, 2, d));
     return true;
+}
+
+bool infer_tree_ensemble(compiler *c, const graph_node *n, type *out)
+{
+    const tensor_data *roots = trees_table(n, TREES_ROOTS);
+    const int64_t trees = roots ? roots->count - 1 : -1;
+    const int64_t leaves = roots && trees >= 0 ? tensor_get_i64(roots, trees) + trees : 0;
+    int64_t nodes = -1;
+    (void)entries_of(n, TREES_LEFT, &nodes);
+    return check_lengths(c, n, nodes) && check_nodes(c, n) && check_members(c, n) &&
+           check_leaves(c, n, trees, leaves) && check_walk(c, n, width_of(n)) && result(c, n, out);
+}
+
+static bool is_operand(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs && n->inputs[i];
+}
+
+/* The operands that a form has are of these, as a set of bits. */
+static bool check_operands(compiler *c, const graph_node *n, uint32_t needed, uint32_t allowed)
+{
+    for (uint32_t i = TREES_ROOTS; i < TREES_OPERANDS; i++)
+        if ((!is_operand(n, i) && (needed & 1u << i)) || (is_operand(n, i) && !(allowed & 1u << i)))
+            return infer_error(c, n, is_operand(n, i) ? "operand '%s' has no place here" : "operand '%s' is missing",
+                               names[i]);
+    return true;
+}
+
+/* The tables of the walk are attributes, and there are no sets. */
+bool infer_tree_branches(compiler *c, const graph_node *n, type *out)
+{
+    static const uint32_t needed[] = {TREES_ROOTS, TREES_LEFT, TREES_FEATURES, TREES_THRESHOLDS};
+    const uint32_t listed = 1u << TREES_LISTS | 1u << TREES_TARGETS | 1u << TREES_WEIGHTS;
+    const bool lists = is_operand(n, TREES_LISTS);
+    if (!check_operands(c, n, lists ? listed : 0, lists ? listed | 1u << TREES_WEIGHT_IDS : 0))
+        return false;
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!trees_table(n, needed[i]) || trees_table(n, needed[i])->rank != 1)
+            return infer_error(c, n, "attribute '%s' has to be a vector that is not empty", names[needed[i]]);
+    if (trees_table(n, TREES_THRESHOLDS)->dt != infer_in(n, TREES_X)->dt)
+        return infer_error(c, n, "the thresholds have another type than the features");
+    if (!lists &&
+        (!trees_table(n, TREES_WEIGHTS) || trees_table(n, TREES_WEIGHTS)->dt != infer_in(n, TREES_X)->dt))
+        return infer_error(c, n, "leaves have neither lists nor weights of the features' type");
+    if (graph_attr_int(n, "depth") > TREES_MOST_BRANCHES)
+        return infer_error(c, n, "branches may be nested %d deep", TREES_MOST_BRANCHES);
+    return infer_tree_ensemble(c, n, out);
+}
+
+bool infer_tree_complete(compiler *c, const graph_node *n, type *out)
+{
+    const int64_t trees = graph_attr_int(n, "trees"), depth = graph_attr_int(n, "depth");
+    const int64_t rows = graph_attr_int(n, "rows");
+    if (trees < 1 || trees > INT32_MAX >> TREES_MOST_LEVELS || depth < 1 || depth > TREES_MOST_LEVELS || rows < 1 ||
+        rows > TREES_MOST_ROWS)
+        return infer_error(c, n, "trees, depth or rows is out of range");
+    const uint32_t needed = 1u << TREES_FEATURES | 1u << TREES_THRESHOLDS | 1u << TREES_WEIGHTS;
+    const uint32_t lists = 1u << TREES_LISTS | 1u << TREES_TARGETS | 1u << TREES_WEIGHT_IDS;
+    const uint32_t no = 1u << TREES_ROOTS | 1u << TREES_LEFT | 1u << TREES_MEMBERS | (trees_are_dense(n) ? lists : 0);
+    if (graph_attr_int(n, "n_targets") < 1)
+        return infer_error(c, n, "there is no target");
+    if (!check_operands(c, n, needed, ~no))
+        return false;
+    return check_lengths(c, n, trees * ((1 << depth) - 1)) && check_leaves(c, n, trees, trees << depth) &&
+           check_walk(c, n, width_of(n)) && result(c, n, out);
 }

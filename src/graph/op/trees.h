@@ -6,9 +6,19 @@
  *
  * A leaf adds weights to targets. Without `lists` it adds one, to the target of its tree; with them leaf number k has
  * the entries lists[k] to lists[k + 1], each a target and a weight. `leaves` and `weight_ids` say which leaf and which
- * weight is meant where equal ones are stored once. */
+ * weight is meant where equal ones are stored once.
+ *
+ * Other forms have the same operands, without sets; those that they do not need are left out.
+ * tree_branches: the walk is code, nested ifs. So its tables are attributes of the operands' names. With lists these
+ * alone are operands, together with their targets and weights.
+ * tree_complete: each of `trees` trees is filled up to `depth` levels. The first level of all trees comes first, then
+ * the second, and so on, so the children of node i of a level are 2i and 2i + 1 of the next level, and after the last
+ * one i is the leaf. A walk takes as many steps for each row, and `rows` of them go side by side. There are neither
+ * roots nor left subtrees. dense: a list has a weight for each target, 0 where it says nothing, and there are no
+ * lists. */
 #ifndef LATHE_GRAPH_OP_TREES_H
 #define LATHE_GRAPH_OP_TREES_H
+#include "graph/graph.h"
 
 enum {
     TREES_X,          /* [rows, features] */
@@ -30,4 +40,15 @@ enum { TREES_LEQ, TREES_LT, TREES_GTE, TREES_GT, TREES_EQ, TREES_NEQ, TREES_MEMB
 /* Which nodes send a missing value (NaN) to the left. */
 enum { TREES_TRACK_NONE, TREES_TRACK_ALL, TREES_TRACK_SOME };
 enum { TREES_SUM, TREES_MIN, TREES_MAX, TREES_AVERAGE };
+
+/* Of nested ifs: clang takes 256 brackets, and a tree is not alone in a function. */
+#define TREES_MOST_BRANCHES 64
+#define TREES_MOST_LEVELS   12 /* of complete trees */
+#define TREES_MOST_ROWS     64 /* side by side */
+
+const char *trees_table_name(uint32_t i);
+/* A table whose numbers are known: of a constant operand, or of an attribute; NULL: neither. */
+const tensor_data *trees_table(const graph_node *n, uint32_t i);
+bool trees_are_dense(const graph_node *n);
+int64_t trees_count(const graph_node *n); /* where that is known */
 #endif

@@ -35,7 +35,7 @@ static const pass_row passes[] = {
     "RelayToTIRTargetHook,"                                                                          \
     "ExtractPrimFuncConstants"
 #define CPU                                                                                         \
-    "vta-pack,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,lines-to-images,"      \
+    "vta-pack,choose-trees,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,lines-to-images,"      \
     "signed-bytes,fold-zero-points,phase-convolutions,dce,convert-layout,split-groups,convert-rows," \
     "choose-conv-algorithm,pack-weights,fold-constants,dce,pack-nibbles,close-loops,fuse"
 static const char default_pipeline[] = CLEAN "," CPU;

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose-trees: which form an ensemble of decision trees gets (graph/op/trees.h). The table is the smallest mostly and
+ * takes any tree. Nested ifs take the fewest instructions for a row, and three times the memory or more. Complete trees
+ * need no numbers of children and no comparison of where a walk is, and several rows can be walked side by side; nodes
+ * that only fill up levels cost memory. */
+#include "graph/op/trees.h"
+#include "graph/op.h"
+#include "graph/pass.h"
+#include "graph/pass/rewrite.h"
+
+#include <string.h>
+
+#define SIDE_BY_SIDE    16         /* rows of complete trees where there are vectors */
+#define MOST_DENSE      32         /* targets for which a list is a vector */
+#define FEW_ROWS        8          /* below, a walk of a row alone is as fast */
+#define MOST_FILL       8          /* times the nodes that there are */
+#define MOST_BYTES      (1 << 19)  /* of complete trees, which lie in a second-level cache */
+#define NODE_CODE       22         /* bytes of a comparison with its threshold and its branch in Thumb code */
+#define LEAF_CODE       8          /* of an addition and a jump */
+#define LIST_CODE       4          /* of a leaf that is a number */
+#define ADD_CODE        48         /* of the loop over a list, which each tree has */
+#define WALK_CODE       200        /* of the walk over tables */
+
+typedef struct trees {
+    rewriter r;
+    const pass_options *o;
+    const graph_node *n;
+    int64_t count, nodes, leaves, depth;
+    int64_t bytes[GRAPH_TREES_COUNT]; /* of tables and code, by form; -1: the trees cannot have it */
+} trees;
+
+static const char *const form_names[GRAPH_TREES_COUNT] = {"auto", "table", "branches", "complete"};
+
+static int64_t bytes_of(const graph_node *n, uint32_t i)
+{
+    const tensor_data *t = trees_table(n, i);
+    return t ? t->count * (int64_t)(dtype_bits(t->dt) / 8) : 0;
+}
+
+/* The tables of leaves that every form has. */
+static int64_t list_bytes(const graph_node *n)
+{
+    return trees_table(n, TREES_LISTS) ? bytes_of(n, TREES_LISTS) + bytes_of(n, TREES_TARGETS) +
+                                             bytes_of(n, TREES_WEIGHTS) + bytes_of(n, TREES_WEIGHT_IDS)
+                                       : 0;
+}
+
+/* What says of a leaf what it adds: a list, a weight, or the number of a weight. */
+static uint32_t leaf_table(const graph_node *n)
+{
+    return trees_table(n, TREES_LISTS)        ? TREES_LEAVES
+           : trees_table(n, TREES_WEIGHT_IDS) ? TREES_WEIGHT_IDS
+                                              : TREES_WEIGHTS;
+}
+
+static bool all_known(const graph_node *n)
+{
+    for (uint32_t i = TREES_ROOTS; i < n->n_inputs; i++)
+        if (n->inputs[i] && !graph_constant(n->inputs[i]))
+            return false;
+    return true;
+}
+
+/* Lists without a table of leaves, or such a table without lists, are written by nobody. */
+static bool read_trees(trees *v, const graph_node *n)
+{
+    v->n = n;
+    v->count = all_known(n) ? trees_count(n) : 0;
+    if (v->count < 1 || !trees_table(n, TREES_LISTS) != !trees_table(n, TREES_LEAVES))
+        return false;
+    v->nodes = tensor_get_i64(trees_table(n, TREES_ROOTS), v->count);
+    v->leaves = v->nodes + v->count;
+    v->depth = graph_attr_int(n, "depth");
+    const bool simple = v->nodes > 0 && !trees_table(n, TREES_MEMBERS);
+    int64_t all = 0;
+    for (uint32_t i = TREES_ROOTS; i < TREES_OPERANDS; i++)
+        all += bytes_of(n, i);
+    v->bytes[GRAPH_TREES_TABLE] = all + WALK_CODE;
+    v->bytes[GRAPH_TREES_BRANCHES] = v->bytes[GRAPH_TREES_COMPLETE] = -1;
+    if (simple && v->depth <= TREES_MOST_BRANCHES)
+        v->bytes[GRAPH_TREES_BRANCHES] =
+            v->nodes * NODE_CODE + (trees_table(n, TREES_LISTS) ? v->leaves * LIST_CODE + v->count * ADD_CODE
+                                                                 : v->leaves * LEAF_CODE) + list_bytes(n);
+    if (!simple || v->depth > TREES_MOST_LEVELS || v->count > INT32_MAX >> (TREES_MOST_LEVELS + 3))
+        return true;
+    const int64_t per_node = (bytes_of(n, TREES_FEATURES) + bytes_of(n, TREES_THRESHOLDS) + bytes_of(n, TREES_MODES)) /
+                             v->nodes;
+    const tensor_data *leaf = trees_table(n, leaf_table(n));
+    const int64_t per_leaf = (int64_t)(dtype_bits(leaf->dt) / 8);
+    v->bytes[GRAPH_TREES_COMPLETE] = v->count * ((((int64_t)1 << v->depth) - 1) * per_node +
+                                                 ((int64_t)1 << v->depth) * per_leaf) + list_bytes(n) + WALK_CODE;
+    return true;
+}
+
+/* --- which form --- */
+
+static bool is_single_row(const graph_node *n)
+{
+    int64_t rows = 0;
+    return dim_is_const(n->inputs[TREES_X]->type.shape.dims[0], &rows) && rows < FEW_ROWS;
+}
+
+static graph_trees by_size(const trees *v)
+{
+    const target *t = v->o->target;
+    const int64_t table = v->bytes[GRAPH_TREES_TABLE], branches = v->bytes[GRAPH_TREES_BRANCHES];
+    const int64_t complete = v->bytes[GRAPH_TREES_COMPLETE], filled = v->count << v->depth;
+    if (t->address_bits == 32) {
+        if ((t->features & TARGET_FPU) != 0 && branches >= 0 && branches <= table)
+            return GRAPH_TREES_BRANCHES;
+        return complete >= 0 && complete <= table + table / 8 ? GRAPH_TREES_COMPLETE : GRAPH_TREES_TABLE;
+    }
+    const bool fits = complete >= 0 && complete <= MOST_BYTES && filled <= MOST_FILL * v->leaves;
+    return fits && !is_single_row(v->n) ? GRAPH_TREES_COMPLETE : GRAPH_TREES_TABLE;
+}
+
+static graph_trees choose(const trees *v)
+{
+    const graph_trees asked = v->o->trees;
+    if (asked == GRAPH_TREES_AUTO)
+        return by_size(v);
+    return v->bytes[asked] < 0 ? GRAPH_TREES_TABLE : asked;
+}
+
+static void note(trees *v, graph_trees form)
+{
+    compiler *c = v->r.c;
+    const bool other = v->o->trees != GRAPH_TREES_AUTO && v->o->trees != form;
+    const char *why = other ? ", because these trees cannot have the form asked for" : "";
+    const char *text = arena_printf(&c->mem, "trees as %s: about %lld bytes%s", form_names[form],
+                                    (long long)v->bytes[form], why);
+    const graph_note n = {"choose-trees", v->n->op->name, v->n->outputs[0]->name, text, v->n->loc};
+    vec_push(&c->mem, &v->r.f->module->notes, n);
+}
+
+/* --- the other forms --- */
+
+#define SAME_ATTRS 5
+
+static void copy_attrs(const trees *v, attr *out)
+{
+    static const char *const same[SAME_ATTRS] = {"depth", "n_targets", "mode", "tracks", "aggregate"};
+    for (uint32_t i = 0; i < SAME_ATTRS; i++)
+        out[i] = attr_int(v->r.c, same[i], graph_attr_int(v->n, same[i]));
+}
+
+static graph_value *as_branches(trees *v)
+{
+    static const uint32_t code[] = {TREES_ROOTS, TREES_LEFT, TREES_FEATURES, TREES_THRESHOLDS, TREES_MODES,
+                                    TREES_LEAVES, TREES_WEIGHTS, TREES_TARGETS, TREES_WEIGHT_IDS};
+    static const uint32_t listed[] = {TREES_LISTS, TREES_WEIGHTS, TREES_TARGETS, TREES_WEIGHT_IDS};
+    enum { TABLES = sizeof code / sizeof *code };
+    compiler *c = v->r.c;
+    const graph_node *n = v->n;
+    const bool lists = trees_table(n, TREES_LISTS) != NULL;
+    graph_value *in[TREES_OPERANDS] = {[TREES_X] = n->inputs[TREES_X]};
+    attr attrs[SAME_ATTRS + TABLES];
+    copy_attrs(v, attrs);
+    for (size_t i = 0; lists && i < sizeof listed / sizeof *listed; i++)
+        in[listed[i]] = listed[i] < n->n_inputs ? n->inputs[listed[i]] : NULL;
+    for (uint32_t i = 0; i < TABLES; i++) {
+        const tensor_data *t = in[code[i]] ? NULL : trees_table(n, code[i]);
+        attrs[SAME_ATTRS + i] = attr_tensor(c, trees_table_name(code[i]),
+                                            t ? t : tensor_dense(c, DT_U8, 1, (int64_t[]){0}, ""));
+    }
+    return rewrite_emit(&v->r, "tree_branches", TREES_OPERANDS, in, SAME_ATTRS + TABLES, attrs, n->loc);
+}
+
+/* Where an entry of a table of complete trees comes from; of a node that only fills up: -1. */
+typedef struct filling {
+    const trees *v;
+    int64_t *nodes, *leaves;
+} filling;
+
+static void fill(const filling *f, int64_t level, int64_t i, int64_t at, int64_t end, int64_t leaf)
+{
+    if (level == f->v->depth) {
+        f->leaves[i] = leaf;
+        return;
+    }
+    const bool is_node = at < end;
+    const int64_t left = is_node ? tensor_get_i64(trees_table(f->v->n, TREES_LEFT), at) : 0;
+    const int64_t middle = is_node ? at + 1 + left : at;
+    f->nodes[f->v->count * (((int64_t)1 << level) - 1) + i] = is_node ? at : -1;
+    fill(f, level + 1, 2 * i, is_node ? at + 1 : at, middle, leaf);
+    fill(f, level + 1, 2 * i + 1, middle, end, is_node ? leaf + left + 1 : leaf);
+}
+
+/* The entries `from` of a table, 0 where there is none. */
+static graph_value *rearranged(trees *v, uint32_t table, const int64_t *from, int64_t count)
+{
+    compiler *c = v->r.c;
+    const tensor_data *t = trees_table(v->n, table);
+    if (!t)
+        return NULL;
+    const size_t size = dtype_bits(t->dt) / 8;
+    uint8_t *bytes = arena_array(&c->mem, uint8_t, (size_t)count * size);
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t *to = bytes + (size_t)i * size;
+        if (dtype_is_float(t->dt))
+            dtype_store_f64(t->dt, to, from[i] < 0 ? 0 : tensor_get_f64(t, from[i]));
+        else
+            dtype_store_i64(t->dt, to, from[i] < 0 ? 0 : tensor_get_i64(t, from[i]));
+    }
+    return rewrite_constant(&v->r, tensor_dense(c, t->dt, 1, &count, bytes), trees_table_name(table), v->n->loc);
+}
+
+/* The weights of each list for all targets. */
+static graph_value *dense_lists(trees *v, int64_t targets)
+{
+    compiler *c = v->r.c;
+    const tensor_data *lists = trees_table(v->n, TREES_LISTS), *to = trees_table(v->n, TREES_TARGETS);
+    const tensor_data *w = trees_table(v->n, TREES_WEIGHTS), *ids = trees_table(v->n, TREES_WEIGHT_IDS);
+    const int64_t count = (lists->count - 1) * targets;
+    const size_t size = dtype_bits(w->dt) / 8;
+    uint8_t *bytes = arena_array(&c->mem, uint8_t, (size_t)count * size);
+    for (int64_t i = 0; i < count; i++)
+        dtype_store_f64(w->dt, bytes + (size_t)i * size, 0);
+    for (int64_t i = 0; i + 1 < lists->count; i++)
+        for (int64_t k = tensor_get_i64(lists, i); k < tensor_get_i64(lists, i + 1); k++)
+            dtype_store_f64(w->dt, bytes + (size_t)(i * targets + tensor_get_i64(to, k)) * size,
+                            tensor_get_f64(w, ids ? tensor_get_i64(ids, k) : k));
+    return rewrite_constant(&v->r, tensor_dense(c, w->dt, 1, &count, bytes), "weights", v->n->loc);
+}
+
+/* With several rows side by side, additions for all targets are vectors, and no list is as long as another. */
+static bool wants_dense(const trees *v, int64_t targets)
+{
+    const tensor_data *lists = trees_table(v->n, TREES_LISTS), *to = trees_table(v->n, TREES_TARGETS);
+    const int64_t how = graph_attr_int(v->n, "aggregate");
+    if (!lists || targets > MOST_DENSE || lists->count * targets > MOST_BYTES / 8 ||
+        (how != TREES_SUM && how != TREES_AVERAGE))
+        return false;
+    for (int64_t i = 0; i + 1 < lists->count; i++)
+        for (int64_t k = tensor_get_i64(lists, i) + 1; k < tensor_get_i64(lists, i + 1); k++)
+            if (tensor_get_i64(to, k) <= tensor_get_i64(to, k - 1)) /* a target twice would be added twice */
+                return false;
+    return true;
+}
+
+static graph_value *as_complete(trees *v)
+{
+    compiler *c = v->r.c;
+    const graph_node *n = v->n;
+    const int64_t leaves = v->count << v->depth, nodes = leaves - v->count;
+    filling f = {v, arena_array(&c->mem, int64_t, (size_t)nodes), arena_array(&c->mem, int64_t, (size_t)leaves)};
+    const tensor_data *roots = trees_table(n, TREES_ROOTS);
+    for (int64_t t = 0; t < v->count; t++) {
+        const int64_t at = tensor_get_i64(roots, t);
+        fill(&f, 0, t, at, tensor_get_i64(roots, t + 1), at + t);
+    }
+    graph_value *in[TREES_OPERANDS] = {NULL};
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        in[i] = n->inputs[i];
+    in[TREES_ROOTS] = in[TREES_LEFT] = NULL;
+    in[TREES_FEATURES] = rearranged(v, TREES_FEATURES, f.nodes, nodes);
+    in[TREES_THRESHOLDS] = rearranged(v, TREES_THRESHOLDS, f.nodes, nodes);
+    in[TREES_MODES] = rearranged(v, TREES_MODES, f.nodes, nodes);
+    in[leaf_table(n)] = rearranged(v, leaf_table(n), f.leaves, leaves);
+    const bool side_by_side = v->o->target->address_bits > 32 && !is_single_row(n);
+    const int64_t targets = graph_attr_int(n, "n_targets");
+    const bool dense = side_by_side && wants_dense(v, targets);
+    if (dense) {
+        in[TREES_WEIGHTS] = dense_lists(v, targets);
+        in[TREES_LISTS] = in[TREES_TARGETS] = in[TREES_WEIGHT_IDS] = NULL;
+    }
+    attr attrs[SAME_ATTRS + 3] = {attr_int(c, "trees", v->count), attr_int(c, "rows", side_by_side ? SIDE_BY_SIDE : 1),
+                                  attr_int(c, "dense", dense)};
+    copy_attrs(v, attrs + 3);
+    return rewrite_emit(&v->r, "tree_complete", TREES_OPERANDS, in, SAME_ATTRS + 3, attrs, n->loc);
+}
+
+static graph_value *changed(trees *v, const graph_node *n)
+{
+    if (strcmp(n->op->name, "tree_ensemble") != 0 || !read_trees(v, n))
+        return NULL;
+    const graph_trees form = choose(v);
+    note(v, form);
+    switch (form) {
+    case GRAPH_TREES_BRANCHES: return as_branches(v);
+    case GRAPH_TREES_COMPLETE: return as_complete(v);
+    case GRAPH_TREES_AUTO:
+    case GRAPH_TREES_TABLE:
+    case GRAPH_TREES_COUNT: break;
+    }
+    return NULL;
+}
+
+static bool run(compiler *c, graph_func *f, const pass_options *o)
+{
+    trees v = {.o = o};
+    rewrite_begin(&v.r, c, f);
+    for (uint32_t i = 0; i < f->nodes.len && !v.r.failed; i++) {
+        graph_node *n = f->nodes.data[i];
+        rewrite_operands(n);
+        graph_value *y = changed(&v, n);
+        if (!y || !rewrite_replace(&v.r, n->outputs[0], y))
+            rewrite_keep(&v.r, n);
+    }
+    rewrite_end(&v.r);
+    graph_remove_dead(f);
+    return !v.r.failed;
+}
+
+bool graph_pass_trees(compiler *c, graph_module *m, const pass_options *o)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        if (!graph_is_fixed(m->funcs.data[i]))
+            ok &= run(c, m->funcs.data[i], o);
+    return ok;
+}
