@@ -323,6 +323,8 @@ stages() {
     run test "stack frames" "$python" test/py/frames.py --lathe "$build/lathe" -j "$jobs"
     run long "stack frames of all" "$python" test/py/frames.py --lathe "$build/lathe" -j "$jobs" --all
     run test "long sums" "$python" test/py/sums.py --lathe "$build/lathe"
+    run test functions "$python" test/py/functions.py --lathe "$build/lathe"
+    run long "functions of all floats" "$python" test/py/functions.py --lathe "$build/lathe" --step 1
     run test contract "$python" test/py/contract.py --lathe "$build/lathe"
     run test "embedded packages" "$python" test/py/embedded.py --lathe "$build/lathe"
     run long microcontrollers "$python" test/py/microcontrollers.py --lathe "$build/lathe"

@@ -13,7 +13,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(T_FLATTEN, "flatten", tir_pass_flatten, "multi-dimensional accesses become one index")                         \
     X(T_VECTORIZE, "vectorize", tir_pass_vectorize, "vectorized loops become ramps and broadcasts")                  \
     X(T_ROUND, "round-in-lanes", tir_pass_round, "the end of a quantization as arithmetic that vectors have")        \
-    X(T_MATH, "expand-math", tir_pass_math, "exp, log, erf, tanh of float32 become arithmetic, for any lanes")   \
+    X(T_MATH, "expand-math", tir_pass_math, "exp, log, tanh and others of float32 become arithmetic")   \
     X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
     X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards move out")                                            \
     X(T_UNSWITCH, "unswitch-loops", tir_pass_unswitch, "a guard that an inner loop does not decide chooses a loop")  \
@@ -30,6 +30,8 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
 #define X(id, name, fn, help) bool fn(compiler *c, tir_func *f);
 TIR_PASSES(X)
 #undef X
+/* expand-math has arithmetic for this function of float32. */
+bool tir_expands_math(tir_op op, uint16_t lanes);
 /* names NULL: all in order; the name of a device: tir_device_passes. Verifies after each. */
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp, log, sin, cos, erf and tanh as arithmetic (expand-math), in vectors of 8, against the C library in double
- * precision: the errors that the pass states, and the values at the ends. The C that is made of them is compared bit by
- * bit in test_codegen.c. */
+/* exp, expm1, log, log1p, sin, cos, erf and tanh as arithmetic (expand-math), in vectors of 8, against the C library in
+ * double precision: the errors that the pass states, and the values at the ends. The C that is made of them is compared
+ * bit by bit in test_codegen.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,6 +68,11 @@ static void errors(void **state)
                  {"tanh", tanh, -11.0f, 11.0f, 1.4}, {"tanh", tanh, -1.0f, 1.0f, 1.4},
                  {"log", log, 1e-30f, 4.0f, 1.0},    {"log", log, 0.6f, 1.5f, 1.0},
                  {"log", log, 0x1p-149f, 0x1p-120f, 1.0}, {"log", log, 4.0f, 3e38f, 1.0},
+                 {"expm1", expm1, -18.5f, 0.0f, 1.0}, {"expm1", expm1, 0.0f, 88.7f, 1.8},
+                 {"expm1", expm1, -1.5f, 1.5f, 1.8},
+                 {"expm1", expm1, -1e-3f, 1e-3f, 1.5}, {"expm1", expm1, -0x1p-120f, 0x1p-149f, 1.0},
+                 {"log1p", log1p, -0.99999f, 4.0f, 1.3}, {"log1p", log1p, -1e-3f, 1e-3f, 1.3},
+                 {"log1p", log1p, 0x1p-149f, 0x1p-120f, 1.0}, {"log1p", log1p, 4.0f, 3.4e38f, 1.3},
                  {"sin", sin, -10.0f, 10.0f, 1.0},   {"cos", cos, -10.0f, 10.0f, 1.0},
                  {"sin", sin, -1e6f, 1e6f, 1.0},     {"cos", cos, -1e6f, 1e6f, 1.0},
                  {"sin", sin, -1.5e38f, 1.5e38f, 1.0},   {"cos", cos, -1.5e38f, 1.5e38f, 1.0},
@@ -92,7 +97,7 @@ static void all_magnitudes(void **state)
         const char *name;
         double (*exact)(double);
         double most;
-    } cases[] = {{"log", log, 1.0}, {"sin", sin, 1.0}, {"cos", cos, 1.0}};
+    } cases[] = {{"expm1", expm1, 1.8}, {"log", log, 1.0}, {"log1p", log1p, 1.3}, {"sin", sin, 1.0}, {"cos", cos, 1.0}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         for (uint32_t i = 0; i < N; i++) {
             uint32_t bits = i * 65536u + i * 40503u % 65536u;
@@ -123,6 +128,7 @@ static void ends(void **state)
     for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
         check("erf", odd[k][0], odd[k][1]);
         check("tanh", odd[k][0], odd[k][1]);
+        check("expm1", odd[k][0], odd[k][0] > 0 ? INFINITY : odd[k][1]);
     }
     check("exp", INFINITY, INFINITY);
     check("exp", -INFINITY, 0);
@@ -141,6 +147,18 @@ static void ends(void **state)
     check("log", INFINITY, INFINITY);
     check("log", NAN, NAN);
     check("log", 0x1p-149f, (float)log(0x1p-149));
+    check("expm1", -1e30f, -1);
+    check("expm1", 88.7229f, INFINITY);
+    check("expm1", -0x1p-149f, -0x1p-149f);
+    check("log1p", 0, 0);
+    check("log1p", -0.0f, -0.0f);
+    check("log1p", -1, -INFINITY);
+    check("log1p", -1.5f, NAN);
+    check("log1p", -INFINITY, NAN);
+    check("log1p", INFINITY, INFINITY);
+    check("log1p", NAN, NAN);
+    check("log1p", -0x1p-149f, -0x1p-149f);
+    check("log1p", 3e38f, (float)log1p((double)3e38f));
     check("sin", -0.0f, -0.0f);
     check("sin", 0x1p-149f, 0x1p-149f);
     check("sin", INFINITY, NAN);

@@ -133,7 +133,7 @@ static tir_expr_ref sign_of(const ew *e, tir_expr_ref x)
 /* log(1 + exp(x)) without overflow */
 static tir_expr_ref softplus_of(const ew *e, tir_expr_ref x)
 {
-    tir_expr_ref tail = call(e, TIR_LOG1P, call(e, TIR_EXP, mul(e, call(e, TIR_FABS, x), num(e, -1))));
+    tir_expr_ref tail = call(e, TIR_LOG1P, call(e, TIR_DECAY, mul(e, call(e, TIR_FABS, x), num(e, -1))));
     return add(e, tail, bin(e, TIR_MAX, x, num(e, 0)));
 }
 
@@ -177,7 +177,15 @@ DEFINE(sigmoid, sigmoid_of(e, x[0]))
 DEFINE(relu, bin(e, TIR_MAX, x[0], num(e, 0)))
 DEFINE(softplus, softplus_of(e, x[0]))
 DEFINE(softsign, quot(e, x[0], add(e, num(e, 1), call(e, TIR_FABS, x[0]))))
-DEFINE(mish, mul(e, x[0], call(e, TIR_TANH, softplus_of(e, x[0]))))
+
+/* x tanh(log(1 + e^x)): tanh(log u) is (u^2 - 1) / (u^2 + 1), which is 1 from e^20 on. */
+static tir_expr_ref mish_of(const ew *e, tir_expr_ref x)
+{
+    tir_expr_ref power = call(e, TIR_EXP, bin(e, TIR_MIN, x, num(e, 20)));
+    tir_expr_ref part = mul(e, power, add(e, power, num(e, 2)));
+    return mul(e, x, quot(e, part, add(e, part, num(e, 2))));
+}
+DEFINE(mish, mish_of(e, x[0]))
 DEFINE(hard_swish, mul(e, x[0], hard_sigmoid_of(e, x[0], 1.0 / 6.0, 0.5)))
 DEFINE(logical_not, tir_not(e->c, tir_cast(e->c, DT_BOOL, x[0])))
 /* Bits up to the highest 1: one for each power of two that x reaches. */

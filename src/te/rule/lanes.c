@@ -3,6 +3,7 @@
  * row are cut into lanes. A sum has PARTIAL sums side by side whatever the vector's width, so that its order, and with
  * it every bit of the result, is the same for vectors of 4, 8 and 16 lanes and for any number of workers. */
 #include "te/rule/rule.h"
+#include "tir/pass.h"
 #include "tir/walk.h"
 #include "type/target.h"
 
@@ -17,8 +18,7 @@
 
 static bool is_vector_call(tir_op op)
 {
-    return op == TIR_EXP || op == TIR_DECAY || op == TIR_LOG || op == TIR_SIN || op == TIR_COS || op == TIR_ERF ||
-           op == TIR_TANH || op == TIR_APART;
+    return op == TIR_APART || tir_expands_math(op, 2);
 }
 
 /* Without what does not depend on the lane (NULL: everything does) and without indices. */

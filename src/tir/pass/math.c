@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expand-math: exp, decay, log, erf and tanh of float32 become arithmetic: a range reduction, a polynomial, a scale by
- * bits; sin and cos do where they are in lanes. The same operations in the same order for any number of lanes, so
- * results depend neither on the vector width nor on the C library; errors against exact values stay below 1.1 (exp,
- * decay), 1.0 (log), 1.0 (sin, cos), 1.4 (erf, tanh) units of the last place, with and without fused multiply-add
- * (test_math.c). Infinities, NaN and subnormal results are those of the C library. Coefficients: minimax fits,
- * scripts/fit_math.py.
+/* expand-math: exp, decay, expm1, log, log1p, erf and tanh of float32 become arithmetic: a range reduction, a
+ * polynomial, a scale by bits; sin and cos do where they are in lanes. The same operations in the same order for any
+ * number of lanes, so results depend neither on the vector width nor on the C library; errors against exact values stay
+ * below 1.1 (exp, decay), 1.8 (expm1), 1.0 (log), 1.3 (log1p), 1.0 (sin, cos), 1.4 (erf, tanh) units of the last place,
+ * with and without fused multiply-add (test_math.c, test/py/functions.py). Infinities, NaN and subnormal results are
+ * those of the C library. Coefficients: minimax fits, scripts/fit_math.py.
  *
  * Every step is named by a let in front of the statement. A call behind a condition whose argument loads stays as it
- * is: the load must not happen when the condition does not hold. */
+ * is, unless the statement loads the same without the condition: the load must not happen when that does not hold. */
 #include "tir/build.h"
 #include "tir/map.h"
 #include "tir/node.h"
@@ -21,6 +21,8 @@ typedef struct expander {
     compiler *c;
     bool scales;  /* vectors of 16 floats have an instruction for x * 2^n */
     tir_map done; /* calls of this statement -> what stands for them */
+    tir_map seen; /* expressions of it whose loads are known */
+    VEC(tir_expr_ref) loads; /* that happen whatever its conditions are */
     VEC(tir_stmt *) lets;
 } expander;
 
@@ -92,9 +94,9 @@ static tir_expr_ref polynomial(expander *x, tir_expr_ref z, uint32_t n, const do
 #define ROUNDER_BITS 0x4b400000
 #define SCALED_LANES 16
 
-/* exp(a) = 2^n exp(r), |r| <= ln 2 / 2. Gives exp(r), and in *out_t n as an integer in the low bits, `rounder` above
- * it. */
-static tir_expr_ref exp_reduced(expander *x, tir_expr_ref a, double rounder, tir_expr_ref *out_t)
+/* exp(a) = 2^n exp(r), |r| <= ln 2 / 2. Gives exp(r) - 1, and in *out_t n as an integer in the low bits, `rounder`
+ * above it. */
+static tir_expr_ref expm1_reduced(expander *x, tir_expr_ref a, double rounder, tir_expr_ref *out_t)
 {
     static const double q[] = {0.5, 0.16666512191295624, 0.0416661873459816, 0.008369598537683487,
                                0.0013951719738543034};
@@ -102,9 +104,13 @@ static tir_expr_ref exp_reduced(expander *x, tir_expr_ref a, double rounder, tir
     tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, t, f32(x, rounder)));
     tir_expr_ref r = mul_add(x, n, f32(x, -LN2_HIGH), a);
     r = named(x, "r", mul_add(x, n, f32(x, -LN2_LOW), r));
-    tir_expr_ref p = mul_add(x, bin(x, TIR_MUL, r, r), named(x, "q", polynomial(x, r, 5, q)), r);
     *out_t = t;
-    return bin(x, TIR_ADD, p, f32(x, 1.0));
+    return mul_add(x, bin(x, TIR_MUL, r, r), named(x, "q", polynomial(x, r, 5, q)), r);
+}
+
+static tir_expr_ref exp_reduced(expander *x, tir_expr_ref a, double rounder, tir_expr_ref *out_t)
+{
+    return bin(x, TIR_ADD, expm1_reduced(x, a, rounder, out_t), f32(x, 1.0));
 }
 
 /* p * 2^n by an instruction that rounds once, as the products of p and two powers do. */
@@ -165,6 +171,21 @@ static tir_expr_ref with_sign(expander *x, tir_expr_ref y, tir_expr_ref a)
     return from_bits(x, bin(x, TIR_BITOR, bits(x, y), sign));
 }
 
+/* (expm1(r) 2^(n-1) + 2^(n-1) - 1/2) 2, whose powers are normal numbers up to the overflow; r itself where n is 0, so
+ * that nothing is lost of a subnormal number. From -18 down the result is -1. */
+static tir_expr_ref expand_expm1(expander *x, tir_expr_ref a)
+{
+    a = named(x, "x", a);
+    tir_expr_ref t, low = named(x, "low", at_least(x, a, -18.0)), high = named(x, "high", at_most(x, low, 89.0));
+    tir_expr_ref p = named(x, "p", expm1_reduced(x, high, ROUNDER, &t));
+    tir_expr_ref power = bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 126));
+    tir_expr_ref half = named(x, "half", from_bits(x, bin(x, TIR_SHL, power, u32(x, 23))));
+    tir_expr_ref y = named(x, "y", mul_add(x, p, half, bin(x, TIR_SUB, half, f32(x, 0.5))));
+    tir_expr_ref is_near = bin(x, TIR_EQ, t, f32(x, ROUNDER));
+    y = named(x, "either", tir_select(x->c, is_near, p, bin(x, TIR_ADD, y, y)));
+    return named(x, "expm1", with_sign(x, y, a));
+}
+
 /* a + a P(a^2) up to 0.875; beyond it 1 - exp(Q(|a|)), Q = log of erfc, which is 1 from 4 on. */
 static tir_expr_ref expand_erf(expander *x, tir_expr_ref a)
 {
@@ -205,28 +226,59 @@ static tir_expr_ref expand_tanh(expander *x, tir_expr_ref a)
 #define LN2_FLOAT      0.693359375             /* few bits, as LN2_HIGH, and no more than log wants */
 #define LN2_REST       -2.12194440054690581e-4 /* ln 2 - LN2_FLOAT */
 
-/* a = m 2^n, m from sqrt(1/2) to sqrt(2), f = m - 1: f - f^2/2 + f^3 P(f) + n ln 2. A subnormal number is scaled
- * first. */
-static tir_expr_ref expand_log(expander *x, tir_expr_ref a)
+/* log((1 + f) 2^n), f from sqrt(1/2) - 1 to sqrt(2) - 1: f - f^2/2 + f^3 P(f) + n ln 2. */
+static tir_expr_ref log_reduced(expander *x, tir_expr_ref f, tir_expr_ref n)
 {
     static const double p[] = {0.3333333134651184,  -0.2500081956386566,  0.20001226663589478, -0.16623356938362122,
                                0.14201757311820984, -0.13160182535648346, 0.1276157796382904,  -0.07634499669075012};
+    tir_expr_ref z = named(x, "z", bin(x, TIR_MUL, f, f));
+    tir_expr_ref y = mul_add(x, n, f32(x, LN2_REST), bin(x, TIR_MUL, bin(x, TIR_MUL, f, z), polynomial(x, f, 8, p)));
+    y = bin(x, TIR_ADD, mul_add(x, z, f32(x, -0.5), y), f);
+    return mul_add(x, n, f32(x, LN2_FLOAT), y);
+}
+
+/* y, but what log and log1p give at the ends: of infinity itself, -infinity at `pole`, NaN below. */
+static tir_expr_ref log_ends(expander *x, tir_expr_ref a, tir_expr_ref y, double pole)
+{
+    y = tir_select(x->c, bin(x, TIR_LT, a, f32(x, INFINITY)), y, a);
+    tir_expr_ref below = tir_select(x->c, bin(x, TIR_EQ, a, f32(x, pole)), f32(x, -INFINITY), f32(x, NAN));
+    return tir_select(x->c, bin(x, TIR_GT, a, f32(x, pole)), y, below);
+}
+
+/* n + 127 above the 23 bits of what makes m from sqrt(1/2) to sqrt(2), for a = m 2^n. */
+static tir_expr_ref log_bits(expander *x, tir_expr_ref a)
+{
+    return named(x, "bits", bin(x, TIR_ADD, bits(x, a), u32(x, ONE_BITS - SQRT_HALF_BITS)));
+}
+static tir_expr_ref log_power(expander *x, tir_expr_ref b, tir_expr_ref bias)
+{
+    tir_expr_ref power = bin(x, TIR_BITOR, bin(x, TIR_SHR, b, u32(x, 23)), u32(x, FLOAT_BITS));
+    return named(x, "n", bin(x, TIR_SUB, from_bits(x, power), bias));
+}
+
+/* A subnormal number is scaled first. */
+static tir_expr_ref expand_log(expander *x, tir_expr_ref a)
+{
     a = named(x, "x", a);
     tir_expr_ref tiny = bin(x, TIR_LT, a, f32(x, 0x1p-126));
     tir_expr_ref normal = tir_select(x->c, tiny, bin(x, TIR_MUL, a, f32(x, 0x1p23)), a);
     tir_expr_ref bias = tir_select(x->c, tiny, f32(x, 0x1p23 + 127 + 23), f32(x, 0x1p23 + 127));
-    tir_expr_ref b = named(x, "bits", bin(x, TIR_ADD, bits(x, normal), u32(x, ONE_BITS - SQRT_HALF_BITS)));
-    tir_expr_ref power = bin(x, TIR_BITOR, bin(x, TIR_SHR, b, u32(x, 23)), u32(x, FLOAT_BITS));
-    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, from_bits(x, power), bias));
+    tir_expr_ref b = log_bits(x, normal), n = log_power(x, b, bias);
     tir_expr_ref part = bin(x, TIR_ADD, bin(x, TIR_BITAND, b, u32(x, 0x7fffff)), u32(x, SQRT_HALF_BITS));
     tir_expr_ref f = named(x, "f", bin(x, TIR_SUB, from_bits(x, part), f32(x, 1.0)));
-    tir_expr_ref z = named(x, "z", bin(x, TIR_MUL, f, f));
-    tir_expr_ref y = mul_add(x, n, f32(x, LN2_REST), bin(x, TIR_MUL, bin(x, TIR_MUL, f, z), polynomial(x, f, 8, p)));
-    y = bin(x, TIR_ADD, mul_add(x, z, f32(x, -0.5), y), f);
-    y = mul_add(x, n, f32(x, LN2_FLOAT), y);
-    y = tir_select(x->c, bin(x, TIR_LT, a, f32(x, INFINITY)), y, a);
-    tir_expr_ref below = tir_select(x->c, bin(x, TIR_EQ, a, f32(x, 0)), f32(x, -INFINITY), f32(x, NAN));
-    return named(x, "log", tir_select(x->c, bin(x, TIR_GT, a, f32(x, 0)), y, below));
+    return named(x, "log", log_ends(x, a, log_reduced(x, f, n), 0));
+}
+
+/* n is that of 1 + a, which is rounded; f = a 2^-n + (2^-n - 1) is rounded once. 2^(2-n) is normal for each n. */
+static tir_expr_ref expand_log1p(expander *x, tir_expr_ref a)
+{
+    a = named(x, "x", a);
+    tir_expr_ref b = log_bits(x, bin(x, TIR_ADD, a, f32(x, 1.0))), n = log_power(x, b, f32(x, 0x1p23 + 127));
+    tir_expr_ref power = bin(x, TIR_SUB, u32(x, 256), bin(x, TIR_SHR, b, u32(x, 23)));
+    tir_expr_ref scale = bin(x, TIR_MUL, from_bits(x, bin(x, TIR_SHL, power, u32(x, 23))), f32(x, 0.25));
+    scale = named(x, "scale", scale);
+    tir_expr_ref f = named(x, "f", mul_add(x, a, scale, bin(x, TIR_SUB, scale, f32(x, 1.0))));
+    return named(x, "log1p", with_sign(x, log_ends(x, a, log_reduced(x, f, n), -1), a));
 }
 
 static tir_expr_ref f64(expander *x, double v)
@@ -323,25 +375,30 @@ static tir_expr_ref expand_sin(expander *x, tir_expr_ref a, bool is_cos)
 
 /* sin and cos compute in f64: vectors do that, a processor that may have no such arithmetic is better off with its
  * library. */
-static bool is_function(tir_op op, uint16_t lanes)
+bool tir_expands_math(tir_op op, uint16_t lanes)
 {
-    bool wide = op == TIR_SIN || op == TIR_COS;
-    return op == TIR_EXP || op == TIR_DECAY || op == TIR_LOG || op == TIR_ERF || op == TIR_TANH || (wide && lanes > 1);
+    switch (op) {
+    case TIR_EXP:
+    case TIR_DECAY:
+    case TIR_EXPM1:
+    case TIR_LOG:
+    case TIR_LOG1P:
+    case TIR_ERF:
+    case TIR_TANH: return true;
+    case TIR_SIN:
+    case TIR_COS: return lanes > 1;
+    default: return false;
+    }
 }
 
 static bool is_expanded(tir_expr_ref e)
 {
-    return e->kind == TIR_CALL && e->type.dt == DT_F32 && is_function(e->op, e->type.lanes);
+    return e->kind == TIR_CALL && e->type.dt == DT_F32 && tir_expands_math(e->op, e->type.lanes);
 }
 
 static void look_for_call(void *ctx, tir_expr_ref e)
 {
     *(bool *)ctx |= is_expanded(e);
-}
-
-static void look_for_load(void *ctx, tir_expr_ref e)
-{
-    *(bool *)ctx |= e->kind == TIR_LOAD;
 }
 
 static bool has(tir_expr_ref e, void (*look)(void *ctx, tir_expr_ref e))
@@ -357,11 +414,54 @@ static tir_expr_ref expand_call(expander *x, tir_expr_ref e)
         return expand_exp(x, e->args[0]);
     if (e->op == TIR_DECAY)
         return expand_decay(x, e->args[0]);
+    if (e->op == TIR_EXPM1)
+        return expand_expm1(x, e->args[0]);
     if (e->op == TIR_LOG)
         return expand_log(x, e->args[0]);
+    if (e->op == TIR_LOG1P)
+        return expand_log1p(x, e->args[0]);
     if (e->op == TIR_SIN || e->op == TIR_COS)
         return expand_sin(x, e->args[0], e->op == TIR_COS);
     return e->op == TIR_ERF ? expand_erf(x, e->args[0]) : expand_tanh(x, e->args[0]);
+}
+
+static bool decides(tir_expr_ref e)
+{
+    return e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR));
+}
+
+#define MOST_LOADS 16 /* that are looked at */
+
+static void note_loads(expander *x, tir_expr_ref e)
+{
+    if (x->loads.len == MOST_LOADS || tir_map_get(&x->seen, e))
+        return;
+    tir_map_put(&x->seen, e, e);
+    if (e->kind == TIR_LOAD)
+        vec_push(&x->c->mem, &x->loads, e);
+    for (uint32_t i = 0; i < e->n_args && (i == 0 || !decides(e)); i++)
+        note_loads(x, e->args[i]);
+}
+
+typedef struct load_search {
+    const expander *x;
+    bool found; /* a load that may not happen */
+} load_search;
+
+static void look_for_load(void *ctx, tir_expr_ref e)
+{
+    load_search *l = ctx;
+    bool known = e->kind != TIR_LOAD;
+    for (uint32_t i = 0; i < l->x->loads.len && !known; i++)
+        known = tir_expr_equal(l->x->loads.data[i], e);
+    l->found |= !known;
+}
+
+static bool may_load(const expander *x, tir_expr_ref e)
+{
+    load_search l = {.x = x};
+    tir_visit_expr(e, look_for_load, &l);
+    return l.found;
 }
 
 /* `maybe`: evaluated only under a condition. */
@@ -370,14 +470,13 @@ static tir_expr_ref expand(expander *x, tir_expr_ref e, bool maybe)
     tir_expr_ref args[3];
     if (e->n_args == 0 || e->n_args > 3 || !has(e, look_for_call))
         return e;
-    if (maybe && has(e, look_for_load))
+    if (maybe && may_load(x, e))
         return e;
     tir_expr_ref known = tir_map_get(&x->done, e);
     if (known)
         return known;
-    bool decides = e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR));
     for (uint32_t i = 0; i < e->n_args; i++)
-        args[i] = expand(x, e->args[i], maybe || (decides && i > 0));
+        args[i] = expand(x, e->args[i], maybe || (decides(e) && i > 0));
     tir_expr_ref out = tir_node_rebuild(x->c, e, args);
     if (is_expanded(out))
         out = expand_call(x, out);
@@ -394,6 +493,8 @@ static tir_stmt *expand_stmt(tir_rewriter *r, tir_stmt *s)
     const target *t = f->target ? f->target : target_default();
     expander x = {.c = r->c, .scales = t->vector_bytes == 4 * SCALED_LANES && (t->features & TARGET_MADD) != 0};
     tir_map_init(&x.done, &r->c->mem);
+    tir_map_init(&x.seen, &r->c->mem);
+    note_loads(&x, s->value);
     tir_expr_ref value = expand(&x, s->value, false);
     tir_stmt *out = s->kind == TIR_STORE ? tir_store(r->c, s->buffer, s->n_indices, s->indices, value)
                                          : tir_let(r->c, s->var, value, s->body);
