@@ -2,6 +2,7 @@
 /* Compute definitions of Resize (ONNX Resize-19, Upsample) and GridSample-22. Resize is separable: one stage per axis
  * that changes, each a sum over taps of weight times sample. Coordinates are f32. When both scales and sizes are given,
  * sizes are the extents and scales the coordinate factors. */
+#include "graph/op/nn.h"
 #include "graph/op/shape.h"
 #include "te/op/along.h"
 
@@ -446,12 +447,32 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
 /* --- grid sample
  * ---------------------------------------------------------------------------------------------------------------- */
 
+#define GRID_TAPS 4 /* of cubic interpolation */
+
+/* One of the places that a point of the grid reads along one axis. */
+typedef struct grid_tap {
+    const te_tensor *at, *weight; /* for each point: the index, -1 for nothing; NULL without weights */
+} grid_tap;
+
 typedef struct grid_ctx {
     const te_tensor *x, *grid;
     bool align, linear, is_cubic;
     const char *padding;
     uint32_t spatial;
+    dtype index; /* of places on an axis */
+    uint32_t axis;
+    int tap; /* that a stage is for, the first one is first_tap */
+    grid_tap taps[NN_MAX_SPATIAL][GRID_TAPS];
 } grid_ctx;
+
+static int first_tap(const grid_ctx *v)
+{
+    return v->is_cubic ? -1 : 0;
+}
+static int last_tap(const grid_ctx *v)
+{
+    return v->is_cubic ? 2 : v->linear ? 1 : 0;
+}
 
 /* Mirrors p into [lo, hi]; hi > lo. */
 static tir_expr_ref mirrored(te_graph *g, tir_expr_ref p, tir_expr_ref lo, tir_expr_ref hi)
@@ -472,35 +493,103 @@ static tir_expr_ref reflect(te_graph *g, const grid_ctx *v, tir_expr_ref p, tir_
     return mirrored(g, p, lo, hi);
 }
 
-/* x at integral positions pos[] (f32), under the padding mode */
-static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *pos)
+/* Where a point of the grid lies on the stage's axis. The grid's last axis runs x, y, z: innermost axis first. */
+static tir_expr_ref grid_source(te_graph *g, const grid_ctx *v, tir_expr_ref const *point)
+{
+    tir_expr_ref at[TYPE_MAX_RANK], one = f32(g, 1), half = f32(g, 0.5), src;
+    memcpy(at, point, (v->spatial + 1) * sizeof *at);
+    at[1 + v->spatial] = te_i64(g, v->spatial - 1 - v->axis);
+    tir_expr_ref u = as_f32(g, te_read(g, v->grid, at)), len = as_f32(g, v->x->shape[2 + v->axis]);
+    if (v->align)
+        src = times(g, times(g, plus(g, u, one), half), minus(g, len, one));
+    else
+        src = times(g, minus(g, times(g, plus(g, u, one), len), one), half);
+    if (strcmp(v->padding, "border") == 0)
+        return tir_max(g->c, f32(g, 0), tir_min(g->c, src, minus(g, len, one)));
+    return v->is_cubic ? src : reflect(g, v, src, len);
+}
+
+/* The stage's tap, an integral f32. */
+static tir_expr_ref grid_position(te_graph *g, const grid_ctx *v, tir_expr_ref src)
+{
+    return v->linear || v->is_cubic ? plus(g, fl(g, src), f32(g, v->tap)) : tir_call1(g->c, TIR_RINT, src);
+}
+
+#define ROUNDER      12582912.0 /* 1.5 * 2^23: what is added to it is rounded, and stands in the low bits */
+#define ROUNDER_BITS 0x4b400000
+#define MOST_ROUNDED ((int64_t)1 << 21)
+
+/* p as an index from -1, which vectors do; NaN is none. An index of 64 bits by the conversion of C. */
+static tir_expr_ref rounded_index(te_graph *g, const grid_ctx *v, tir_expr_ref p)
+{
+    tir_expr_ref last = tir_sub(g->c, v->x->shape[2 + v->axis], te_i64(g, 1));
+    if (v->index != DT_I32) /* the float next to the last index may be larger */
+        return tir_min(g->c, as_i64(g, p), last);
+    tir_expr_ref bits = tir_call1(g->c, TIR_TO_BITS, plus(g, p, f32(g, ROUNDER)));
+    tir_expr_ref from_one = op2(g, TIR_SUB, bits, tir_int(g->c, DT_U32, ROUNDER_BITS - 1));
+    return op2(g, TIR_SUB, tir_cast(g->c, DT_I32, from_one), tir_int(g->c, DT_I32, 1));
+}
+
+static tir_expr_ref grid_index_body(te_graph *g, void *ctx, tir_expr_ref const *point)
+{
+    const grid_ctx *v = ctx;
+    tir_expr_ref len = as_f32(g, v->x->shape[2 + v->axis]), last = minus(g, len, f32(g, 1)), none = f32(g, -1);
+    tir_expr_ref p = tir_call1(g->c, TIR_RINT, reflect(g, v, grid_position(g, v, grid_source(g, v, point)), len));
+    tir_expr_ref from_zero = op2(g, TIR_GE, p, f32(g, 0)), to_end = op2(g, TIR_LE, p, last);
+    if (strcmp(v->padding, "zeros") == 0)
+        return rounded_index(g, v, tir_select(g->c, tir_and(g->c, from_zero, to_end), p, none));
+    return rounded_index(g, v, tir_select(g->c, from_zero, tir_select(g->c, to_end, p, last), f32(g, 0)));
+}
+
+static tir_expr_ref grid_weight_body(te_graph *g, void *ctx, tir_expr_ref const *point)
+{
+    const grid_ctx *v = ctx;
+    tir_expr_ref src = grid_source(g, v, point);
+    tir_expr_ref s = tir_call1(g->c, TIR_FABS, minus(g, src, grid_position(g, v, src)));
+    return v->is_cubic ? cubic(g, s, -0.75) : minus(g, f32(g, 1), s);
+}
+
+/* What all channels have in common is computed once for each point: a stage for each tap of each axis. */
+static void make_taps(te_graph *g, grid_ctx *v)
+{
+    for (v->axis = 0; v->axis < v->spatial; v->axis++)
+        for (v->tap = first_tap(v); v->tap <= last_tap(v); v->tap++) {
+            grid_tap *t = &v->taps[v->axis][v->tap - first_tap(v)];
+            const uint32_t rank = v->spatial + 1;
+            const char *name = arena_printf(&g->c->mem, "at%u_%d", v->axis, v->tap - first_tap(v));
+            t->at = te_compute(g, name, v->index, rank, v->grid->shape, grid_index_body, v);
+            name = arena_printf(&g->c->mem, "weight%u_%d", v->axis, v->tap - first_tap(v));
+            if (v->linear || v->is_cubic)
+                t->weight = te_compute(g, name, DT_F32, rank, v->grid->shape, grid_weight_body, v);
+        }
+}
+
+/* x where the taps of all axes say. */
+static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *place)
 {
     tir_expr_ref at[TYPE_MAX_RANK], inside = NULL;
-    at[0] = idx[0];
-    at[1] = idx[1];
+    memcpy(at, idx, 2 * sizeof *at);
     for (uint32_t i = 0; i < v->spatial; i++) {
-        tir_expr_ref len = v->x->shape[2 + i],
-                     p = as_i64(g, tir_call1(g->c, TIR_RINT, reflect(g, v, pos[i], as_f32(g, len))));
+        at[2 + i] = as_i64(g, place[i]);
         if (strcmp(v->padding, "zeros") == 0)
-            inside = tir_and(g->c, inside, te_in_bounds(g, p, len));
-        at[2 + i] = te_clamp_index(g, p, len);
+            inside = tir_and(g->c, inside, op2(g, TIR_GE, place[i], tir_int(g->c, v->index, 0)));
     }
     tir_expr_ref value = as_f32(g, te_read(g, v->x, at));
     return inside ? tir_select(g->c, inside, value, f32(g, 0)) : value;
 }
 
-static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *src,
-                             tir_expr_ref *pos, uint32_t i)
+static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *point,
+                             tir_expr_ref *place, uint32_t i)
 {
+    tir_expr_ref sum = NULL;
     if (i == v->spatial)
-        return grid_pixel(g, v, idx, pos);
-    int first = v->is_cubic ? -1 : 0, last = v->is_cubic ? 2 : 1;
-    tir_expr_ref base = fl(g, src[i]), sum = NULL;
-    for (int t = first; t <= last; t++) {
-        pos[i] = plus(g, base, f32(g, t));
-        tir_expr_ref s = tir_call1(g->c, TIR_FABS, minus(g, src[i], pos[i]));
-        tir_expr_ref w = v->is_cubic ? cubic(g, s, -0.75) : minus(g, f32(g, 1), s);
-        tir_expr_ref term = times(g, w, grid_sum(g, v, idx, src, pos, i + 1));
+        return grid_pixel(g, v, idx, place);
+    for (int t = first_tap(v); t <= last_tap(v); t++) {
+        const grid_tap *tap = &v->taps[i][t - first_tap(v)];
+        place[i] = te_read(g, tap->at, point);
+        tir_expr_ref term = grid_sum(g, v, idx, point, place, i + 1);
+        if (tap->weight)
+            term = times(g, te_read(g, tap->weight, point), term);
         sum = sum ? plus(g, sum, term) : term;
     }
     return sum;
@@ -509,28 +598,20 @@ static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const 
 static tir_expr_ref grid_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const grid_ctx *v = ctx;
-    tir_expr_ref at[TYPE_MAX_RANK], src[TYPE_MAX_RANK], pos[TYPE_MAX_RANK], one = f32(g, 1), half = f32(g, 0.5);
-    at[0] = idx[0];
+    tir_expr_ref point[TYPE_MAX_RANK], place[TYPE_MAX_RANK];
+    point[0] = idx[0];
+    memcpy(point + 1, idx + 2, v->spatial * sizeof *point);
+    return tir_cast(g->c, v->x->dt, grid_sum(g, v, idx, point, place, 0));
+}
+
+/* 32 bits where that is known to do. */
+static dtype grid_index(const grid_ctx *v)
+{
+    int64_t extent;
     for (uint32_t i = 0; i < v->spatial; i++)
-        at[1 + i] = idx[2 + i];
-    for (uint32_t i = 0; i < v->spatial; i++) { /* the grid's last axis runs x, y, z: innermost axis first */
-        at[1 + v->spatial] = te_i64(g, v->spatial - 1 - i);
-        tir_expr_ref u = as_f32(g, te_read(g, v->grid, at)), len = as_f32(g, v->x->shape[2 + i]);
-        if (v->align)
-            src[i] = times(g, times(g, plus(g, u, one), half), minus(g, len, one));
-        else
-            src[i] = times(g, minus(g, times(g, plus(g, u, one), len), one), half);
-        bool border = strcmp(v->padding, "border") == 0;
-        if (border)
-            src[i] = tir_max(g->c, f32(g, 0), tir_min(g->c, src[i], minus(g, len, one)));
-        else if (!v->is_cubic)
-            src[i] = reflect(g, v, src[i], len);
-    }
-    if (v->linear || v->is_cubic)
-        return tir_cast(g->c, v->x->dt, grid_sum(g, v, idx, src, pos, 0));
-    for (uint32_t i = 0; i < v->spatial; i++)
-        pos[i] = tir_call1(g->c, TIR_RINT, src[i]);
-    return tir_cast(g->c, v->x->dt, grid_pixel(g, v, idx, pos));
+        if (!tir_is_int(v->x->shape[2 + i], &extent) || extent > MOST_ROUNDED)
+            return DT_I64;
+    return DT_I32;
 }
 
 bool compute_grid_sample(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
@@ -545,6 +626,8 @@ bool compute_grid_sample(te_graph *g, const graph_node *n, te_tensor *const *in,
     if (v.is_cubic && v.spatial > 2)
         return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "cubic grid_sample over %u spatial axes", v.spatial);
     te_check_equal(g, n, in[0]->shape[0], in[1]->shape[0], "images and grids");
+    v.index = grid_index(&v);
+    make_taps(g, &v);
     out[0] = te_compute(g, "grid_sample", t->dt, in[0]->rank, te_shape(g, t), grid_body, &v);
     return true;
 }
