@@ -297,18 +297,19 @@ static bool is_output(const te_graph *g, const te_node *n)
     return false;
 }
 
-/* plain: only literals, which must never be stored: a splat of 500 MB is one number. The first `weights` nodes belong
+/* Without a target only literals, which must never be stored: a splat of 500 MB is one number. The first `weights` nodes belong
  * to weights that a convolution or product reads quantised: they are dequantised at each read, as storing them would
  * take what their type saves. */
-static void inline_producers(te_sched *s, bool plain, uint32_t weights)
+static void inline_producers(te_sched *s, const struct target *t, uint32_t weights)
 {
+    const bool plain = !t, tables = t && t->vector_bytes >= 8;
     te_graph *g = s->g;
     tir_map inlined;
     tir_map_init(&inlined, &g->c->mem);
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const te_node *n = g->nodes.data[i];
         if (n->kind != TE_COMPUTE || n->reducer || (!n->inline_hint && i >= weights) || is_output(g, n) ||
-            (n->tag && strcmp(n->tag, TE_UNPACKED) == 0))
+            (n->tag && strcmp(n->tag, TE_UNPACKED) == 0) || (tables && n->tag && strcmp(n->tag, TE_TABLE) == 0))
             continue;
         bool literal = n->tag && strcmp(n->tag, "constant") == 0;
         uint32_t uses = plain ? 100 : te_uses_of(g, n);
@@ -362,7 +363,7 @@ static bool default_schedule(builder *b, const struct target *t, te_sched **out)
     if (b->rigid && t && t->line_axis > 0 && hook != te_schedule_conv2d_rows)
         hook = te_schedule_lines;
     bool reads_weights = t && b->rigid && b->rigid->op->cls == CLASS_OUT_FUSABLE && !b->region;
-    inline_producers(s, !t, reads_weights ? b->first : 0);
+    inline_producers(s, t, reads_weights ? b->first : 0);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))
         return false;
     if (reads_weights)

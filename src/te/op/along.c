@@ -84,29 +84,58 @@ static bool repeats(int64_t n, tir_expr_ref const *at, int64_t period)
     return true;
 }
 
-tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent)
+/* How many of the numbers at all places repeat, and these; 0: they are not known, or too many. */
+static int64_t find_period(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref extent, double *number)
 {
-    compiler *c = g->c;
     int64_t n = 0, period = 1;
-    double number[MOST_PERIOD];
     if (!tir_is_int(extent, &n) || n < 1 || n > MOST_PLACES)
-        return f(g, ctx, o);
-    arena_mark mark = arena_get_mark(&c->mem);
-    tir_expr_ref *at = arena_array(&c->mem, tir_expr_ref, (size_t)n);
+        return 0;
+    arena_mark mark = arena_get_mark(&g->c->mem);
+    tir_expr_ref *at = arena_array(&g->c->mem, tir_expr_ref, (size_t)n);
     bool found = at_all_places(g, f, ctx, n, at);
     while (found && period <= MOST_PERIOD && !repeats(n, at, period))
         period++;
     found = found && period <= MOST_PERIOD;
     for (int64_t i = 0; found && i < period && i < n; i++)
         number[i] = at[i]->u.f;
-    arena_reset(&c->mem, mark);
-    if (!found)
+    arena_reset(&g->c->mem, mark);
+    return !found ? 0 : period < n ? period : n;
+}
+
+tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent)
+{
+    compiler *c = g->c;
+    double number[MOST_PERIOD];
+    int64_t period = find_period(g, f, ctx, extent, number);
+    if (period == 0)
         return f(g, ctx, o);
-    period = period < n ? period : n;
     tir_expr_ref choice = tir_float(c, DT_F32, number[period - 1]), rest = tir_floormod(c, o, te_i64(g, period));
     for (int64_t i = period - 1; i-- > 0;)
         choice = tir_select(c, tir_binary(c, TIR_EQ, rest, te_i64(g, i)), tir_float(c, DT_F32, number[i]), choice);
     return choice;
+}
+
+typedef struct table_ctx {
+    te_along_fn f;
+    const void *ctx;
+} table_ctx;
+
+static tir_expr_ref table_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const table_ctx *t = ctx;
+    return t->f(g, t->ctx, idx[0]);
+}
+
+te_tensor *te_weight_table(te_graph *g, const char *name, te_along_fn f, const void *ctx, tir_expr_ref extent)
+{
+    double number[MOST_PERIOD];
+    table_ctx t = {f, ctx};
+    if (!tir_is_int(extent, &(int64_t){0}) || find_period(g, f, ctx, extent, number) > 0)
+        return NULL;
+    te_tensor *table = te_compute(g, name, DT_F32, 1, &extent, table_body, &t);
+    table->node->inline_hint = true;
+    table->node->tag = TE_TABLE;
+    return table;
 }
 
 tir_expr_ref te_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent, tir_expr_ref before, tir_expr_ref behind)

@@ -82,6 +82,7 @@ typedef struct axis_ctx {
     double a;
     int64_t taps;
     te_axis *tap; /* antialias: a reduction axis */
+    const te_tensor *weights[4]; /* of each tap; NULL: computed where they are wanted */
     const te_tensor *weight_sum;
 } axis_ctx;
 
@@ -252,7 +253,7 @@ static tir_expr_ref interpolate_body(te_graph *g, void *ctx, tir_expr_ref const 
     for (int64_t t = 0; t < v->taps; t++) {
         const tap_ctx tap = {v, t};
         tir_expr_ref p = te_position(g, tap_index, &tap, o, v->out_len, step_of(v));
-        tir_expr_ref w = te_weight(g, tap_weight, &tap, o, v->out_len);
+        tir_expr_ref w = v->weights[t] ? te_read(g, v->weights[t], &o) : te_weight(g, tap_weight, &tap, o, v->out_len);
         tir_expr_ref term = times(g, w, as_f32(g, sample(g, v, idx, p)));
         sum = sum ? plus(g, sum, term) : term;
     }
@@ -288,8 +289,12 @@ static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
         return te_compute(g, name, x->dt, x->rank, dims, nearest_body, v);
     }
     v->taps = strcmp(v->mode, "cubic") == 0 ? 4 : 2;
-    if (!v->antialias || v->scale >= 1 || v->least >= 1)
+    if (!v->antialias || v->scale >= 1 || v->least >= 1) {
+        for (int64_t t = 0; t < v->taps && v->axis + 1 == x->rank; t++)
+            v->weights[t] = te_weight_table(g, arena_printf(&g->c->mem, "%s_weight%d", name, (int)t), tap_weight,
+                                            &(tap_ctx){v, t}, v->out_len);
         return te_compute(g, name, DT_F32, x->rank, dims, interpolate_body, v);
+    }
     v->taps = 2 * (int64_t)ceil((double)v->taps / 2.0 / (v->scale > 0 ? v->scale : v->least)) + 2;
     v->tap = te_reduce_axis(g, "tap", te_i64(g, v->taps));
     v->weight_sum = te_reduce(g, arena_printf(&g->c->mem, "%s_weights", name), DT_F32, 1, &v->out_len, 1, &v->tap,

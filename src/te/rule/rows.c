@@ -6,6 +6,8 @@
 #include "te/rule/rule.h"
 #include "tir/walk.h"
 
+#include <string.h>
+
 #define FREE_AGAIN 16 /* elements that may be computed again for every row */
 #define TOGETHER   4  /* rows whose sums are made side by side: the end of one waits for a chain of additions */
 #define SHORT_ROW  1024 /* elements up to which so many rows stay in the first cache with what is made of them */
@@ -90,9 +92,17 @@ static bool has_axis(const row_search *x, uint32_t node, uint32_t axis)
     return false;
 }
 
-/* So little work that every row may do it anew. */
+/* Numbers along one axis, which a worker computes once for many rows. */
+static bool is_table(const te_node *n)
+{
+    return n->tag && strcmp(n->tag, TE_TABLE) == 0;
+}
+
+/* So little work that every row may do it anew: numbers along one axis would be computed in the row otherwise. */
 static bool is_tiny(const te_graph *g, const te_node *n)
 {
+    if (is_table(n))
+        return true;
     int64_t count = n->n_reduce ? te_reduce_most(g, n) : 1;
     for (uint32_t i = 0; i < n->n_axes && count > 0 && count <= FREE_AGAIN; i++)
         count *= te_axis_most(g, n, i);
@@ -143,10 +153,30 @@ static uint32_t axis_of_rows(const row_search *x, const struct target *t, uint32
     return x->last->n_axes;
 }
 
+static bool has_tables(const row_search *x)
+{
+    for (uint32_t p = 0; p < x->g->nodes.len; p++)
+        if (is_stage(x, p) && is_table(x->g->nodes.data[p]))
+            return true;
+    return false;
+}
+
+/* Cuts the loop over rows, so that a table serves many of them; the name of the loop around. */
+static const char *cut_rows(te_sched *s, const te_node *last, const char *row, int64_t rows)
+{
+    int64_t block = rows / PARALLEL_ENOUGH;
+    for (int64_t least = block / 2; block > least + 1 && rows % block != 0;)
+        block--;
+    if (block < 2)
+        return row;
+    te_sched_split(s, last->name, row, block, "block", "line");
+    return "block";
+}
+
 /* The shared axes first, fused and parallel, of axis `several` (n_axes: none) a few iterations inside; the loop's
- * name. */
+ * name, and, where there are tables, that of a loop around it. */
 static const char *make_rows(te_sched *s, const te_node *last, uint32_t count, const uint32_t *shared,
-                             uint32_t several)
+                             uint32_t several, bool tables, const char **out_around)
 {
     const char **order = arena_array(&s->c->mem, const char *, last->n_axes + 1u), *name = NULL;
     uint32_t n = 0;
@@ -169,8 +199,12 @@ static const char *make_rows(te_sched *s, const te_node *last, uint32_t count, c
         te_sched_fuse(s, last->name, name, order[i], fused);
         name = fused;
     }
-    te_sched_annotate(s, TE_PARALLEL, last->name, name);
-    return name;
+    int64_t rows = 1;
+    for (uint32_t i = 0; i < count; i++)
+        rows *= te_axis_extent(last, shared[i]);
+    *out_around = tables ? cut_rows(s, last, name, rows) : name;
+    te_sched_annotate(s, TE_PARALLEL, last->name, *out_around);
+    return *out_around == name ? name : "line";
 }
 
 /* A row of sums lies beside a row of the result: reduce outside of it, in lanes. */
@@ -229,13 +263,15 @@ bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last)
         return true;
     const uint32_t several = count > 0 ? axis_of_rows(&x, t, count, shared) : last->n_axes;
     /* one row, or none whole: stage by stage */
-    const char *row = count > 0 ? make_rows(s, last, count, shared, several) : NULL;
+    const char *around = NULL, *row = NULL;
+    if (count > 0)
+        row = make_rows(s, last, count, shared, several, has_tables(&x), &around);
     for (uint32_t p = 0; p < g->nodes.len; p++) {
         const te_node *n = g->nodes.data[p];
         if (!is_stage(&x, p))
             continue;
         if (row)
-            te_sched_compute_at(s, n->name, last->name, row);
+            te_sched_compute_at(s, n->name, last->name, is_table(n) ? around : row);
         bool has_row = n->n_axes > 0 && x.axis_of[p][n->n_axes - 1] == last->n_axes - 1;
         if (n->n_reduce > 0 && has_row)
             reduce_outside(s, t, n);
