@@ -10,6 +10,7 @@
 #include "te/inline.h"
 #include "te/te_op.h"
 #include "te/text.h"
+#include "te/windows.h"
 #include "tir/map.h"
 #include "tir/walk.h"
 
@@ -297,9 +298,9 @@ static bool is_output(const te_graph *g, const te_node *n)
     return false;
 }
 
-/* Without a target only literals, which must never be stored: a splat of 500 MB is one number. The first `weights` nodes belong
- * to weights that a convolution or product reads quantised: they are dequantised at each read, as storing them would
- * take what their type saves. */
+/* Without a target only literals, which must never be stored: a splat of 500 MB is one number. The first `weights`
+ * nodes belong to weights that a convolution or product reads quantised: they are dequantised at each read, as storing
+ * them would take what their type saves. */
 static void inline_producers(te_sched *s, const struct target *t, uint32_t weights)
 {
     const bool plain = !t, tables = t && t->vector_bytes >= 8;
@@ -345,6 +346,8 @@ static void shape_graph(builder *b, const struct target *t)
         b->g = te_merge_conv(b->g, t, b->rigid, anchor);
     else if (anchor && lanes && anchor->n_outputs == 2)
         te_search_in_parts(b->g, b->rigid, anchor);
+    else if (anchor && lanes && b->rigid->op->te->compute == compute_max_pool)
+        b->end += te_window_columns(b->g, anchor);
     else if (anchor && lanes && (b->rigid->op->te->schedule == te_schedule_reduce ||
                                  b->rigid->op->te->schedule == te_schedule_softmax))
         b->g = te_merge_reduced(b->g, anchor);

@@ -150,6 +150,15 @@ static void reduce_beside(te_sched *s, const struct target *t, const te_node *n)
         te_sched_annotate(s, TE_UNROLL, n->name, inner);
 }
 
+/* Vectors of a line that go side by side, so that fewer than one are left at its end, which goes through memory. */
+static int64_t vectors_beside(int64_t width, int64_t lanes)
+{
+    int64_t n = BESIDE;
+    while (width % lanes != 0 && width > lanes && width / lanes % n != 0)
+        n--;
+    return n;
+}
+
 /* Neighbours of the result in lanes, a few vectors of them side by side, where they read neighbours. */
 static bool reduce_lines(te_sched *s, const struct target *t, const te_node *anchor, const te_node *last,
                          const char *acc)
@@ -161,7 +170,8 @@ static bool reduce_lines(te_sched *s, const struct target *t, const te_node *anc
     if (lanes < LEAST_LINE || width < LEAST_LINE || anchor->where || !te_reads_lines(anchor, line) ||
         !te_row_fits(s, anchor) || !te_row_fits(s, last))
         return false;
-    te_sched_split(s, last->name, te_axis_name(last, line), BESIDE * lanes, "lane_o", "lane_i");
+    te_sched_split(s, last->name, te_axis_name(last, line), vectors_beside(width, lanes) * lanes, "lane_o",
+                   "lane_i");
     te_sched_split(s, last->name, "lane_i", lanes, "lane_m", "lane_v");
     te_sched_annotate(s, TE_UNROLL, last->name, "lane_m");
     te_sched_annotate(s, TE_VECTORIZE, last->name, "lane_v");
@@ -221,6 +231,45 @@ static bool search_in_parts(te_sched *s, const struct target *t, te_node *extrem
     return true;
 }
 
+#define COLUMNS_IN_CACHE 2048 /* of a few rows of windows */
+
+/* Rows of windows whose columns are made together: what was just stored cannot be loaded at once where vectors of the
+ * two overlap. The loop around them. */
+static const char *cut_windows(te_sched *s, const te_node *last, int64_t width)
+{
+    int64_t height = te_axis_extent(last, 2), rows = width > 0 ? COLUMNS_IN_CACHE / width : 1;
+    if (height < 1 || rows < 2)
+        return te_axis_name(last, 2);
+    while (height % rows != 0)
+        rows--;
+    te_sched_split(s, last->name, te_axis_name(last, 2), rows, "rows", "row");
+    return "rows";
+}
+
+/* A pool in two stages (te/windows.c): the extremes of the columns of a row of windows, then these windows. */
+static bool pool_columns(te_sched *s, const struct target *t, te_node *columns, te_node *anchor, te_node *last)
+{
+    const te_node *pad = te_find_tag(s->g, "pad"), *beside[1] = {columns};
+    if (!te_is_one_nest_with(s, anchor, last, "pad", 1, beside))
+        return false;
+    const char *acc = accumulate_inside(s, anchor, last), *inner = te_axis_name(last, last->n_axes - 1);
+    const uint32_t count = te_parallel_axes(s->g, last) > 2 ? 3 : 2;
+    const char *outer = te_fuse_parallel(s, last, count);
+    const char *row = count > 2 ? outer : cut_windows(s, last, te_axis_extent(columns, 3));
+    if (pad && !te_is_inlined(s, pad))
+        te_sched_compute_at(s, pad->name, last->name, row);
+    te_sched_compute_at(s, columns->name, last->name, row);
+    const char *column = accumulate_inside(s, columns, columns);
+    if (!reduce_lines(s, t, columns, columns, column))
+        te_sched_compute_at(s, column, columns->name, te_axis_name(columns, 3));
+    if (reduce_lines(s, t, anchor, last, acc))
+        return true;
+    te_sched_compute_at(s, acc, last->name, inner);
+    if (te_reduce_most(s->g, anchor) <= KERNEL_UNROLL)
+        te_sched_annotate(s, TE_UNROLL, acc, anchor->reduce_axes[0]->var->name);
+    return true;
+}
+
 bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     if (!anchor) /* nothing is reduced */
@@ -231,6 +280,9 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
         reduce_beside(s, t, anchor);
         return true;
     }
+    te_node *columns = te_find_tag(s->g, TE_COLUMNS);
+    if (columns && pool_columns(s, t, columns, anchor, last))
+        return true;
     if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_outputs != 1)
         return te_schedule_default(s, t, n, NULL, last);
     if (anchor->n_axes == 0) {
