@@ -1024,7 +1024,7 @@ HAVE = {
     **{k: ("int8 float32", "int8 uint8 float32") for k in ("less", "greater", "less_equal", "greater_equal", "equal",
                                                           "not_equal")},
     "prelu": ("int8 float32", "int8 uint8 float32"), "batch_matmul": ("int8 int16 float32", "int8 int16 float32"),
-    "transpose_conv": ("int8 float32", "int8 float32"), "space_to_batch": ("int8 float32", "int8 uint8 float32"),
+    "transpose_conv": ("int8 int16 float32", "int8 int16 float32"), "space_to_batch": ("int8 float32", "int8 uint8 float32"),
     "batch_to_space": ("int8 float32", "int8 uint8 float32"), "space_to_depth": ("int8 float32", "int8 uint8 float32"),
     "depth_to_space": ("int8 float32", "int8 uint8 float32"), "mirror_pad": ("int8 float32", "int8 uint8 float32"),
     "reverse": ("", "uint8 int16 float32"), "tile": ("", "float32"), "broadcast_to": ("float32", "float32"),

@@ -155,11 +155,13 @@ static graph_value *convolution(phases *p)
         pads[p->spatial + i] = p->axes[i].end;
         dilations[i] = p->axes[i].stride == 1 ? p->axes[i].dilation : 1;
     }
-    attr attrs[3] = {attr_ints(c, "pads", 2 * p->spatial, pads), attr_ints(c, "dilations", p->spatial, dilations),
+    attr attrs[4] = {attr_ints(c, "pads", 2 * p->spatial, pads), attr_ints(c, "dilations", p->spatial, dilations),
                      attr_int(c, "groups", p->groups)};
+    if (p->quantized)
+        attrs[3] = attr_dtype(c, "out_dtype", graph_attr_dtype(p->n, "out_dtype"));
     graph_value *in[3] = {p->n->inputs[0], phase_weights(p), p->n->n_inputs > 2 ? p->n->inputs[2] : NULL};
     const char *name = names[p->quantized][p->spatial - 1];
-    return in[1] ? rewrite_emit(&p->r, name, in[2] ? 3 : 2, in, 3, attrs, p->n->loc) : NULL;
+    return in[1] ? rewrite_emit(&p->r, name, in[2] ? 3 : 2, in, p->quantized ? 4 : 3, attrs, p->n->loc) : NULL;
 }
 
 /* Constants along the channels, which have `behind` axes behind them, for each phase; one number stays as it is. NULL:
