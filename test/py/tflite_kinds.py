@@ -742,6 +742,20 @@ def lstm_cell(net, r, q):
     net.operator("LSTM", 2, [x, h, w, b, c], ys, options("LSTM", fusedActivationFunction=4, kernelType=1))
 
 
+def lstm_cell_of_bytes(net, r, q):
+    batch, inputs, cells = r.int(1, 3), r.int(1, 12), r.int(1, 9)
+    x, state = net.input("uint8", [batch, inputs], 1 / 128, 128), [batch, cells]
+    h = net.input("uint8", state, 1 / 128, 128) if r.pick(True, False) else variable(net, "uint8", state, 1 / 128, 128)
+    c = net.input("int16", state, 1 / 2048)
+    w_scale = np.float32(r.rng.uniform(0.002, 0.05))
+    w = net.tensor("uint8", [4 * cells, inputs + cells], w_scale, r.zero("uint8"),
+                   r.codes([4 * cells, inputs + cells], q="uint8"))
+    b = net.tensor("int32", [4 * cells], np.float32(w_scale / 128), 0, r.rng.integers(-9000, 9000, 4 * cells))
+    ys = [net.tensor("uint8", state, 1 / 128, 128), net.tensor("int16", state, 1 / 2048),
+          net.tensor("uint8", [batch, inputs + cells], 1 / 128, 128), net.tensor("int16", [batch, 4 * cells], 1 / 4096)]
+    net.operator("LSTM", 2, [x, h, w, b, c], ys, options("LSTM", fusedActivationFunction=4, kernelType=1))
+
+
 def lstm_step(net, r, q):
     """A matrix for each gate, as of layers over sequences."""
     batch, inputs, cells = r.int(1, 3), r.int(1, 12), r.int(1, 9)
@@ -1004,6 +1018,7 @@ KINDS = {
     "signal_log": signal_log, "detection": detection,
     "spectrogram": spectrogram, "mfcc": mfcc, "condition": condition, "loop": loop,
     "densify": densify, "lstm_cell": lstm_cell, "lstm_step": lstm_step,
+    "lstm_cell_of_bytes": lstm_cell_of_bytes,
 }
 
 # Types that kinds are tried with: where TensorFlow Lite Micro has a kernel, and where LiteRT has one.
@@ -1024,7 +1039,8 @@ HAVE = {
     **{k: ("int8 float32", "int8 uint8 float32") for k in ("less", "greater", "less_equal", "greater_equal", "equal",
                                                           "not_equal")},
     "prelu": ("int8 float32", "int8 uint8 float32"), "batch_matmul": ("int8 int16 float32", "int8 int16 float32"),
-    "transpose_conv": ("int8 int16 float32", "int8 int16 float32"), "space_to_batch": ("int8 float32", "int8 uint8 float32"),
+    "transpose_conv": ("int8 int16 float32", "int8 int16 float32"),
+    "space_to_batch": ("int8 float32", "int8 uint8 float32"),
     "batch_to_space": ("int8 float32", "int8 uint8 float32"), "space_to_depth": ("int8 float32", "int8 uint8 float32"),
     "depth_to_space": ("int8 float32", "int8 uint8 float32"), "mirror_pad": ("int8 float32", "int8 uint8 float32"),
     "reverse": ("", "uint8 int16 float32"), "tile": ("", "float32"), "broadcast_to": ("float32", "float32"),
@@ -1038,6 +1054,7 @@ HAVE = {
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
     "densify": ("", "int8 float32"), "lstm_cell": ("", "float32"), "lstm_step": ("", "float32"),
+    "lstm_cell_of_bytes": ("", "uint8"),
     "condition": ("int8 float32", "int8 float32"), "loop": ("int8 float32", "int8 float32"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),

@@ -95,12 +95,16 @@ class Micro:
         self.session = runtime.Interpreter.from_bytes(content, arena_size=ARENA)
 
     def run(self, values):
+        """Another number than 0: an operator ended the run."""
         for i, x in enumerate(values):
             self.session.set_input(x, i)
-        self.session.invoke()
+        return self.session.invoke()
 
     def output(self, i):
         return self.session.get_output(i)
+
+    def reset(self):
+        self.session.reset()
 
 
 class LiteRT:
@@ -116,9 +120,13 @@ class LiteRT:
         for detail, x in zip(self.session.get_input_details(), values):
             self.session.set_tensor(detail["index"], x)
         self.session.invoke()
+        return 0
 
     def output(self, i):
         return self.session.get_tensor(self.session.get_output_details()[i]["index"])
+
+    def reset(self):
+        self.session.reset_all_variables()
 
 
 def build(args, model, folder, more=()):

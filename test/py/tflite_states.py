@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Models of TensorFlow Lite with states compute what TensorFlow Lite Micro computes, step by step: SVDF and LSTM
-layers, streams over resource variables. Quantised ones bit for bit, floats to 1e-5 of the largest number.
+layers, streams over resource variables. Quantised ones bit for bit, floats to 1e-5 of the largest number. Layers of
+SVDF and LSTM also compute what LiteRT's reference kernels compute.
 
     tflite_states.py [--lathe FILE] [--seed N] [--count N] [--steps N] [--long N] [--filter NAME]
 
@@ -23,6 +24,7 @@ import tflite_models as T
 
 KINDS = {}
 ALONE = {"circular_buffers_of_some_runs"}  # not beside others, which it would end
+BY_LITERT = {"svdf_of_16", "lstm"}  # what its reference kernels have, and whose numbers are also checked
 T.TYPES["resource"] = 13
 
 
@@ -293,26 +295,25 @@ def network(seed, kinds, calls_once):
 class Instance:
     """A package and an oracle that are fed alike."""
 
-    def __init__(self, content, library, folder, about, seed, net):
+    def __init__(self, content, library, folder, about, seed, net, oracle):
         outputs = net.graph.outputs
         self.valid = {outputs.index(y): outputs.index(v) for y, v in net.valid.items()}  # where another one says so
         self.first_step, self.steps = {outputs.index(y): k for y, k in net.first_step.items()}, 0
-        self.oracle = T.runtime.Interpreter.from_bytes(content, arena_size=T.ARENA)
+        self.oracle = oracle(content)
         self.library, self.folder, self.about, self.rng = library, folder, about, np.random.default_rng(seed)
         self.most = {}  # of floats: the largest number of each output so far, which errors are measured by
 
     def step(self, report, what, names):
         feed = {}
-        for i, entry in enumerate(self.about["inputs"]):
+        for entry in self.about["inputs"]:
             x = T.random_input(self.rng, entry["shape"], package.DTYPES[entry["dtype"]], 1.5)
             feed[entry["name"]] = x
-            self.oracle.set_input(x, i)
-        ended = self.oracle.invoke() != 0  # by a CIRCULAR_BUFFER
+        ended = self.oracle.run(list(feed.values())) != 0  # by a CIRCULAR_BUFFER
         got = package.call(self.library, self.folder, "m", feed)
         self.steps += 1
         for i, entry in enumerate(self.about["outputs"]):
-            y, want = got[entry["name"]], self.oracle.get_output(i)
-            if ended or i in self.valid and not self.oracle.get_output(self.valid[i]) or \
+            y, want = got[entry["name"]], self.oracle.output(i)
+            if ended or i in self.valid and not self.oracle.output(self.valid[i]) or \
                     self.steps <= self.first_step.get(i, 0):
                 continue
             if y.dtype.kind == "f":
@@ -327,19 +328,20 @@ class Instance:
             raise package.Failure("reset")
 
 
-def check(args, report, seed, kinds, calls_once, steps):
+def check(args, report, seed, kinds, calls_once, steps, oracle=T.Micro):
     net, names = network(seed, kinds, calls_once)
-    content, what = net.bytes(), f"network {seed}{' with CALL_ONCE' if calls_once else ''}"
+    content, what = net.bytes(), f"network {seed}{' with CALL_ONCE' if calls_once else ''} by {oracle.name}"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.tflite")
         with open(path, "wb") as f:
             f.write(content)
         try:
-            first = T.build(args, path, folder + "/out")
+            first = T.build(args, path, folder + "/out", oracle.more)
             shutil.copy(folder + "/out/m.so", folder + "/out/other.so")
             libraries = [first, ctypes.CDLL(folder + "/out/other.so")]
             about = package.report(folder + "/out")
-            both = [Instance(content, lib, folder + "/out", about, [seed, k], net) for k, lib in enumerate(libraries)]
+            both = [Instance(content, lib, folder + "/out", about, [seed, k], net, oracle)
+                    for k, lib in enumerate(libraries)]
             for step in range(steps):
                 for k, one in enumerate(both):
                     one.step(report, f"{what}, instance {k}, step {step}", names)
@@ -372,6 +374,9 @@ def main():
     for i in range(args.count):
         if kinds:
             cases += check(args, report, args.seed + i, kinds, i % 2 == 1, args.long if i == 0 else args.steps)
+        by_litert = [k for k in kinds if k in BY_LITERT]
+        if by_litert:
+            cases += check(args, report, args.seed + i, by_litert, False, args.steps, T.LiteRT)
         for one in alone:
             cases += check(args, report, args.seed + i, [one], False, 6 * args.steps)
     print("\n".join(report.failures))

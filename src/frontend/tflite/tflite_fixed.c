@@ -53,10 +53,15 @@ static int32_t saturated_left(int32_t x, int e)
     return y > INT32_MAX ? INT32_MAX : y < INT32_MIN ? INT32_MIN : (int32_t)y;
 }
 
+static const int32_t exp_constant = 1895147668, exp_third = 715827883;      /* Q0.31: exp(-1/8), 1/3 */
+static const int32_t inverse_first = 1515870810, inverse_slope = -1010580540; /* Q2.29: 48/17, -32/17 */
+static const int32_t exp_factors[] = {1672461947, 1302514674, 790015084, 290630308,
+                                      39332535,   720401,     242}; /* Q0.31: exp(-2^k), k from -2 on */
+
 /* exp on [-1/4, 0), Q0.31: Taylor's series around -1/8. */
 static int32_t exp_near_zero(int32_t a)
 {
-    const int32_t constant = 1895147668, third = 715827883; /* exp(-1/8), 1/3 */
+    const int32_t constant = exp_constant, third = exp_third;
     const int32_t x = a + (1 << 28);
     const int32_t x2 = fixed_product(x, x), x3 = fixed_product(x2, x), x4 = fixed_product(x2, x2);
     const int32_t inner = fixed_divided(fixed_product(fixed_divided(x4, 2) + x3, third) + x2, 1);
@@ -65,7 +70,6 @@ static int32_t exp_near_zero(int32_t a)
 
 int32_t fixed_exp(int32_t a, int bits)
 {
-    static const int32_t factors[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
     const int behind = 31 - bits;
     const int32_t quarter = (int32_t)(INT64_C(1) << (behind - 2));
     if (a == 0)
@@ -74,9 +78,9 @@ int32_t fixed_exp(int32_t a, int bits)
         return 0;
     const int32_t near = (a & (quarter - 1)) - quarter, rest = near - a;
     int32_t y = exp_near_zero(saturated_left(near, bits));
-    for (int k = -2; k <= 4; k++) /* exp(-2^k) */
+    for (int k = -2; k <= 4; k++)
         if (bits > k && (rest >> (behind + k)) & 1)
-            y = fixed_product(y, factors[k + 2]);
+            y = fixed_product(y, exp_factors[k + 2]);
     return y;
 }
 
@@ -91,7 +95,7 @@ static int32_t half_sum(int32_t a, int32_t b)
 static int32_t inverse(int32_t a)
 {
     const int32_t h = half_sum(a, INT32_MAX), one = 1 << 29;
-    int32_t x = 1515870810 + fixed_product(h, -1010580540); /* 48/17, -32/17 */
+    int32_t x = inverse_first + fixed_product(h, inverse_slope);
     for (int i = 0; i < 3; i++) {
         const int32_t error = one - fixed_product(h, x);
         x += saturated_left(fixed_product(x, error), 2);
@@ -114,6 +118,72 @@ int32_t fixed_tanh(int32_t a)
     /* (1 - e) / (1 + e) with e = exp(-2 |a|), whose argument has one more bit before the point */
     const int32_t t = saturated_left(inverse(fixed_exp(a > 0 ? -a : a, 5)) - (1 << 29), 2);
     return a < 0 ? -t : t;
+}
+
+/* --- the same in 16 bits: what is above is a step of 32 bits, rounded to the upper half --- */
+
+static int16_t narrow16(int32_t x)
+{
+    return (int16_t)(x > INT16_MAX ? INT16_MAX : x < INT16_MIN ? INT16_MIN : x);
+}
+
+static int16_t product16(int32_t a, int32_t b)
+{
+    return fixed_product16((int16_t)a, (int16_t)b);
+}
+
+static int16_t upper(int32_t constant)
+{
+    return (int16_t)fixed_divided(constant, 16);
+}
+
+static int16_t exp_near_zero16(int16_t a)
+{
+    const int16_t constant = upper(exp_constant), third = upper(exp_third), x = (int16_t)(a + (1 << 12));
+    const int16_t x2 = product16(x, x), x3 = product16(x2, x), x4 = product16(x2, x2);
+    const int32_t inner = fixed_divided(product16(fixed_divided(x4, 2) + x3, third) + x2, 1);
+    return narrow16(constant + product16(constant, x + inner));
+}
+
+static int16_t exp16(int16_t a, int bits)
+{
+    const int behind = 15 - bits;
+    const int32_t quarter = 1 << (behind - 2);
+    if (a == 0)
+        return INT16_MAX;
+    if (bits > 5 && a < -(1 << (behind + 5)))
+        return 0;
+    const int32_t near = (a & (quarter - 1)) - quarter, rest = near - a;
+    int16_t y = exp_near_zero16(narrow16(near * (1 << bits)));
+    for (int k = -2; k <= 4; k++)
+        if (bits > k && (rest >> (behind + k)) & 1)
+            y = product16(y, upper(exp_factors[k + 2]));
+    return y;
+}
+
+static int16_t inverse16(int16_t a)
+{
+    const int16_t h = (int16_t)half_sum(a, INT16_MAX);
+    int16_t x = (int16_t)(upper(inverse_first) + product16(h, upper(inverse_slope)));
+    for (int i = 0; i < 3; i++)
+        x = (int16_t)(x + narrow16(product16(x, (1 << 13) - product16(h, x)) * 4));
+    return x;
+}
+
+int16_t fixed_logistic16(int16_t a)
+{
+    if (a == 0)
+        return 1 << 14;
+    const int16_t p = narrow16(inverse16(exp16((int16_t)(a > 0 ? -a : a), 3)) * 2);
+    return (int16_t)(a < 0 ? INT16_MAX - p : p);
+}
+
+int16_t fixed_tanh16(int16_t a, int bits)
+{
+    if (a == 0)
+        return 0;
+    const int16_t t = narrow16((inverse16(exp16((int16_t)(a > 0 ? -a : a), bits + 1)) - (1 << 13)) * 4);
+    return (int16_t)(a < 0 ? -t : t);
 }
 
 /* Five steps of Newton's method in Q3.28, from 1. */

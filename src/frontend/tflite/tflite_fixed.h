@@ -29,4 +29,7 @@ fixed_scale fixed_inverse_root(int32_t x);
 /* logistic and tanh of Q4.27, as Q0.31. */
 int32_t fixed_logistic(int32_t a);
 int32_t fixed_tanh(int32_t a);
+/* The same in 16 bits, as Q0.15: logistic of Q3.12, and tanh of a number with `bits` before the point, 0..6. */
+int16_t fixed_logistic16(int16_t a);
+int16_t fixed_tanh16(int16_t a, int bits);
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SVDF and LSTM layers, whose states are variable tensors. Quantized ones compute as TensorFlow Lite Micro does: sums
  * and products become numbers of 16 bits by a multiplier that rounds twice, and the gates' curves come from a table of
- * 256 entries, with lines between them. */
+ * 256 entries, with lines between them. LSTM layers of i8 may compute as LiteRT does: there powers of two are shifts
+ * that round once, and curves are fixed point, which becomes a table of all 65536 numbers here. */
 #include "frontend/tflite/tflite_fixed.h"
 #include "frontend/tflite/tflite_import.h"
 
@@ -157,10 +158,11 @@ enum { GATE_IN, GATE_FORGET, GATE_CELL, GATE_OUT, GATES };
 typedef struct lstm {
     tflite_node *n;
     int64_t batch, steps, inputs, cells;
-    bool time_major, is_int;
-    tflite_scale x, h, c;
+    bool time_major, is_int, like_litert;
+    tflite_scale x, h, c, given; /* given: what a step gives as its output is a number of that scale */
+    int power; /* the scale of the cell is 2^power */
     float clip;
-    graph_value *table;
+    graph_value *table, *logistic, *tanh, *cell_tanh; /* the first for TensorFlow Lite Micro, the others for LiteRT */
 } lstm;
 
 /* The steps of the table are 1/24 wide; its entries lie a little below the curve, so that lines between them fit it. */
@@ -223,11 +225,49 @@ static graph_value *tanh_of(lstm *l, graph_value *x, int power)
     return choose(n, v, tflite_unary(n, "negative", r), r);
 }
 
+/* LiteRT's curve of each number of 16 bits. bits: before the point, of tanh; -1: logistic. */
+static graph_value *full_table(tflite_node *n, int bits)
+{
+    const int64_t dims = 1 << 16;
+    int16_t *t = arena_array(&n->c->mem, int16_t, (size_t)dims);
+    for (int32_t i = 0; i < dims; i++) {
+        const int16_t x = (int16_t)(i + INT16_MIN);
+        t[i] = bits < 0 ? fixed_logistic16(x) : fixed_tanh16(x, bits);
+    }
+    return tflite_const(n, tensor_dense(n->c, DT_I16, 1, &dims, t), "curve");
+}
+
+/* v: in i32. */
+static graph_value *in_table(tflite_node *n, graph_value *table, graph_value *v)
+{
+    graph_value *in[2] = {table, tflite_binary(n, "subtract", v, tflite_i32(n, INT16_MIN))};
+    return as_i32(n, tflite_emit(n, "take", 2, in, 0, NULL));
+}
+
 static graph_value *curve(lstm *l, graph_value *v, bool is_tanh)
 {
     if (!l->is_int)
         return tflite_unary(l->n, is_tanh ? "tanh" : "sigmoid", v);
+    if (l->like_litert)
+        return in_table(l->n, is_tanh ? l->tanh : l->logistic, v);
     return is_tanh ? tanh_of(l, v, -12) : logistic(l, v);
+}
+
+static graph_value *cell_curve(lstm *l, graph_value *cell)
+{
+    return l->like_litert ? in_table(l->n, l->cell_tanh, cell) : tanh_of(l, cell, l->power);
+}
+
+/* A product, in i32, times 2^-bits, as a number of 16 bits. */
+static graph_value *divided(const lstm *l, graph_value *x, int bits)
+{
+    tflite_node *n = l->n;
+    if (!l->like_litert)
+        return tflite_rescaled(n, x, ldexp(1, -bits), 0x1p30, &sixteen_bits);
+    graph_value *up = tflite_binary(n, "right_shift", x, tflite_i32(n, 31)); /* halves away from 0 */
+    up = tflite_binary(n, "add", up, tflite_i32(n, INT64_C(1) << (bits - 1)));
+    x = tflite_binary(n, "right_shift", tflite_binary(n, "add", x, up), tflite_i32(n, bits));
+    return tflite_clipped(n, x, INT16_MIN, INT16_MAX, DT_I32);
 }
 
 /* Sums of operand i's weights as numbers of a gate, Q3.12. */
@@ -294,15 +334,12 @@ static void step(lstm *l, graph_value *const *from_x, graph_value **h, graph_val
         *h = tflite_binary(n, "multiply", g[GATE_OUT], tflite_unary(n, "tanh", *c));
         return;
     }
-    int power;
-    (void)frexp((double)l->c.scale, &power);
-    kept = tflite_rescaled(n, product(n, g[GATE_FORGET], *c), 0x1p-15, 0x1p30, &sixteen_bits);
-    added = product(n, g[GATE_IN], g[GATE_CELL]);
-    added = tflite_rescaled(n, added, 0x1p-30 / (double)l->c.scale, 0x1p30, &sixteen_bits);
+    kept = divided(l, product(n, g[GATE_FORGET], *c), 15);
+    added = divided(l, product(n, g[GATE_IN], g[GATE_CELL]), 30 + l->power);
     graph_value *cell = clipped_cell(l, sum_of_two(n, kept, added));
     *c = tflite_cast(n, cell, DT_I16);
-    graph_value *given = product(n, g[GATE_OUT], tanh_of(l, cell, power - 1));
-    *h = tflite_rescaled(n, given, 0x1p-30 / (double)l->h.scale, 0x1p30, &l->h);
+    graph_value *given = product(n, g[GATE_OUT], cell_curve(l, cell));
+    *h = tflite_rescaled(n, given, 0x1p-30 / (double)l->given.scale, 0x1p30, &l->given);
 }
 
 static bool check_parts(tflite_node *n)
@@ -320,11 +357,28 @@ static bool check_parts(tflite_node *n)
                                             "yet");
 }
 
+/* The output takes the scale of the last intermediate tensor. */
+static bool read_like_litert(lstm *l)
+{
+    tflite_node *n = l->n;
+    const flat_numbers parts = n->op->intermediates;
+    const int32_t k = parts.len > 4 ? flat_i32(parts, 4) : -1;
+    if (k < 0 || (uint32_t)k >= n->im->n_tensors || !tflite_find_scale(&n->im->tensors[k], &l->given))
+        return tflite_fail(n, DIAG_FORMAT, "its five intermediate tensors, of which the last has the scale of the "
+                                           "output, are missing");
+    if (l->power < -15 || l->power > -9)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "LiteRT takes cells with scales from 2^-15 to 2^-9");
+    l->given.dt = DT_I8;
+    l->logistic = full_table(n, -1);
+    l->tanh = full_table(n, 3);
+    l->cell_tanh = l->power == -12 ? l->tanh : full_table(n, 15 + l->power);
+    return true;
+}
+
 /* Of quantised numbers: types and scales. */
 static bool read_numbers(lstm *l)
 {
     tflite_node *n = l->n;
-    int power;
     const dtype dt = tflite_operand(n, LSTM_X)->type.dt;
     if (tflite_operand(n, LSTM_C)->type.dt != DT_I16 || (dt != DT_I8 && dt != DT_I16) ||
         tflite_operand(n, LSTM_H)->type.dt != dt)
@@ -339,10 +393,14 @@ static bool read_numbers(lstm *l)
     if (!tflite_read_scale(n, LSTM_X, &l->x) || !tflite_read_scale(n, LSTM_H, &l->h) ||
         !tflite_read_scale(n, LSTM_C, &l->c))
         return false;
-    if (frexp((double)l->c.scale, &power) != 0.5 || power < -27 || power > 1)
+    if (frexp((double)l->c.scale, &l->power) != 0.5 || l->power < -27 || l->power > 1)
         return tflite_fail(n, DIAG_FORMAT, "the scale of the cell must be a power of two");
-    l->table = curve_table(n);
-    return true;
+    l->power--;
+    l->given = l->h;
+    l->like_litert = tflite_like_litert(n) && dt == DT_I8;
+    if (!l->like_litert)
+        l->table = curve_table(n);
+    return !l->like_litert || read_like_litert(l);
 }
 
 /* rank: of the data; 2: a single step. */
@@ -402,34 +460,112 @@ bool tflite_op_sequence_lstm(tflite_node *n)
 
 enum { CELL_X, CELL_H, CELL_W, CELL_BIAS, CELL_C, CELL_OPERANDS };
 
+typedef struct cell {
+    int64_t cells;
+    graph_value *both, *sums; /* data beside the old output, and what the weights make of them */
+    graph_value *given, *now; /* the new output and the new state */
+} cell;
+
 /* Rows of the weights are the input gate, the new value, the forget gate and the output gate. */
-static bool run_cell(tflite_node *n)
+static graph_value *cell_gate(tflite_node *n, const cell *l, graph_value *sums, int64_t i)
 {
+    return cut(n, sums, 1, i * l->cells, (i + 1) * l->cells);
+}
+
+static void cell_of_floats(tflite_node *n, cell *l)
+{
+    graph_value *g[GATES];
+    l->sums = tflite_binary(n, "add", times(n, l->both, CELL_W, NULL), tflite_in(n, CELL_BIAS));
+    for (int64_t i = 0; i < GATES; i++)
+        g[i] = tflite_unary(n, i == 1 ? "tanh" : "sigmoid", cell_gate(n, l, l->sums, i));
+    graph_value *kept = tflite_binary(n, "multiply", g[2], tflite_in(n, CELL_C));
+    l->now = tflite_binary(n, "add", tflite_binary(n, "multiply", g[0], g[1]), kept);
+    l->given = tflite_binary(n, "multiply", g[3], tflite_unary(n, "tanh", l->now));
+}
+
+/* The product of two numbers of Q0.15, with halves up. */
+static graph_value *high_product(tflite_node *n, graph_value *a, graph_value *b)
+{
+    graph_value *p = tflite_binary(n, "add", product(n, a, b), tflite_i32(n, 1 << 14));
+    return tflite_binary(n, "right_shift", p, tflite_i32(n, 15));
+}
+
+/* Sums times real as numbers of 16 bits, with halves up behind the product and behind the shift: for this layer the
+ * reference kernels of LiteRT take the product of matrices of the fast ones. */
+static graph_value *halves_up(tflite_node *n, graph_value *sums, double real)
+{
+    const fixed_scale f = fixed_of(real);
+    const int right = f.shift < 0 ? -f.shift : 0;
+    graph_value *v = tflite_rescaled(n, sums, ldexp((double)f.multiplier, f.shift + right - 31), 0x1p31, NULL);
+    if (right > 0)
+        v = tflite_binary(n, "right_shift", tflite_binary(n, "add", v, tflite_i32(n, INT64_C(1) << (right - 1))),
+                          tflite_i32(n, right));
+    return tflite_clipped(n, v, INT16_MIN, INT16_MAX, DT_I16);
+}
+
+/* Data and outputs are u8 with the scale 1/128 and the zero point 128, the state is i16 with the scale 2^-11. */
+static bool cell_of_numbers(tflite_node *n, cell *l)
+{
+    tflite_scale x, h, w, bias, c;
+    if (!tflite_read_scale(n, CELL_X, &x) || !tflite_read_scale(n, CELL_H, &h) || !tflite_read_scale(n, CELL_W, &w) ||
+        !tflite_read_scale(n, CELL_BIAS, &bias) || !tflite_read_scale(n, CELL_C, &c))
+        return false;
+    if (x.zero != 128 || h.zero != 128 || x.scale != 0x1p-7f || h.scale != 0x1p-7f || c.scale != 0x1p-11f)
+        return tflite_fail(n, DIAG_FORMAT, "its data and its output must have the scale 1/128 and the zero point 128, "
+                                           "and its state the scale 1/2048");
+    const attr attrs[2] = {attr_int(n->c, "transpose_b", 1), attr_dtype(n->c, "out_dtype", DT_I32)};
+    graph_value *in[4] = {l->both, tflite_in(n, CELL_W), tflite_zero(n, &x), tflite_zero(n, &w)}, *g[GATES];
+    graph_value *curves[2] = {full_table(n, -1), full_table(n, 3)};
+    graph_value *sums = tflite_binary(n, "add", tflite_emit(n, "qnn.matmul", 4, in, 2, attrs), tflite_in(n, CELL_BIAS));
+    l->sums = halves_up(n, sums, (double)(4096 * bias.scale));
+    sums = as_i32(n, l->sums);
+    for (int64_t i = 0; i < GATES; i++)
+        g[i] = in_table(n, curves[i == 1], cell_gate(n, l, sums, i));
+    const lstm once = {.n = n, .is_int = true, .like_litert = true};
+    graph_value *added = divided(&once, high_product(n, g[0], g[1]), 4);
+    graph_value *now = sum_of_two(n, added, high_product(n, g[2], tflite_in(n, CELL_C)));
+    l->now = tflite_cast(n, now, DT_I16);
+    graph_value *given = divided(&once, high_product(n, g[3], in_table(n, full_table(n, 4), now)), 8);
+    given = tflite_binary(n, "add", tflite_clipped(n, given, INT8_MIN, INT8_MAX, DT_I32), tflite_i32(n, 128));
+    l->given = tflite_cast(n, given, DT_U8);
+    return !n->failed;
+}
+
+static bool check_cell(tflite_node *n, cell *l, bool is_int)
+{
+    static const dtype numbers[CELL_OPERANDS] = {DT_U8, DT_U8, DT_U8, DT_I32, DT_I16};
     int64_t x[2], h[2], w[2], c[2];
     for (uint32_t i = 0; i < CELL_OPERANDS; i++)
-        if (!tflite_operand(n, i) || tflite_operand(n, i)->type.dt != DT_F32)
-            return tflite_fail(n, DIAG_UNSUPPORTED, "it must have %d operands of f32", CELL_OPERANDS);
+        if (!tflite_operand(n, i) || tflite_operand(n, i)->type.dt != (is_int ? numbers[i] : DT_F32))
+            return tflite_fail(n, DIAG_UNSUPPORTED, "it must have %d operands, of f32, or data, output and weights of "
+                               "u8, biases of i32 and a state of i16", CELL_OPERANDS);
     if (!extents(n, CELL_X, 2, x) || !extents(n, CELL_H, 2, h) || !extents(n, CELL_W, 2, w) ||
         !extents(n, CELL_C, 2, c))
         return false;
-    const int64_t cells = h[1];
-    if (h[0] != x[0] || c[0] != x[0] || c[1] != cells || w[0] != GATES * cells || w[1] != x[1] + cells)
-        return tflite_fail(n, DIAG_TYPE, "the shapes of its operands do not fit each other");
-    graph_value *both[2] = {tflite_in(n, CELL_X), tflite_in(n, CELL_H)}, *g[GATES];
-    both[0] = joined(n, 2, both, 1);
-    graph_value *sums = tflite_binary(n, "add", times(n, both[0], CELL_W, NULL), tflite_in(n, CELL_BIAS));
-    for (int64_t i = 0; i < GATES; i++)
-        g[i] = tflite_unary(n, i == 1 ? "tanh" : "sigmoid", cut(n, sums, 1, i * cells, (i + 1) * cells));
-    graph_value *kept = tflite_binary(n, "multiply", g[2], tflite_in(n, CELL_C));
-    graph_value *cell = tflite_binary(n, "add", tflite_binary(n, "multiply", g[0], g[1]), kept);
-    graph_value *given = tflite_binary(n, "multiply", g[3], tflite_unary(n, "tanh", cell));
-    graph_value *results[4] = {given, cell, both[0], sums};
+    l->cells = h[1];
+    return (h[0] == x[0] && c[0] == x[0] && c[1] == h[1] && w[0] == GATES * h[1] && w[1] == x[1] + h[1]) ||
+           tflite_fail(n, DIAG_TYPE, "the shapes of its operands do not fit each other");
+}
+
+static bool run_cell(tflite_node *n)
+{
+    const bool is_int = tflite_is_int(n, CELL_X);
+    cell l = {0};
+    if (!check_cell(n, &l, is_int))
+        return false;
+    graph_value *both[2] = {tflite_in(n, CELL_X), tflite_in(n, CELL_H)};
+    l.both = joined(n, 2, both, 1);
+    if (!is_int)
+        cell_of_floats(n, &l);
+    else if (!cell_of_numbers(n, &l))
+        return false;
+    graph_value *results[4] = {l.given, l.now, l.both, l.sums};
     for (uint32_t i = 0; i < n->n_out && i < 4 && !n->failed; i++)
         (void)tflite_result(n, i, results[i]);
     const uint32_t states[2] = {CELL_H, CELL_C};
     for (uint32_t i = 0; i < 2 && !n->failed; i++)
         if (tflite_operand(n, states[i])->t->is_variable)
-            (void)tflite_write_state(n, states[i], i == 0 ? given : cell);
+            (void)tflite_write_state(n, states[i], results[i]);
     return !n->failed;
 }
 
@@ -437,6 +573,8 @@ bool tflite_op_lstm(tflite_node *n)
 {
     const tfl_lstm_options *o = n->options;
     const lstm l = {.n = n, .time_major = true, .clip = o->cell_clip};
+    if (o->kernel_type == 0 && tflite_is_int(n, 0))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an LSTM of u8 with a matrix for each gate is not supported yet");
     if (o->kernel_type == 0)
         return run_lstm(l, 2, o->fused_activation_function);
     if (o->kernel_type != 1 || o->fused_activation_function != ACT_TANH || o->cell_clip != 0 || o->proj_clip != 0)
