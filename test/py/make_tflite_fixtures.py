@@ -13,7 +13,7 @@ import tflite_states
 from tflite_metadata import with_labels
 from tflite_kinds import ALL, HAVE, KINDS, inner_graph
 from tflite_models import TOP
-from tflite_net import Chance, Net, options
+from tflite_net import Chance, Net, options, variable
 
 
 def numbers():
@@ -331,6 +331,19 @@ def inner_state(net):
                          elseSubgraphIndex=inner_graph(net, [x], lambda x: [x])))
 
 
+def inner_variable(net):
+    """A branch with a variable tensor."""
+    x, c = net.input("float32", [3]), net.input("bool", [])
+
+    def summed(x):
+        kept, y = variable(net, "float32", [3]), net.tensor("float32", [3])
+        net.operator("ADD", 1, [x, kept], [y], options("Add", fusedActivationFunction=0))
+        return [y]
+    net.operator("IF", 1, [c, x], [net.tensor("float32", [3])],
+                 options("If", thenSubgraphIndex=inner_graph(net, [x], summed),
+                         elseSubgraphIndex=inner_graph(net, [x], lambda x: [x])))
+
+
 def sparse_constant(net, places, numbers):
     """Of three columns and two rows; each row lists its columns."""
     p, rows, columns = S.SparsityParametersT(), S.DimensionMetadataT(), S.DimensionMetadataT()
@@ -386,6 +399,7 @@ REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code,
            "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
            "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap,
            "frequencies": frequencies, "growing": growing, "inner_state": inner_state,
+           "inner_variable": inner_variable,
            "sparse_place": sparse_place, "sparse_short": sparse_short, "too_long": too_long,
            "clipped_cell": clipped_cell}
 

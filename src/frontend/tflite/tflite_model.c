@@ -220,6 +220,9 @@ static bool check_order(tflite_node *n)
             (void)tflite_read_state(n->im, t);
             continue;
         }
+        if (!t->poison && t->t->is_variable && n->im->closed)
+            return tflite_fail(n, DIAG_UNSUPPORTED, "'%s' keeps its value from run to run, which is not supported yet "
+                                                    "inside of IF and WHILE", t->name);
         if (!t->poison && t->t->is_variable)
             return note_missing(n, "variable tensors", 1, NULL);
         if (!t->poison)
