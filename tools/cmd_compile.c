@@ -3,10 +3,11 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "cli.h"
-#include "target/vta/code/vta_code.h"
 #include "driver/computation.h"
+#include "driver/functions.h"
 #include "driver/html.h"
 #include "driver/summary.h"
+#include "target/vta/code/vta_code.h"
 #include "tir/text.h"
 
 #include <stdio.h>
@@ -211,7 +212,7 @@ bool cmd_compile(ask *x)
     o.dump = &dump;
     o.proof = true;
     o.page = ask_has(x, OPT_HTML);
-    bool ok = pipeline_compile(x->c, model, &o, &r);
+    bool ok = (o.n_signatures > 1 ? functions_compile : pipeline_compile)(x->c, model, &o, &r);
     progress_hide(x->c);
     if (dump.len > 0)
         fwrite(dump.data, 1, dump.len, stderr);

@@ -105,6 +105,22 @@ static bool read_binds(const ask *x, compile_options *out)
     return true;
 }
 
+static bool read_signatures(const ask *x, compile_options *out)
+{
+    const ask_strings *v = &x->values[OPT_SIGNATURE];
+    if (v->len > 1 && x->verb != VERB_COMPILE)
+        return ask_usage_error(x, "only lathe compile makes a package of several", "--signature: lathe %s takes one",
+                               out->verb);
+    for (uint32_t i = 0; i < v->len; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(v->data[i], v->data[k]) == 0)
+                return ask_usage_error(x, "say it once", "--signature: '%.200s' is given twice", v->data[i]);
+    out->signature = v->len > 0 ? v->data[0] : NULL;
+    out->signatures = v->data;
+    out->n_signatures = v->len;
+    return true;
+}
+
 static bool read_states(const ask *x, compile_options *out)
 {
     const ask_strings *v = &x->values[OPT_STATE];
@@ -472,7 +488,8 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     out->schedules = x->values[OPT_SCHEDULES].data;
     out->n_schedules = x->values[OPT_SCHEDULES].len;
     out->verify = true;
-    out->signature = ask_get(x, OPT_SIGNATURE, NULL);
+    if (!read_signatures(x, out))
+        return false;
     long string_bytes;
     if (!ask_number(x, OPT_STRING_BYTES, 1, 65536, FRONTEND_STRING_BYTES, &string_bytes))
         return false;

@@ -154,6 +154,8 @@ static bool compile(lathe_context *x, home *h, void *args)
     e->is_module = strcmp(o.emit, "module") == 0;
     if (!e->is_module && strcmp(o.emit, "c") != 0)
         return ask_usage_error(&q, "use c or module", "emit: %s makes nothing that can be run", o.emit);
+    if (o.n_signatures > 1)
+        return ask_usage_error(&q, "make an executable of each", "signature: an executable has one");
     if (o.vta)
         return ask_usage_error(&q, "--offload vta gives it the parts that it can run",
                                "target: vta is for computations");

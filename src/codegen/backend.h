@@ -76,6 +76,8 @@ typedef struct codegen_fact {
 
 typedef struct codegen_unit {
     const char *module_name; /* "default" */
+    const char *group; /* the module that this is one function of: module_name is "GROUP_FUNCTION"; NULL: it is alone */
+    const char *signature; /* of the model, which the function is; NULL: it is alone */
     const char *model_file;  /* base name only */
     const char *model_sha256; /* for the report; NULL: no hashes */
     const prog_module *prog;
@@ -131,6 +133,9 @@ typedef bool (*backend_fn)(compiler *c, const codegen_unit *units, uint32_t n, a
 #define X(id, name, fn, help) bool fn(compiler *c, const codegen_unit *units, uint32_t n, artifact *out);
 BACKENDS(X)
 #undef X
+
+/* A C package of n functions, a unit for each: they share constants (plan_share_constants) and the static workspace. */
+bool codegen_c_functions(compiler *c, const codegen_unit *units, uint32_t n, artifact *out);
 
 /* A C identifier (also a C++ one) for a name of a model: letters, digits and _; with v_ in front where the name itself
  * is a keyword, a macro, a type, a function of the C library or a name that generated code uses. Not yet unique. */

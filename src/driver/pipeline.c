@@ -656,7 +656,7 @@ static void warn_of_options(compiler *c, const char *path, const compile_options
                      "no part of '%s' runs on the accelerator, so --vta-config has no effect", path);
 }
 
-bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)
+bool pipeline_plan(compiler *c, const char *path, const compile_options *o, compile_result *out)
 {
     *out = (compile_result){0};
     const target *t = target_of(c, o), *targets;
@@ -681,7 +681,12 @@ bool pipeline_compile(compiler *c, const char *path, const compile_options *o, c
     out->n_units = n;
     given_warn(c, o, n, targets, out);
     warn_of_options(c, path, o, out);
-    return !out->unit.func || generate(c, o, out);
+    return true;
+}
+
+bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out)
+{
+    return pipeline_plan(c, path, o, out) && (!out->unit.func || generate(c, o, out));
 }
 
 bool pipeline_emit(compiler *c, prog_module *m, const compile_options *o, compile_result *out)

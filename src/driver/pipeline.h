@@ -51,6 +51,8 @@ typedef struct compile_options {
     uint32_t n_dims, n_shapes, n_bounds, n_binds;
     int64_t string_bytes;      /* of a string of an input; 0: the front end's default */
     const char *signature;     /* of a model that has several; NULL: its main graph */
+    const char *const *signatures; /* all that are given; more than one: each is a function of the package */
+    uint32_t n_signatures;
     const char *const *states; /* "OUT=IN" */
     uint32_t n_states;
     bool print_after_all, verify;
@@ -117,6 +119,8 @@ bool pipeline_load_inputs(compiler *c, const char *path, const compile_options *
 /* The same for a picture: what cannot be read of the model is no error (graph_op_unread). No pass takes such a
  * graph. */
 bool pipeline_load_to_look(compiler *c, const char *path, const compile_options *o, graph_module **out);
+/* The same without the artifact. */
+bool pipeline_plan(compiler *c, const char *path, const compile_options *o, compile_result *out);
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out);
 /* input_span.c: of f as it is read. */
 void pipeline_find_spans(compiler *c, const graph_func *f, compile_result *r);

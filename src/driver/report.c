@@ -239,9 +239,13 @@ bool run_parse_report(compiler *c, const char *path, const char *text, size_t le
     *out = (run_report){0};
     errno = 0;
     json_t *report = json_loadb(text, len, 0, &why);
-    bool ok = report && read_fields(c, report, out);
+    const bool several = json_is_array(json_object_get(report, "functions"));
+    bool ok = report && !several && read_fields(c, report, out);
     if (!report && errno == ENOMEM) { /* the library takes some of its own refusals for errors of the text */
         diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(), "no memory for reading '%s'", path);
+    } else if (several) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "'%s': the package has several functions", path);
+        diag_hint(&c->diags, "its Makefile makes a program of each; here, take the model and --signature NAME");
     } else if (!ok) {
         diag_error(&c->diags, DIAG_FORMAT, src_loc_none(), "'%s' is broken%s%s", path, report ? "" : ": ",
                    report ? "" : why.text);

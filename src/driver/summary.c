@@ -218,7 +218,42 @@ static void print_next(writer *w, const compile_result *r, const char *path)
     else if (cc)
         w_line(w, "make -C %s%s, and %s/runner there", place, with, place);
     else
-        w_line(w, "make -C %s && %s/runner", place, place);
+        w_line(w, "make -C %s && %s/runner%s", place, place,
+               r->unit.group ? r->unit.module_name + strlen(r->unit.group) : "");
+}
+
+/* Of all functions of a package. */
+static uint64_t most_workspace(const compile_result *r)
+{
+    uint64_t most = r->plan.workspace_bytes;
+    for (uint32_t i = 0; i < r->n_units; i++)
+        most = r->units[i].plan->workspace_bytes > most ? r->units[i].plan->workspace_bytes : most;
+    return most;
+}
+
+static uint64_t all_tables(const compile_result *r)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < r->n_units; i++)
+        sum += package_instance_bytes(&r->units[i]);
+    return sum;
+}
+
+static void print_functions(writer *w, const compile_result *r, const char *place)
+{
+    const uint64_t workspace = most_workspace(r), tables = all_tables(r);
+    for (uint32_t i = 0; i < r->n_units; i++) {
+        const codegen_unit *u = &r->units[i];
+        w_line(w, "function   %s: calls %u, layers %u, workspace %llu bytes", u->signature, u->plan->problem->ops.len,
+               u->plan->n_layers, (unsigned long long)u->plan->workspace_bytes);
+    }
+    w_line(w, "RAM        %llu bytes: workspace %llu, tables %llu; plus kernel stack, your tensors, tvmrt",
+           (unsigned long long)(workspace + tables), (unsigned long long)workspace, (unsigned long long)tables);
+    w_line(w, "flash      %llu bytes of constants, shared; the C build shows the size of the code",
+           (unsigned long long)r->plan.constant_bytes);
+    w_fmt(w, "package    %s: %u files, target %s, port %s; next: ", place, r->artifact.files.len, r->unit.target->name,
+          r->unit.port->name);
+    print_next(w, r, place);
 }
 
 /* A computation has no operators, and nobody counts its multiply-adds. `layers`: their number, as text. */
@@ -246,6 +281,10 @@ static void print_bytes(writer *w, const compile_result *r)
 
 void summary_print(writer *w, const compile_result *r, const char *place)
 {
+    if (r->unit.group) {
+        print_functions(w, r, place);
+        return;
+    }
     const facts x = gather(w->a, r);
     print_operators(w, r, &x, arena_printf(w->a, ", layers %u", r->plan.n_layers));
     w_line(w,
@@ -287,6 +326,22 @@ void summary_print_module(writer *w, const compile_result *r, const char *place)
            r->artifact.files.data[0].len, (unsigned long long)r->artifact.source_bytes, in_shell(w->a, place));
 }
 
+static void put_functions(json_out *j, const compile_result *r)
+{
+    json_out_array(j, "functions");
+    for (uint32_t i = 0; i < r->n_units; i++) {
+        const codegen_unit *u = &r->units[i];
+        json_out_object(j, NULL);
+        json_out_text(j, "signature", u->signature);
+        json_out_uint(j, "calls", u->plan->problem->ops.len);
+        json_out_uint(j, "layers", u->plan->n_layers);
+        json_out_uint(j, "workspace_bytes", u->plan->workspace_bytes);
+        json_out_uint(j, "table_bytes", package_instance_bytes(u));
+        json_out_end(j);
+    }
+    json_out_end(j);
+}
+
 /* A package: its place, and the bytes that it takes. */
 static void put_package(json_out *j, const compile_result *r, const facts *x, const char *place)
 {
@@ -295,7 +350,7 @@ static void put_package(json_out *j, const compile_result *r, const facts *x, co
     json_out_text(j, "port", r->unit.port->name);
     json_out_uint(j, "files", r->artifact.files.len);
     json_out_uint(j, "layers", r->plan.n_layers);
-    json_out_uint(j, "workspace_bytes", r->plan.workspace_bytes);
+    json_out_uint(j, "workspace_bytes", r->unit.group ? most_workspace(r) : r->plan.workspace_bytes);
     json_out_uint(j, "table_bytes", x->table_bytes);
     json_out_uint(j, "kernel_stack_bytes", x->stack_bytes);
     json_out_uint(j, "caller_bytes", x->caller_bytes);
@@ -306,6 +361,8 @@ static void put_package(json_out *j, const compile_result *r, const facts *x, co
     }
     json_out_uint(j, "constant_bytes", r->plan.constant_bytes);
     placement_json(j, r->unit.places);
+    if (r->unit.group)
+        put_functions(j, r);
 }
 
 /* A module, with what differs by the width of vectors. */

@@ -104,7 +104,7 @@ static int by_alignment(const void *x, const void *y)
     return a->value < b->value ? -1 : a->value > b->value;
 }
 
-static uint64_t place_apart(arena *a, const plan_problem *p, plan_storage storage, plan_place *places)
+uint64_t plan_place_apart(arena *a, const plan_problem *p, plan_storage storage, plan_place *places)
 {
     constant_key *keys = arena_array(a, constant_key, p->values.len);
     uint32_t n = 0;
@@ -409,8 +409,8 @@ bool plan_memory(compiler *c, const plan_problem *p, plan *out)
     *out = (plan){.problem = p,
                   .places = arena_array(&c->mem, plan_place, p->values.len + 1u),
                   .tasks = arena_array(&c->mem, plan_task, p->ops.len + 1u)};
-    out->constant_bytes = place_apart(&tmp, p, STORE_CONSTANT, out->places);
-    out->state_bytes = place_apart(&tmp, p, STORE_STATE, out->places);
+    out->constant_bytes = plan_place_apart(&tmp, p, STORE_CONSTANT, out->places);
+    out->state_bytes = plan_place_apart(&tmp, p, STORE_STATE, out->places);
     order_facts known = look_at_orders(&f, ORDER_EFFORT * effort_of(p));
     candidate best = choose(&f, &known);
     const uint64_t first = behind_states(&best, out->state_bytes);

@@ -158,6 +158,12 @@ uint32_t flow_segment(const plan_problem *p, uint32_t step);
  * there are no branches and loops, and their sizes are fixed. */
 plan_problem *plan_problem_of(compiler *c, const prog_func *f, bool inputs_inside);
 
+/* Constants of several plans in one memory, each number of bytes once: shared.c moves them there, and all plans then
+ * have its size. func i is what plan i is of. */
+void plan_share_constants(compiler *c, uint32_t n, const prog_func *const *funcs, plan *const *plans);
+/* Where values of one storage lie that are never in each other's way; the bytes that they take. */
+uint64_t plan_place_apart(arena *a, const plan_problem *p, plan_storage storage, plan_place *places);
+
 void plan_print(writer *w, const plan *p); /* text, for goldens and inspect */
 /* A problem as text, for tests, one statement a line: "workers 4"; "nosplit"; "effort 9"; "value x 64 workspace
  * [start] [in y at 16]" (or input, output, constant, state, device); "op f reads a b writes c [inplace c=a] [parts 4]

@@ -172,6 +172,38 @@ def signatures():
     return net
 
 
+def two_signatures():
+    """Two graphs that share weights, each with a signature."""
+    net, rng = Net(), np.random.default_rng(3)
+    net.model.subgraphs, net.model.signatureDefs, buffers = [], [], {}
+    weights = {"w": rng.normal(0, 1, [16, 12]), "v": rng.normal(0, 1, [3, 16])}
+
+    def layer(x, name, act):
+        w = weights[name]
+        t = net.tensor("float32", w.shape, data=None if name in buffers else w)
+        net.graph.tensors[t].buffer = buffers.setdefault(name, net.graph.tensors[t].buffer)
+        y = net.tensor("float32", [1, len(w)])
+        net.operator("FULLY_CONNECTED", 1, [x, t, -1], [y], options("FullyConnected", fusedActivationFunction=act))
+        return y
+
+    def ends(name, t):
+        m = S.TensorMapT()
+        m.name, m.tensorIndex = name, t
+        return [m]
+    for at, key in enumerate(("encode", "classify")):
+        net.graph = S.SubGraphT()
+        net.graph.tensors, net.graph.operators, net.graph.outputs, net.graph.inputs = [], [], [], []
+        net.model.subgraphs.append(net.graph)
+        x = net.input("float32", [1, 12])
+        y = layer(x, "w", 1)
+        y = layer(y, "v", 0) if at else y
+        net.graph.outputs = [y]
+        d = S.SignatureDefT()
+        d.signatureKey, d.subgraphIndex, d.inputs, d.outputs = key, at, ends("sound", x), ends(key + "d", y)
+        net.model.signatureDefs.append(d)
+    return net
+
+
 def labels(names, **how):
     """Names of the columns of a result, in an archive behind the model; how its input is normalized."""
     return with_labels(one(lambda net: None), "names.txt", names, [127.5, 0.0], [127.5, 1.0], **how)
@@ -433,7 +465,8 @@ def main():
     shutil.rmtree(corpus, ignore_errors=True)
     for folder in (golden, refused, corpus):
         os.makedirs(folder, exist_ok=True)
-    for make in (numbers, floats, ends, elements, shapes, states, signatures, composite, control):
+    for make in (numbers, floats, ends, elements, shapes, states, signatures, two_signatures, composite,
+                 control):
         write(f"{golden}/{make.__name__}.tflite", make().bytes())
         write(f"{corpus}/{make.__name__}.tflite", make().bytes())
     for name, make in LABELS.items():

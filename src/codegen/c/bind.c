@@ -146,7 +146,7 @@ static void bind_constants(package *p)
                              : list.len == 0     ? "fused_constant_let" /* as TVM numbers them */
                                                  : arena_printf(&p->c->mem, "fused_constant_%u_let", list.len);
         const char *name = unique_name(p->c, wanted, &used);
-        vec_push(&p->c->mem, &list, ((package_const){name, v->data, i}));
+        vec_push(&p->c->mem, &list, ((package_const){name, v->data, i, p->u->opt_level > 0 ? name : v->name}));
     }
     p->constants = list.data;
     p->n_constants = list.len;

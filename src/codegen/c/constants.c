@@ -148,7 +148,7 @@ static void write_struct(const package *p, writer *w, uint32_t area)
         at = keys[i][0] + tensor_size(k->data);
         w_fmt(w, "    %s %s[%lld]; /* offset %llu: %s */\n", dtype_c_name(k->data->dt), k->name,
               (long long)k->data->count, (unsigned long long)keys[i][0],
-              package_comment(&p->c->mem, p->u->opt_level > 0 ? k->name : p->u->func->values.data[k->value].name));
+              package_comment(&p->c->mem, k->label));
     }
     w_str(w, "}");
 }
@@ -328,6 +328,10 @@ static void write_areas(const package *p, writer *w)
 
 void constants_write(const package *p, writer *w)
 {
+    if (p->u->group) { /* the functions of a package have them together */
+        package_template(p, w, "#define GLOBAL_CONSTANTS (@g_get_const_workspace())\n");
+        return;
+    }
     const char *address = package_constant_bytes(p) > 0 ? "(&global_const_workspace)" : "NULL /* there are none */";
     switch (p->constants_form) {
     case CONSTANTS_C:

@@ -143,7 +143,7 @@ static void fields(const package *p, writer *w, const char *kind, const package_
     w_str(w, "};\n\n");
 }
 
-static uint32_t area_align(uint64_t bytes)
+uint32_t package_area_align(uint64_t bytes)
 {
     return bytes > 0 ? PACKAGE_MAX_ALIGN : 1;
 }
@@ -151,12 +151,12 @@ static uint32_t area_align(uint64_t bytes)
 static void memory(const package *p, writer *w)
 {
     w_fmt(w, "#define %s_WORKSPACE_SIZE %lluu\n#define %s_WORKSPACE_ALIGN %uu\n", p->macro,
-          (unsigned long long)p->pl->workspace_bytes, p->macro, area_align(p->pl->workspace_bytes));
+          (unsigned long long)p->pl->workspace_bytes, p->macro, package_area_align(p->pl->workspace_bytes));
     if (package_has_states(p))
         w_fmt(w, "#define %s_STATES_SIZE %lluu /* of the workspace: keeps its value between runs */\n", p->macro,
               (unsigned long long)p->pl->state_bytes);
     w_fmt(w, "#define %s_CONST_SIZE %lluu\n#define %s_CONST_ALIGN %uu\n", p->macro,
-          (unsigned long long)package_placed_bytes(p), p->macro, area_align(package_constant_bytes(p)));
+          (unsigned long long)package_placed_bytes(p), p->macro, package_area_align(package_constant_bytes(p)));
     w_fmt(w,
           "/* Arrays on the stack of the thread that runs a kernel, at most; the frame itself comes on top. */\n"
           "#define %s_KERNEL_STACK_BYTES %lluu\n\n/* Bytes of each input and output; %s. */\n",

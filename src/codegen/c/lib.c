@@ -5,6 +5,11 @@
 
 static void write_workspace(const package *p, writer *w)
 {
+    if (p->u->group) {
+        package_template(p, w, "/* Of all functions of the package. */\n"
+                               "#define global_workspace (*(uint8_t *)@g_get_workspace())\n\n");
+        return;
+    }
     package_template(p, w,
                      p->pl->workspace_bytes > 0 ? "#define WORKSPACE_BYTES @M_WORKSPACE_SIZE\n\n"
                                                 : "#define WORKSPACE_BYTES 1 /* none is needed; C wants one */\n\n");

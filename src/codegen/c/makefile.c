@@ -23,9 +23,48 @@ static const char *quiet(const package *p)
     return (t->features & TARGET_MADD) != 0 && t->vector_bytes < 64 ? " -Wno-psabi" : "";
 }
 
-/* main.o apart: the library has no main. */
-static const char *const objects[] = {"@n_lib0", "@n_lib1", "model_data", "ops", "tvmrt"};
-enum { N_OBJECTS = sizeof objects / sizeof *objects };
+/* main.o apart: the library has no main. Each of several functions has what a package of one has beside the runtime.
+ */
+static void write_object(const package *p, writer *w, const char *before, const char *name, const char *behind)
+{
+    w_str(w, before);
+    package_template(p, w, name);
+    w_str(w, behind);
+}
+
+static void write_own_objects(const package *p, writer *w, const char *before, const char *behind)
+{
+    write_object(p, w, before, "@n_lib0", behind);
+    write_object(p, w, before, "@n_lib1", behind);
+    write_object(p, w, before, package_file_of(p, "model_data"), behind);
+    write_object(p, w, before, package_file_of(p, "ops"), behind);
+}
+
+static void write_all_objects(const package *p, writer *w, const char *before, const char *behind)
+{
+    if (p->n_functions > 0)
+        write_object(p, w, before, "@n_lib0", behind);
+    else
+        write_own_objects(p, w, before, behind);
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        write_own_objects(&p->functions[i], w, before, behind);
+    write_object(p, w, before, "tvmrt", behind);
+}
+
+/* "runner", or "runner_encode". */
+static const char *runner_of(const package *p)
+{
+    return p->u->group ? arena_printf(&p->c->mem, "runner%s", p->u->module_name + strlen(p->u->group)) : "runner";
+}
+
+/* All programs. */
+static const char *runners_of(const package *p)
+{
+    const char *all = p->n_functions > 0 ? "" : runner_of(p);
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        all = arena_printf(&p->c->mem, "%s%s%s", all, i ? " " : "", runner_of(&p->functions[i]));
+    return all;
+}
 
 static void add_product(const package *p, artifact *out, const char *text)
 {
@@ -35,15 +74,29 @@ static void add_product(const package *p, artifact *out, const char *text)
     vec_push(&p->c->mem, &out->made, w.data);
 }
 
+/* Words of a line. */
+static void add_products(const package *p, artifact *out, const char *line)
+{
+    for (const char *s = line; *s; s += strspn(s, " ")) {
+        const size_t n = strcspn(s, " ");
+        add_product(p, out, arena_printf(&p->c->mem, "%.*s", (int)n, s));
+        s += n;
+    }
+}
+
 void makefile_products(const package *p, artifact *out)
 {
     arena *a = &p->c->mem;
-    for (int i = 0; i < N_OBJECTS; i++)
-        add_product(p, out, arena_printf(a, "build/%s.o", objects[i]));
+    writer w;
+    writer_init(&w, a);
+    write_all_objects(p, &w, "build/", ".o ");
+    add_products(p, out, w.data);
     add_product(p, out, arena_printf(a, "build/%s", port_object(p)));
-    add_product(p, out, "build/main.o");
+    for (uint32_t i = 0; i < (p->n_functions ? p->n_functions : 1); i++)
+        add_product(p, out, arena_printf(a, "build/%s", package_file_of(p->n_functions ? &p->functions[i] : p,
+                                                                        "main.o")));
     add_product(p, out, "build/flags");
-    add_product(p, out, "runner");
+    add_products(p, out, runners_of(p));
     add_product(p, out, "lib@p.a");
 }
 
@@ -70,8 +123,7 @@ static bool has_hosted(const package *p)
 static void write_objects(const package *p, writer *w)
 {
     w_str(w, "OBJECTS =");
-    for (int i = 0; i < N_OBJECTS; i++)
-        package_template(p, w, arena_printf(&p->c->mem, " build/%s.o", objects[i]));
+    write_all_objects(p, w, " build/", ".o");
     w_fmt(w, " \\\n          build/%s", port_object(p));
     for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
         w_fmt(w, " build/%s.o", p->u->prog->sources.data[i].target->name);
@@ -128,13 +180,22 @@ static void list_included(const package *p, writer *w, const char *folder, const
         w_fmt(w, "%s%s%s", i > 1 || first ? between : "", folder, package_area_file(p, i));
 }
 
+static void write_runner(const package *p, writer *w, const char *libraries)
+{
+    const char *name = runner_of(p), *main = package_file_of(p, "main.o");
+    w_fmt(w, "%s: build/%s $(OBJECTS)\n\t$(CC) $(CFLAGS) $(TARGET_FLAGS) $(CPU) $(LDFLAGS) -o %s build/%s $(OBJECTS) ",
+          name, main, name, main);
+    w_fmt(w, "%s%s\n\n", p->u->port->system == PORT_BARE ? "-Wl,--gc-sections " : "", libraries);
+}
+
 void makefile_write(const package *p, writer *w)
 {
     const bool bare = p->u->port->system == PORT_BARE;
-    package_template(p, w,
-                     "# Builds model \"@n\": `make all` gives the program `runner`, `make lib` the library lib@p.a\n"
-                     "# without main.c; `make run`; `make clean`.\n"
-                     "# SPDX-License-Identifier: Apache-2.0\n");
+    package_template(p, w, p->n_functions > 0
+                     ? "# Builds model \"@n\": `make all` gives a program for each function, `make lib` the library\n"
+                       "# lib@p.a without them; `make clean`.\n# SPDX-License-Identifier: Apache-2.0\n"
+                     : "# Builds model \"@n\": `make all` gives the program `runner`, `make lib` the library lib@p.a\n"
+                       "# without main.c; `make run`; `make clean`.\n# SPDX-License-Identifier: Apache-2.0\n");
     if (bare || p->u->target->address_bits == 32)
         w_str(w, p->u->target->by_hand ? p->u->target->by_hand : arm_comment);
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
@@ -157,12 +218,10 @@ void makefile_write(const package *p, writer *w)
     if (*libraries)
         w_fmt(w, "# Code generators need these: link them to your program, too.\nLIBS = %s\n", libraries);
     write_objects(p, w);
-    package_template(p, w,
-                     ".PHONY: all lib run clean\nall: runner\n\nlib: lib@p.a\n\n"
-                     "runner: build/main.o $(OBJECTS)\n"
-                     "\t$(CC) $(CFLAGS) $(TARGET_FLAGS) $(CPU) $(LDFLAGS) -o runner build/main.o $(OBJECTS) ");
-    w_str(w, bare ? "-Wl,--gc-sections " : "");
-    package_template(p, w, *libraries ? "$(LIBS) $(LDLIBS)\n\n" : "$(LDLIBS)\n\n");
+    w_fmt(w, ".PHONY: all lib %sclean\nall: %s\n\n", p->n_functions > 0 ? "" : "run ", runners_of(p));
+    package_template(p, w, "lib: lib@p.a\n\n");
+    for (uint32_t i = 0; i < (p->n_functions ? p->n_functions : 1); i++)
+        write_runner(p->n_functions ? &p->functions[i] : p, w, *libraries ? "$(LIBS) $(LDLIBS)" : "$(LDLIBS)");
     package_template(p, w,
                      "lib@p.a: $(OBJECTS)\n\trm -f lib@p.a\n\t$(AR) rcs lib@p.a $(OBJECTS)\n\n");
     w_str(w, "build/%.o: src/%.c $(wildcard src/*.h include/*.h) Makefile build/flags\n"
@@ -176,7 +235,8 @@ void makefile_write(const package *p, writer *w)
         list_included(p, w, "", " ");
         w_str(w, "\n\n");
     }
-    w_str(w, "run: runner\n\t./runner $(ARGS)\n\nclean:\n\trm -rf build runner ");
+    w_str(w, p->n_functions > 0 ? "" : "run: runner\n\t./runner $(ARGS)\n\n");
+    w_fmt(w, "clean:\n\trm -rf build %s ", runners_of(p));
     package_template(p, w, "lib@p.a\n");
 }
 
@@ -219,6 +279,17 @@ static void write_cmake_sources(const package *p, writer *w)
     }
 }
 
+/* library: of the whole package. */
+static void write_cmake_runner(const package *p, const char *library, writer *w)
+{
+    w_fmt(w, "add_executable(%s_runner src/%s)\ntarget_link_libraries(%s_runner PRIVATE %s)\n", p->prefix,
+          package_file_of(p, "main.c"), p->prefix, library);
+    w_fmt(w, "set_target_properties(%s_runner PROPERTIES OUTPUT_NAME %s C_STANDARD 99 C_EXTENSIONS OFF)\n", p->prefix,
+          runner_of(p));
+    package_template(p, w, "if(NOT CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR) # a part of another build\n"
+                           "    set_target_properties(@p_runner PROPERTIES EXCLUDE_FROM_ALL ON)\nendif()\n");
+}
+
 void makefile_write_cmake(const package *p, writer *w)
 {
     const bool bare = p->u->port->system == PORT_BARE;
@@ -234,7 +305,8 @@ void makefile_write_cmake(const package *p, writer *w)
     if (bare)
         w_str(w, "set(TVMRT_LOG_ENABLE 0 CACHE STRING \"1: the log of failures, tvmrt_log_*\")\n");
     w_str(w, "if(NOT CMAKE_BUILD_TYPE)\n    set(CMAKE_BUILD_TYPE Release)\nendif()\n\n");
-    package_template(p, w, "add_library(@p STATIC src/@n_lib0.c src/@n_lib1.c src/model_data.c src/ops.c src/tvmrt.c");
+    package_template(p, w, "add_library(@p STATIC");
+    write_all_objects(p, w, " src/", ".c");
     w_fmt(w, "\n    src/%s", p->u->port->file);
     for (uint32_t i = 0; i < p->u->prog->sources.len; i++)
         w_fmt(w, " %s", package_source_file(p, &p->u->prog->sources.data[i]));
@@ -264,10 +336,7 @@ void makefile_write_cmake(const package *p, writer *w)
     if (bare)
         package_template(p, w, "target_link_options(@p PUBLIC -Wl,--gc-sections)\n");
     write_cmake_sources(p, w);
-    package_template(p, w,
-                     "set_target_properties(@p PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)\n\n"
-                     "add_executable(@p_runner src/main.c)\ntarget_link_libraries(@p_runner PRIVATE @p)\n"
-                     "set_target_properties(@p_runner PROPERTIES OUTPUT_NAME runner C_STANDARD 99 C_EXTENSIONS OFF)\n"
-                     "if(NOT CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR) # a part of another build\n"
-                     "    set_target_properties(@p_runner PROPERTIES EXCLUDE_FROM_ALL ON)\nendif()\n");
+    package_template(p, w, "set_target_properties(@p PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)\n\n");
+    for (uint32_t i = 0; i < (p->n_functions ? p->n_functions : 1); i++)
+        write_cmake_runner(p->n_functions ? &p->functions[i] : p, p->prefix, w);
 }

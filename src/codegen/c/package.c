@@ -23,7 +23,7 @@ static void add(const package *p, artifact *out, const char *path, const void *d
     vec_push(&p->c->mem, &out->files, ((artifact_file){path, data, len, binary}));
 }
 
-static void add_text(const package *p, artifact *out, const char *path, void (*write)(const package *p, writer *w))
+void package_add(const package *p, artifact *out, const char *path, void (*write)(const package *p, writer *w))
 {
     writer w;
     writer_init(&w, &p->c->mem);
@@ -31,7 +31,8 @@ static void add_text(const package *p, artifact *out, const char *path, void (*w
     add(p, out, path, w.data, w.len, false);
 }
 
-static bool add_checked(const package *p, artifact *out, const char *path, bool (*write)(const package *p, writer *w))
+static bool add_checked(const package *p, artifact *out, const char *path,
+                        bool (*write)(const package *p, writer *w))
 {
     writer w;
     writer_init(&w, &p->c->mem);
@@ -54,7 +55,7 @@ static bool no_memory(const package *p)
                       (unsigned long long)p->pl->constant_bytes);
 }
 
-static bool add_constants(package *p, artifact *out)
+bool package_add_constants(package *p, artifact *out)
 {
     size_t len;
     p->constant_data = constants_bytes(p, &len);
@@ -143,6 +144,26 @@ bool codegen_c_holds(compiler *c, uint32_t operators)
                                                  "the model has %u operators; a package holds 65535", operators);
 }
 
+/* What a package has for each of its functions. constants: their file, where the program hands it over. */
+bool package_add_function(package *p, artifact *out, uint32_t constants)
+{
+    arena *a = &p->c->mem;
+    const char *name = p->u->module_name;
+    package_add(p, out, arena_printf(a, "include/%s.h", p->prefix), header_write);
+    package_add(p, out, arena_printf(a, "include/%s_instance.h", p->prefix), instance_write);
+    package_add(p, out, arena_printf(a, "src/%s_names.h", name), names_write);
+    const uint32_t lib0 = out->files.len;
+    add(p, out, arena_printf(a, "src/%s_lib0.c", name), NULL, 0, false);
+    package_add(p, out, arena_printf(a, "src/%s_lib1.c", name), lib1_write);
+    package_add(p, out, arena_printf(a, "src/%s", package_file_of(p, "model_data.c")), tables_write);
+    const uint32_t ops = out->files.len;
+    if (!add_checked(p, out, arena_printf(a, "src/%s", package_file_of(p, "ops.c")), ops_write) ||
+        !write_constants(p, out, constants, lib0, ops - 1, ops))
+        return false;
+    package_add(p, out, arena_printf(a, "src/%s", package_file_of(p, "main.c")), main_write);
+    return true;
+}
+
 bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
 {
     arena *a = &c->mem;
@@ -154,22 +175,11 @@ bool codegen_c(compiler *c, const codegen_unit *u, uint32_t n, artifact *out)
     if (!package_check_static(&p))
         return false;
     const uint32_t constants = out->files.len;
-    if (p.constants_form != CONSTANTS_C && !add_constants(&p, out))
+    if ((p.constants_form != CONSTANTS_C && !package_add_constants(&p, out)) ||
+        !package_add_function(&p, out, constants))
         return false;
-    add_text(&p, out, arena_printf(a, "include/%s.h", p.prefix), header_write);
-    add_text(&p, out, arena_printf(a, "include/%s_instance.h", p.prefix), instance_write);
-    add_text(&p, out, arena_printf(a, "src/%s_names.h", u->module_name), names_write);
-    const uint32_t lib0 = out->files.len;
-    add(&p, out, arena_printf(a, "src/%s_lib0.c", u->module_name), NULL, 0, false);
-    add_text(&p, out, arena_printf(a, "src/%s_lib1.c", u->module_name), lib1_write);
-    add_text(&p, out, "src/model_data.c", tables_write);
-    const uint32_t ops = out->files.len;
-    if (!add_checked(&p, out, "src/ops.c", ops_write) ||
-        !write_constants(&p, out, constants, lib0, ops - 1, ops))
-        return false;
-    add_text(&p, out, "src/main.c", main_write);
-    add_text(&p, out, "Makefile", makefile_write);
-    add_text(&p, out, "CMakeLists.txt", makefile_write_cmake);
+    package_add(&p, out, "Makefile", makefile_write);
+    package_add(&p, out, "CMakeLists.txt", makefile_write_cmake);
     if (u->short_names && !short_names_write(&p, out))
         return false;
     add(&p, out, PACKAGE_REPORT, NULL, 0, false); /* it tells of all others */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a static C package: one writer each. What is the same in every package are files of the folder package
- * (codegen/c/template.h). Short texts are templates in which @n is the module's name, @p its prefix (tvmgen_default)
- * and @M the prefix of its macros (TVMGEN_DEFAULT). */
+ * (codegen/c/template.h). Short texts are templates in which @n is the module's name, @p its prefix (tvmgen_default),
+ * @M the prefix of its macros (TVMGEN_DEFAULT), and @g, of a function among several, the prefix of all. */
 #ifndef LATHE_CODEGEN_C_PACKAGE_H
 #define LATHE_CODEGEN_C_PACKAGE_H
 #include "base/json_out.h"
@@ -34,6 +34,7 @@ typedef struct package_const {
     const char *name; /* C identifier, unique */
     const tensor_data *data;
     uint32_t value;
+    const char *label; /* for a comment */
 } package_const;
 
 typedef struct package {
@@ -56,6 +57,8 @@ typedef struct package {
     uint32_t n_args;               /* pointers of all operators */
     uint64_t stack_bytes;          /* most arrays that one kernel has on the stack */
     const artifact *files;         /* of the package, once all others are written: for the report */
+    const struct package *functions; /* of a package with several, which is none itself; else NULL */
+    uint32_t n_functions;
     uint32_t n_sids;               /* values, then scratch */
     ptr_map first_ops;             /* kernel -> the first operator that runs it */
     uint32_t *next_ops;            /* of each operator: the next one with its kernel; UINT32_MAX: none */
@@ -101,6 +104,14 @@ const char *package_source_file(const package *p, const struct prog_source *s);
 /* What the linker is told for all of them: "-lXNNPACK -lfoo"; "": nothing. */
 const char *package_libraries(const package *p);
 
+/* What packages of one function and of several have in common (codegen_c_functions). */
+/* "ops.c"; of a function among several "default_encode_ops.c". */
+const char *package_file_of(const package *p, const char *file);
+void package_add(const package *p, artifact *out, const char *path, void (*write)(const package *p, writer *w));
+bool package_add_constants(package *p, artifact *out);
+bool package_add_function(package *p, artifact *out, uint32_t constants);
+void report_write_functions(const package *p, writer *w);
+
 void header_write(const package *p, writer *w);   /* include/tvmgen_default.h */
 void instance_write(const package *p, writer *w); /* include/tvmgen_default_instance.h */
 void names_write(const package *p, writer *w);    /* src/default_names.h */
@@ -112,6 +123,7 @@ uint64_t package_constant_bytes(const package *p);
 /* Of the first, as it is placed: a file that the program hands over ends in its identity. */
 uint64_t package_placed_bytes(const package *p);
 uint32_t package_area(const package *p, uint64_t offset);
+uint32_t package_area_align(uint64_t bytes); /* of a memory of so many */
 const char *package_area_file(const package *p, uint32_t i); /* "src/default_area_1.bin" */
 bool package_includes_files(const package *p); /* by the assembler */
 constants_form constants_form_of(const codegen_unit *u);

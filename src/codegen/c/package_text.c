@@ -12,9 +12,15 @@ void package_template(const package *p, writer *w, const char *text)
     const char *at;
     for (; (at = strchr(text, '@')) != NULL; text = at + 2) {
         w_fmt(w, "%.*s", (int)(at - text), text);
-        w_str(w, at[1] == 'n' ? p->u->module_name : at[1] == 'p' ? p->prefix : p->macro);
+        w_fmt(w, "%s%s", at[1] == 'g' ? "tvmgen_" : "",
+              at[1] == 'n' ? p->u->module_name : at[1] == 'p' ? p->prefix : at[1] == 'g' ? p->u->group : p->macro);
     }
     w_str(w, text);
+}
+
+const char *package_file_of(const package *p, const char *file)
+{
+    return p->u->group ? arena_printf(&p->c->mem, "%s_%s", p->u->module_name, file) : file;
 }
 
 const char *package_source_file(const package *p, const prog_source *s)

@@ -405,26 +405,50 @@ static void write_values(json_out *j, const package *p)
     json_out_end(j);
 }
 
+static void write_members(json_out *j, const package *p)
+{
+    write_head(j, p);
+    write_sources(j, p);
+    write_tensors(j, "inputs", p, p->inputs, p->n_inputs);
+    write_tensors(j, "outputs", p, p->outputs, p->n_outputs);
+    if (p->u->n_lists > 0)
+        write_lists(j, p->u);
+    if (p->u->n_facts > 0)
+        write_facts(j, p->u);
+    write_extents(j, p);
+    write_totals(j, p);
+    write_layers(j, p->pl);
+    write_steps(j, p->pl);
+    write_operators(j, p);
+    proof_write(j, p);
+    write_offload(j, p->u->offload);
+    write_values(j, p);
+}
+
 void report_write(const package *p, writer *w)
 {
     json_out j = json_out_begin(w, JSON_OUT_LINES);
     json_out_object(&j, NULL);
-    write_head(&j, p);
-    write_sources(&j, p);
-    write_tensors(&j, "inputs", p, p->inputs, p->n_inputs);
-    write_tensors(&j, "outputs", p, p->outputs, p->n_outputs);
-    if (p->u->n_lists > 0)
-        write_lists(&j, p->u);
-    if (p->u->n_facts > 0)
-        write_facts(&j, p->u);
-    write_extents(&j, p);
-    write_totals(&j, p);
-    write_layers(&j, p->pl);
-    write_steps(&j, p->pl);
-    write_operators(&j, p);
-    proof_write(&j, p);
-    write_offload(&j, p->u->offload);
-    write_values(&j, p);
+    write_members(&j, p);
+    json_out_end(&j);
+    w_str(w, "\n");
+}
+
+void report_write_functions(const package *p, writer *w)
+{
+    json_out j = json_out_begin(w, JSON_OUT_LINES);
+    json_out_object(&j, NULL);
+    json_out_text(&j, "module", p->u->module_name);
+    json_out_uint(&j, "workspace_bytes", p->pl->workspace_bytes);
+    json_out_uint(&j, "constant_bytes", p->pl->constant_bytes);
+    json_out_array(&j, "functions");
+    for (uint32_t i = 0; i < p->n_functions; i++) {
+        json_out_object(&j, NULL);
+        json_out_text(&j, "signature", p->functions[i].u->signature);
+        write_members(&j, &p->functions[i]);
+        json_out_end(&j);
+    }
+    json_out_end(&j);
     json_out_end(&j);
     w_str(w, "\n");
 }

@@ -122,6 +122,8 @@ static const char *package_word(const package *p, const char *s, size_t n)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is_word(s, n, words[i].word))
             return words[i].text;
+    if (is_word(s, n, "group") && p->u->group)
+        return arena_printf(a, "tvmgen_%s", p->u->group);
     if (is_word(s, n, "workers"))
         return arena_printf(a, "%u", port_usual_workers(p->u->port, p->u->target->workers));
     if (is_word(s, n, "vector_bytes"))
@@ -160,6 +162,7 @@ static bool find_condition(const package *p, const char *s, size_t n, bool *out)
                  {"open", package_is_open(p)},
                  {"extents", package_has_extents(p)},
                  {"states", package_has_states(p)},
+                 {"function", p->u->group != NULL},
                  {"inside", package_has_inside(p)},
                  {"inside_or_states", package_has_inside(p) || package_has_states(p)},
                  {"small", package_is_small(p->u)},
