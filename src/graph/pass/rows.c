@@ -509,9 +509,16 @@ static bool is_quantised_arithmetic(const graph_node *n)
     return false;
 }
 
-/* Operands that every element of the result is made of; those behind them are scales and zero points. */
+static bool is_table(const graph_node *n)
+{
+    return strcmp(n->op->name, "qnn.table") == 0;
+}
+
+/* Operands that every element of the result is made of; those behind them are scales and zero points, or a table. */
 static bool is_data(const graph_node *n, uint32_t i)
 {
+    if (is_table(n))
+        return i == 0;
     if (!is_quantised_arithmetic(n))
         return true;
     return i == 0 || (i == 2 && !has_axis(n)); /* of sums and products, whose scales are single numbers */
@@ -520,7 +527,7 @@ static bool is_data(const graph_node *n, uint32_t i)
 static bool scale_fits(const graph_node *n, uint32_t i, const graph_value *y)
 {
     const type *t = &n->inputs[i]->type;
-    if (shape_count(t->shape) == 1)
+    if (shape_count(t->shape) == 1 || is_table(n))
         return true;
     return has_axis(n) && t->shape.rank == 1 && axis_is_channels(n, y) &&
            (!graph_attr(n, "block_size") || graph_attr_int(n, "block_size") == 0);
