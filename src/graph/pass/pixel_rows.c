@@ -2,7 +2,7 @@
 /* A first layer has few planes, fewer than instructions for products of integers take side by side. If the pixels of a
  * row are stored with all their channels together, a row of the window is one run of numbers. The convolution then has
  * a single plane, which is wider by the number of channels, and its stride along the row is the size of a pixel. The
- * border is added first. */
+ * border is added first. A picture that a model has in that form already is read as it is. */
 #include "graph/pass/pixel_rows.h"
 #include "graph/op/nn.h"
 
@@ -55,26 +55,80 @@ bool pixel_rows_pay(const graph_node *n, int64_t granule, int64_t block)
     return rows < blocks || (rows == blocks && z.channels < block); /* C compilers move three planes faster than four */
 }
 
-/* x with its border, and with columns behind it that the last granule of the last window reads. */
-static graph_value *bordered(rewriter *r, const graph_node *n, const sizes *z, int64_t reach, graph_value *x)
+/* What a layer reads, without what only moves it: a border of one number, and a transpose from channels last, which
+ * pictures of some models have. */
+typedef struct picture {
+    graph_value *x, *given; /* given: with all that moves it */
+    const tensor_data *fill; /* of the border; NULL: zeros */
+    int64_t pads[4];         /* as in sizes */
+    bool last;               /* the channels are behind the columns */
+} picture;
+
+/* The border that x has, which is the layer's own then. */
+static bool read_border(const sizes *z, picture *p)
+{
+    static const int64_t none[4] = {0};
+    const graph_node *n = p->x->def;
+    const tensor_data *pads = rewrite_is_op(p->x, "nn.pad") ? graph_constant(n->inputs[1]) : NULL;
+    const graph_value *fill = pads && n->n_inputs > 2 ? n->inputs[2] : NULL;
+    if (!pads || pads->count != 8 || memcmp(z->pads, none, sizeof none) != 0 || (fill && !graph_constant(fill)) ||
+        (n->n_inputs > 3 && n->inputs[3]) || strcmp(graph_attr_string(n, "mode"), "constant") != 0)
+        return false;
+    int64_t all[8];
+    for (int i = 0; i < 8; i++)
+        all[i] = tensor_get_i64(pads, i);
+    if (all[0] || all[1] || all[4] || all[5] || all[2] < 0 || all[3] < 0 || all[6] < 0 || all[7] < 0)
+        return false;
+    p->fill = fill ? graph_constant(fill) : NULL;
+    memcpy(p->pads, all + 2, 2 * sizeof *all);
+    memcpy(p->pads + 2, all + 6, 2 * sizeof *all);
+    p->x = n->inputs[0];
+    return true;
+}
+
+static picture picture_of(const sizes *z, graph_value *x)
+{
+    static const int64_t second[4] = {0, 3, 1, 2};
+    const int64_t *perm = NULL;
+    picture p = {.x = x, .given = x};
+    memcpy(p.pads, z->pads, sizeof p.pads);
+    (void)read_border(z, &p);
+    if (rewrite_is_op(p.x, "transpose") && graph_attr_ints(p.x->def, "perm", &perm) == 4 &&
+        memcmp(perm, second, sizeof second) == 0) {
+        p.last = true;
+        p.x = p.x->def->inputs[0];
+    }
+    return p;
+}
+
+/* The picture with its border, and with columns behind it that the last granule of the last window reads. */
+static graph_value *bordered(rewriter *r, const graph_node *n, const sizes *z, int64_t reach, const picture *p)
 {
     int64_t have = z->pads[1] + z->width + z->pads[3],
             want = filled((z->out_width - 1) * z->strides[1] * z->channels + reach, z->channels) / z->channels;
     int64_t more = want > have ? want - have : 0;
-    const int64_t all[8] = {0, 0, z->pads[0], z->pads[1], 0, 0, z->pads[2], z->pads[3] + more};
-    if (more == 0 && z->pads[0] == 0 && z->pads[1] == 0 && z->pads[2] == 0 && z->pads[3] == 0)
-        return x;
-    return rewrite_pad(r, x, all, NULL, n->loc);
+    const uint32_t row = p->last ? 1 : 2;
+    int64_t all[8] = {0};
+    if (more == 0 && !p->last && p->x != p->given) /* it has the border that is wanted */
+        return p->given;
+    memcpy(all + row, p->pads, 2 * sizeof *all);
+    memcpy(all + 4 + row, p->pads + 2, 2 * sizeof *all);
+    all[4 + row + 1] += more;
+    for (uint32_t i = 0; i < 8; i++)
+        if (all[i] != 0)
+            return rewrite_pad(r, p->x, all, p->fill, n->loc);
+    return p->x;
 }
 
-static graph_value *in_rows(rewriter *r, const graph_node *n, const sizes *z, graph_value *x)
+static graph_value *in_rows(rewriter *r, const graph_node *n, const sizes *z, graph_value *x, bool last)
 {
     static const int64_t order[4] = {0, 2, 3, 1};
     compiler *c = r->c;
     int64_t height = 0, width = 0;
     attr perm = attr_ints(c, "perm", 4, order);
-    graph_value *y = x && z->channels > 1 ? rewrite_emit(r, "transpose", 1, &x, 1, &perm, n->loc) : x;
-    if (!y || !dim_is_const(x->type.shape.dims[2], &height) || !dim_is_const(x->type.shape.dims[3], &width))
+    const uint32_t row = last ? 1 : 2;
+    graph_value *y = x && z->channels > 1 && !last ? rewrite_emit(r, "transpose", 1, &x, 1, &perm, n->loc) : x;
+    if (!y || !dim_is_const(x->type.shape.dims[row], &height) || !dim_is_const(x->type.shape.dims[row + 1], &width))
         return NULL;
     const int64_t dims[4] = {z->images, 1, height, width * z->channels};
     graph_value *in[2] = {y, rewrite_constant(r, tensor_from_i64s(c, 4, dims), "shape", n->loc)};
@@ -105,7 +159,8 @@ bool pixel_rows_make(rewriter *r, const graph_node *n, graph_value *x, int64_t g
         return false;
     int64_t reach = filled(z.kernel[1] * z.channels, granule);
     *out = (pixel_rows){.strides = {z.strides[0], z.strides[1] * z.channels}, .dilations = {z.dilations[0], 1}};
-    out->data = in_rows(r, n, &z, bordered(r, n, &z, reach, x));
+    const picture p = picture_of(&z, x);
+    out->data = in_rows(r, n, &z, bordered(r, n, &z, reach, &p), p.last);
     const tensor_data *w = weights_in_rows(r->c, graph_constant(n->inputs[1]), &z, reach);
     out->weights = rewrite_constant(r, w, n->inputs[1]->name, n->loc);
     return out->data && out->weights;
