@@ -375,6 +375,7 @@ static const struct {
     {"multiply", simplify_multiply},
     {"divide", simplify_divide},
     {"power", simplify_power},
+    {"einsum", simplify_einsum},
     {"nn.batch_norm", simplify_batch_norm},
     {"nn.conv1d", simplify_conv_pad},
     {"nn.conv2d", simplify_conv_pad},

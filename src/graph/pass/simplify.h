@@ -11,6 +11,7 @@ typedef graph_value *(*simplify_rule)(rewriter *r, graph_node *n);
 /* A shape operand that is computed from shapes, and of which the result's type says all: it goes, and with it what
  * computes it and what compares it in each run. */
 void simplify_leave_out_shape(rewriter *r, graph_node *n);
+graph_value *simplify_einsum(rewriter *r, graph_node *n);
 graph_value *simplify_batch_norm(rewriter *r, graph_node *n);
 graph_value *simplify_conv_pad(rewriter *r, graph_node *n);
 graph_value *simplify_avg_pool_pad(rewriter *r, graph_node *n);
