@@ -43,6 +43,24 @@ static const tir_intrin built_in[] = {
      .reset = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" { out[i, j] = 0.0 } }",
      .update = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" {\n"
                "  out[i, j] = fma((float32*)a[i], (float32*)b[j], (float32*)out[i, j]) } }"},
+    {.name = "transpose_tile",
+     .help = "a few lines of floats as columns: out[j, i] = a[i, j]",
+     .nest = "primfn(a: handle, out: handle) -> ()\n"
+             "  attr = {\"global_symbol\": \"transpose_tile\", \"inputs\": 1}\n"
+             "  buffers = {a: Buffer(float32, [m, n], strides=[a_row, 1]),\n"
+             "             out: Buffer(float32, [n, m], strides=[out_row, 1])} {\n"
+             "  for (i: int64, 0, m) {\n"
+             "    for (j: int64, 0, n) {\n"
+             "      out[j, i] = (float32*)a[i, j]\n"
+             "    }\n"
+             "  }\n"
+             "}\n",
+     .n_symbols = 4,
+     .symbols = {TIR_EXTENT("m", 16), TIR_EXTENT("n", 32), TIR_STRIDE("a_row"), TIR_STRIDE("out_row")},
+     .body = TIR_INSTRUCTION,
+     .passed = "aa",
+     .call = "lathe_transpose(out, a, m, n, a_row, out_row)",
+     .kernel = "kernel/lanes/transpose.h"},
 };
 static const tir_instructions of_any = {built_in, sizeof built_in / sizeof *built_in};
 

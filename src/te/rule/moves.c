@@ -11,6 +11,7 @@
                        * cache holds where they are a power of two apart */
 #define WRITE_TILE 8  /* and in the result, from each of a few lines that stay in the cache */
 #define LEAST_LINE_MOVED 17 /* elements of the result's lines */
+#define LINE_TILE  16 /* floats side by side in the operand that shuffles move: those of a line of the cache */
 #define MOST_READ  32 /* elements of a block, that are moved at a time */
 #define WAY        4096 /* bytes: lines that are a multiple of it apart stand in one set of the first cache */
 
@@ -62,6 +63,18 @@ static int64_t read_tile(const te_node *last, uint32_t read, int64_t block)
     return block == 0 || (block == 2 * READ_TILE && apart % WAY == 0) ? READ_TILE : block;
 }
 
+/* Floats that only change their order: both axes are known, and each follows one index of the read alone. Shuffles
+ * move a tile of them. */
+static bool is_plain(const te_node *last, const move_search *m, uint32_t read)
+{
+    const uint32_t inner = last->n_axes - 1;
+    bool plain = last->body[0] == m->found && m->found->type.dt == DT_F32 && te_axis_extent(last, read) > 0 &&
+                 te_axis_extent(last, inner) > 0;
+    for (uint32_t i = 0; i < m->found->n_args && plain; i++)
+        plain = m->found->args[i]->kind == TIR_VAR || m->found->args[i]->kind == TIR_INT;
+    return plain;
+}
+
 bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
 {
     move_search m = {.g = s->g};
@@ -79,6 +92,9 @@ bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
     int64_t tile = read_tile(last, read, block), extent = te_axis_extent(last, read);
     if (extent < WRITE_TILE || tile > MOST_READ)
         return false;
+    bool plain = block == 0 && is_plain(last, &m, read);
+    if (plain && extent >= LINE_TILE)
+        tile = LINE_TILE;
     const char **order = arena_array(&s->c->mem, const char *, last->n_axes + 2u), *part;
     uint32_t n = 0, count = te_parallel_axes(s->g, last);
     te_sched_split(s, last->name, te_axis_name(last, read), tile, "read_o", "read_i");
@@ -89,6 +105,8 @@ bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
     order[n++] = "write_i";
     order[n++] = "read_i";
     te_sched_reorder(s, last->name, n, order);
+    if (plain)
+        te_sched_tensorize(s, last->name, "write_i", "transpose_tile");
     part = order[0];
     for (uint32_t i = 1; i < count; i++) {
         const char *fused = arena_printf(&s->c->mem, "f%u", i);
