@@ -38,6 +38,19 @@ def depthwise(net, r, q, kind=None):
         depthMultiplier=each, fusedActivationFunction=r.pick(*ACTIVATIONS)))
 
 
+def conv_3d(net, r, q):
+    """Weights have the window first, then inputs, then outputs."""
+    depth, outputs, kernel = r.int(1, 4), r.int(1, 5), [r.int(1, 3) for _ in range(3)]
+    stride, dilation, padding = [r.int(1, 2) for _ in range(3)], r.pick(1, 1, 2), r.int(0, 1)
+    shape = [r.int(1, 2), *[(k - 1) * dilation + r.int(1, 4) for k in kernel], depth]
+    x = net.input("float32", shape)
+    w = net.tensor("float32", [*kernel, depth, outputs], data=r.floats([*kernel, depth, outputs]))
+    bias = net.tensor("float32", [outputs], data=r.floats([outputs]))
+    net.operator("CONV_3D", 1, [x, w, r.pick(bias, -1)], [net.tensor("float32", [])], options(
+        "Conv3D", padding=padding, strideD=stride[0], strideH=stride[1], strideW=stride[2], dilationDFactor=dilation,
+        dilationHFactor=dilation, dilationWFactor=dilation, fusedActivationFunction=r.pick(*ACTIVATIONS)))
+
+
 def fully_connected(net, r, q, kind=None):
     depth, outputs = r.int(1, 70), r.int(1, 20)
     shape = r.pick([r.int(1, 3), depth], [r.int(1, 3), r.int(1, 3), depth])
@@ -97,6 +110,16 @@ def unary(name, version=1, steps=None, zero=None, kind=None, high=0.2, finer=Non
         y = result(net, r, q, scale, at)
         net.graph.tensors[y].shape = shape
         net.operator(name, version, [x], [y], options(kind, **fields) if kind else None)
+    return one
+
+
+def root(name):
+    """Of numbers that are not below 0."""
+    def one(net, r, q):
+        shape = r.shape()
+        x, y = data(net, r, q, shape, None, -128), result(net, r, q)
+        net.graph.tensors[y].shape = shape
+        net.operator(name, 2, [x], [y])
     return one
 
 
@@ -1005,7 +1028,8 @@ KINDS = {
     "rsqrt": floats("RSQRT", positive=True), "sqrt": floats("SQRT", positive=True), "square": floats("SQUARE"),
     "neg": floats("NEG"), "sin": floats("SIN"), "cos": floats("COS"), "floor": floats("FLOOR"), "ceil": floats("CEIL"),
     "round": floats("ROUND"), "relu_n1_to_1": unary("RELU_N1_TO_1"), "gelu": unary("GELU", 1, kind="Gelu"),
-    "elu": unary("ELU"), "l2_norm": floats("L2_NORMALIZATION", kind="L2Norm"), "log_softmax": floats("LOG_SOFTMAX"),
+    "elu": unary("ELU"), "l2_norm": unary("L2_NORMALIZATION", 2, 128, 0, kind="L2Norm"),
+    "sqrt_table": root("SQRT"), "rsqrt_table": root("RSQRT"), "conv_3d": conv_3d, "log_softmax": floats("LOG_SOFTMAX"),
     "div": two("DIV", 1, True, "Div"),
     "sum_of_many": add_n, "broadcast_args": broadcast_args, "embedding_lookup": embedding_lookup,
     "embedding_lookup_hybrid": by(embedding_lookup, "int8"), "range": range_, "rank": rank,
@@ -1028,7 +1052,7 @@ HAVE = {
     "conv_int4": ("int8", "int8"), "fully_connected_int4": ("int8", "int8"),
     **{k: ("float32", "float32") for k in (
         "floor_div", "floor_mod", "cumsum", "log", "rsqrt", "sqrt", "square", "neg", "sin", "cos",
-        "floor", "l2_norm", "log_softmax", "div", "logical_and", "logical_or", "logical_not", "shape_of")},
+        "floor", "log_softmax", "div", "logical_and", "logical_or", "logical_not", "shape_of")},
     **{k: ("", "float32") for k in ("reduce_prod", "pow", "one_hot")},
     **{k: ("float32", "") for k in ("ceil", "round")},  # not in LiteRT's reference
     "resize_bilinear": ("int8 float32", ALL[1]), "resize_nearest": ALL, "gather_rows": ("int8 float32", ALL[1]),
@@ -1054,7 +1078,8 @@ HAVE = {
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
     "densify": ("", "int8 float32"), "lstm_cell": ("", "float32"), "lstm_step": ("", "float32"),
-    "lstm_cell_of_bytes": ("", "uint8"),
+    "lstm_cell_of_bytes": ("", "uint8"), "l2_norm": ("int8 float32", "int8 uint8 float32"),
+    "sqrt_table": ("", "int8"), "rsqrt_table": ("int8", "int8"), "conv_3d": ("", "float32"),
     "condition": ("int8 float32", "int8 float32"), "loop": ("int8 float32", "int8 float32"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),

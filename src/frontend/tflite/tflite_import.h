@@ -199,6 +199,18 @@ bool tflite_result_as(tflite_node *n, uint32_t i, graph_value *v, bool is_image)
 bool tflite_in_one_form(tflite_node *n, uint32_t count, graph_value **out, bool *image);
 graph_value *tflite_plain(tflite_importer *im, tflite_tensor *t, src_loc loc);
 
+/* --- windows (tflite_op_conv.c) --- */
+
+typedef struct tflite_window {
+    int64_t padding;
+    const int64_t *kernel, *stride, *dilation;
+} tflite_window;
+/* The border along `count` axes of x from `axis` on, begins, then ends. SAME: as many results as strides; what is odd
+ * of the border is at the end. */
+bool tflite_window_pads(tflite_node *n, const graph_value *x, uint32_t axis, uint32_t count, const tflite_window *w,
+                        int64_t *pads);
+bool tflite_check_padding(tflite_node *n, int64_t padding);
+
 /* --- variable tensors (tflite_op_state.c) --- */
 
 bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t);

@@ -99,19 +99,6 @@ bool tflite_op_prelu(tflite_node *n)
     return tflite_result_as(n, 0, y, image);
 }
 
-/* --- norms --- */
-
-bool tflite_op_l2_norm(tflite_node *n)
-{
-    const tfl_l2_norm_options *o = n->options;
-    const int64_t last = -1;
-    const attr attrs[2] = {attr_ints(n->c, "axes", 1, &last), attr_int(n->c, "keepdims", 1)};
-    graph_value *x = tflite_in(n, 0), *squares = tflite_binary(n, "multiply", x, x);
-    graph_value *norm = tflite_unary(n, "sqrt", tflite_emit(n, "sum", 1, &squares, 2, attrs));
-    norm = tflite_binary(n, "maximum", norm, tflite_number(n, DT_F32, (double)1e-6f));
-    return tflite_result(n, 0, tflite_activated(n, tflite_binary(n, "divide", x, norm), o->fused_activation_function));
-}
-
 bool tflite_op_log_softmax(tflite_node *n)
 {
     graph_value *x = tflite_in(n, 0);

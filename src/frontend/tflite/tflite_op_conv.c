@@ -15,14 +15,14 @@ typedef struct window {
     int64_t padding, kernel[2], stride[2], dilation[2], pads[4]; /* rows, columns; pads as ONNX: begins, then ends */
 } window;
 
-/* SAME: as many results as strides; what is odd of the border is at the end. */
-static bool set_pads(tflite_node *n, const graph_value *x, window *w)
+bool tflite_window_pads(tflite_node *n, const graph_value *x, uint32_t axis, uint32_t count, const tflite_window *w,
+                        int64_t *pads)
 {
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         int64_t in = 0, reach, total;
         if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1)
             return tflite_fail(n, DIAG_FORMAT, "a stride, a dilation or an extent of the window is below 1");
-        if (!tflite_extent(n, x, 2 + i, &in))
+        if (!tflite_extent(n, x, axis + i, &in))
             return false;
         if (w->kernel[i] > INT32_MAX || w->dilation[i] > INT32_MAX || w->stride[i] > INT32_MAX)
             return tflite_fail(n, DIAG_FORMAT, "the window is too large");
@@ -31,13 +31,19 @@ static bool set_pads(tflite_node *n, const graph_value *x, window *w)
         total = total < 0 ? 0 : total;
         if (in + total < reach)
             return tflite_fail(n, DIAG_TYPE, "the window is larger than the image");
-        w->pads[i] = total / 2;
-        w->pads[2 + i] = total - total / 2;
+        pads[i] = total / 2;
+        pads[count + i] = total - total / 2;
     }
     return true;
 }
 
-static bool check_padding(tflite_node *n, int64_t padding)
+static bool set_pads(tflite_node *n, const graph_value *x, window *w)
+{
+    const tflite_window all = {w->padding, w->kernel, w->stride, w->dilation};
+    return tflite_window_pads(n, x, 2, 2, &all, w->pads);
+}
+
+bool tflite_check_padding(tflite_node *n, int64_t padding)
 {
     return padding == PAD_SAME || padding == PAD_VALID ||
            tflite_fail(n, DIAG_FORMAT, "no padding has the code %" PRId64, padding);
@@ -284,7 +290,7 @@ static bool convolution(tflite_node *n, const int64_t *perm, int64_t w_axis, win
     int64_t channels = 0, per_group = 0;
     bool is_hybrid;
     graph_value *x = tflite_image(n, 0);
-    if (n->failed || !read_weights(n, 1, perm, &l, w, &is_hybrid) || !check_padding(n, w->padding) ||
+    if (n->failed || !read_weights(n, 1, perm, &l, w, &is_hybrid) || !tflite_check_padding(n, w->padding) ||
         !set_pads(n, x, w) || !tflite_extent(n, x, 1, &channels) || !tflite_extent(n, l.weights, 1, &per_group))
         return false;
     if (per_group < 1 || channels % per_group != 0 || channels == 0 || l.outputs % (channels / per_group) != 0)
@@ -353,7 +359,8 @@ bool tflite_op_transpose_conv(tflite_node *n)
     if (tflite_constant(n, 0) ? !tflite_ints(n, 0, "the result's shape", dims, &count)
                               : y->type.shape.rank != 4 || !shape_get(y->type.shape, dims))
         return tflite_fail(n, DIAG_UNSUPPORTED, "the result's shape is not known");
-    if (n->failed || count != 4 || !read_weights(n, 1, perm, &l, &w, &is_hybrid) || !check_padding(n, w.padding) ||
+    if (n->failed || count != 4 || !read_weights(n, 1, perm, &l, &w, &is_hybrid) ||
+        !tflite_check_padding(n, w.padding) ||
         !transposed_pads(n, x, &w, dims + 1, out_pads))
         return tflite_fail(n, DIAG_FORMAT, "the result's shape does not have four extents");
     if (is_hybrid)
@@ -416,7 +423,7 @@ static bool pool_window(tflite_node *n, graph_value *x, window *w)
                   .kernel = {o->filter_height, o->filter_width},
                   .stride = {o->stride_h, o->stride_w},
                   .dilation = {1, 1}};
-    return !n->failed && check_padding(n, w->padding) && set_pads(n, x, w);
+    return !n->failed && tflite_check_padding(n, w->padding) && set_pads(n, x, w);
 }
 
 bool tflite_op_average_pool(tflite_node *n)
