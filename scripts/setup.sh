@@ -203,5 +203,5 @@ if [ -n "$lacking" ] && [ ! -e "$top/build/without_$wanted" ]; then
     fi
 fi
 case $1 in test | long | coverage) make_venv venv test/py/requirements.txt; optional_venv tvm "Apache TVM"; make_libffi ;; esac # 500 MB
-case $1 in long) optional_venv torch PyTorch ;; esac # some GB
+case $1 in long) optional_venv torch PyTorch; optional_venv tensorflow TensorFlow ;; esac # some GB
 case $1 in docs) make_venv docs-venv docs/requirements.txt ;; esac

@@ -200,6 +200,12 @@ architectures() {
     "$with" test/py/architectures.py --lathe "$build/lathe"
 }
 
+keras_networks() {
+    local with=$build/tensorflow/bin/python
+    "$with" -c 'import tensorflow' || { echo "skipped: no TensorFlow in $build/tensorflow"; return 77; }
+    "$with" test/py/tflite_keras.py --lathe "$build/lathe" --seed "$chance"
+}
+
 pages_torch() {
     local with=$build/torch/bin/python
     "$with" -c 'import torch' || { echo "skipped: no PyTorch in $build/torch"; return 77; }
@@ -308,6 +314,11 @@ stages() {
         --target generic --cc "cc -O0" --filter-models int8
     run long "TensorFlow Lite models by chance" "$python" test/py/tflite_models.py --lathe "$build/lathe" --count 200 \
         --runs 1000 --network-runs 5 --seed "$chance"
+    run test "TensorFlow Lite networks at random" "$python" test/py/tflite_chains.py --lathe "$build/lathe" --count 2 \
+        --target generic
+    run long "TensorFlow Lite networks by chance" "$python" test/py/tflite_chains.py --lathe "$build/lathe" \
+        --count 250 --seed "$chance"
+    run long "networks of Keras" keras_networks
     run test "TensorFlow Lite models with states" "$python" test/py/tflite_states.py --lathe "$build/lathe" --count 2 \
         --target generic --cc "cc -O0"
     run long "TensorFlow Lite models with states by chance" "$python" test/py/tflite_states.py --lathe "$build/lathe" \
