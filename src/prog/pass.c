@@ -1,65 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver of passes on programs: rows of PROG_PASSES, verified after each, printed when asked. */
+/* Passes on programs: what base/pass.h has to know of this level. The order of the rows is the default order. */
+#include "base/pass.h"
 #include "prog/prog.h"
 
 #include <string.h>
 
-typedef struct pass_row {
-    const char *name;
-    prog_pass_fn run;
-    int level;
-} pass_row;
-
 static const pass_row rows[] = {
-#define X(id, name, fn, level, help) {name, fn, level},
+#define X(id, name, fn, needs, gives, breaks, level, help) {name, help, needs, gives, breaks, level},
     PROG_PASSES(X)
 #undef X
 };
-#define ROWS (sizeof rows / sizeof *rows)
 
-static bool run_one(compiler *c, prog_module *m, const pass_row *row, bool print, writer *dump)
+static const prog_pass_fn functions[] = {
+#define X(id, name, fn, needs, gives, breaks, level, help) fn,
+    PROG_PASSES(X)
+#undef X
+};
+
+static const char *const facts[] = {
+#define X(id, text) text,
+    PROG_FACTS(X)
+#undef X
+};
+
+static const char default_order[] =
+#define X(id, name, fn, needs, gives, breaks, level, help) name ","
+    PROG_PASSES(X)
+#undef X
+    ;
+
+/* Kernels that were read from text have no computation that a schedule could be for: their loops are what they are. */
+static bool is_scheduled(const prog_kernel *k)
 {
-    if (!row->run(c, m))
-        return false;
-    if (!prog_verify(c, m)) {
-        diag_hint(&c->diags, "this is what the pass %s made", row->name);
-        return false;
-    }
-    if (print) {
-        w_line(dump, "// after %s", row->name);
-        prog_print(dump, m);
-    }
-    return true;
+    return k->loops || (!k->func && !k->node);
 }
 
-static bool unknown_pass(compiler *c, const char *name, size_t len)
+uint32_t prog_facts(const prog_module *m)
 {
-    writer w;
-    writer_init(&w, &c->mem);
-    for (size_t i = 0; i < ROWS; i++)
-        w_fmt(&w, "%s%s", i ? ", " : "", rows[i].name);
-    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown pass '%.*s' on programs",
-                     (int)(len < 80 ? len : 80), name);
-    diag_hint(&c->diags, "passes on programs are: %s", w.data);
-    return false;
+    bool all = true;
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        all &= is_scheduled(m->kernels.data[i]);
+    return all ? PROG_FACT_LOOPS : 0u;
 }
+
+static const pass_row *row(uint32_t i)
+{
+    return i < sizeof rows / sizeof *rows ? &rows[i] : NULL;
+}
+
+static bool run_row(compiler *c, void *ir, uint32_t i, int64_t number, const void *options)
+{
+    (void)number, (void)options;
+    return functions[i](c, ir);
+}
+
+static bool verify(compiler *c, const void *ir)
+{
+    return prog_verify(c, ir);
+}
+
+static void print(writer *w, const void *ir)
+{
+    prog_print(w, ir);
+}
+
+const pass_level prog_passes = {.on = "programs",
+                                .row = row,
+                                .facts = facts,
+                                .n_facts = sizeof facts / sizeof *facts,
+                                .run = run_row,
+                                .verify = verify,
+                                .print = print};
 
 bool prog_run_passes(compiler *c, prog_module *m, const char *names, int opt_level, bool print_after_all, writer *dump)
 {
-    if (!prog_verify(c, m))
-        return false;
-    for (size_t i = 0; !names && i < ROWS; i++)
-        if (rows[i].level <= opt_level && !run_one(c, m, &rows[i], print_after_all, dump))
-            return false;
-    for (const char *p = names ? names : ""; *p;) {
-        size_t len = strcspn(p, ","), i = 0;
-        while (i < ROWS && (strlen(rows[i].name) != len || memcmp(rows[i].name, p, len) != 0))
-            i++;
-        if (len && i == ROWS)
-            return unknown_pass(c, p, len);
-        if (len && !run_one(c, m, &rows[i], print_after_all, dump))
-            return false;
-        p += len + (p[len] == ',');
-    }
-    return true;
+    const pass_order order = {.names = names ? names : default_order,
+                              .opt_level = names ? PASS_NAMED : opt_level,
+                              .holds = prog_facts(m),
+                              .verify = true,
+                              .print_after_all = print_after_all,
+                              .dump = dump};
+    return prog_verify(c, m) && pass_run(c, &prog_passes, m, &order);
 }

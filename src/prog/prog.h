@@ -207,21 +207,45 @@ uint64_t prog_most_bytes(const struct target *t);
 
 /* --- passes, as rows: each runs alone through `lathe opt` --- */
 typedef bool (*prog_pass_fn)(compiler *c, prog_module *m);
-/* X(id, name, function, lowest opt_level, help) */
+/* X(id, what a pass may need) */
+#define PROG_FACTS(X)                                             \
+    X(PROG_FACT_APART, "values that lie in no other ones")        \
+    X(PROG_FACT_OWN, "kernels of one step each")                  \
+    X(PROG_FACT_LOOPS, "kernels with the loops of their targets")
+enum {
+#define X(id, text) id##_BIT,
+    PROG_FACTS(X)
+#undef X
+#define X(id, text) id = 1 << id##_BIT,
+    PROG_FACTS(X)
+#undef X
+};
+/* X(id, name, function, needs, gives, breaks, lowest opt_level, help) */
 #define PROG_ASKED 9 /* above all levels: only where it is named */
-#define PROG_PASSES(X)                                                                                              \
-    X(PROG_SHOW, "show-values", prog_pass_show, PROG_ASKED, "what kernels make becomes results of the function")    \
-    X(PROG_LITERALS, "literals", prog_pass_literals, 0, "constants of one element become numbers in their kernels") \
-    X(PROG_JOIN, "join-in-place", prog_pass_join, 1, "operands of a concatenation are written where it lies")       \
-    X(PROG_SHARE, "share", prog_pass_share, 1, "equal kernels, and equal constants, are one")                       \
-    X(PROG_STATES, "states-in-place", prog_pass_states, PROG_ASKED, "operators write states without a copy")        \
-    X(PROG_SHAPES, "share-shapes", prog_pass_shapes, PROG_ASKED, "kernels that differ in numbers share their loops") \
-    X(PROG_DEVICE, "device-memory", prog_pass_device, PROG_ASKED, "what regions exchange stays in their memory")
-#define X(id, name, fn, level, help) bool fn(compiler *c, prog_module *m);
+#define PROG_PASSES(X)                                                                          \
+    X(PROG_SHOW, "show-values", prog_pass_show, PROG_FACT_APART, 0, 0, PROG_ASKED,              \
+      "what kernels make becomes results of the function")                                      \
+    X(PROG_LITERALS, "literals", prog_pass_literals, PROG_FACT_OWN, 0, 0, 0,                    \
+      "constants of one element become numbers in their kernels")                               \
+    X(PROG_JOIN, "join-in-place", prog_pass_join, 0, 0, PROG_FACT_APART, 1,                     \
+      "operands of a concatenation are written where it lies")                                  \
+    X(PROG_SHARE, "share", prog_pass_share, 0, 0, PROG_FACT_OWN, 1,                             \
+      "equal kernels, and equal constants, are one")                                            \
+    X(PROG_SCHEDULE, "schedule", prog_schedule, 0, PROG_FACT_LOOPS, 0, PROG_ASKED,              \
+      "kernels get the loops of their targets")                                                 \
+    X(PROG_STATES, "states-in-place", prog_pass_states, PROG_FACT_LOOPS, 0, 0, PROG_ASKED,      \
+      "operators write states without a copy")                                                  \
+    X(PROG_SHAPES, "share-shapes", prog_pass_shapes, PROG_FACT_LOOPS, 0, 0, PROG_ASKED,         \
+      "kernels that differ in numbers share their loops")                                       \
+    X(PROG_DEVICE, "device-memory", prog_pass_device, PROG_FACT_LOOPS, 0, 0, PROG_ASKED,        \
+      "what regions exchange stays in their memory")
+#define X(id, name, fn, needs, gives, breaks, level, help) bool fn(compiler *c, prog_module *m);
 PROG_PASSES(X)
 #undef X
 /* The named passes ("a,b"), or with NULL those of the optimisation level. Verifies after each. */
 bool prog_run_passes(compiler *c, prog_module *m, const char *names, int opt_level, bool print_after_all, writer *dump);
+uint32_t prog_facts(const prog_module *m); /* what holds of it, of the facts that some pass gives */
+extern const struct pass_level prog_passes; /* base/pass.h */
 /* Drops constants and kernels that no step uses; values and kernels are numbered anew. */
 void prog_drop_unused(prog_module *m);
 

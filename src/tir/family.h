@@ -3,6 +3,7 @@
  * are made of src/target/targets.def where they are read: intrin.c, names.c, pass.c. */
 #ifndef LATHE_TIR_FAMILY_H
 #define LATHE_TIR_FAMILY_H
+#include "base/pass.h"
 #include "tir/intrin.h"
 #include "tir/pass.h"
 
@@ -25,9 +26,9 @@ typedef struct tir_operations {
 } tir_operations;
 
 typedef struct tir_pass_row {
-    const char *name;
+    pass_row row;
     tir_pass_fn run;
-    const char *help;
+    bool (*run_numbered)(compiler *c, tir_func *f, int64_t n); /* in the place of run, where the name has "(N)" */
 } tir_pass_row;
 
 /* The passes of a device, beside those of tir/pass.h. */
@@ -36,9 +37,9 @@ typedef struct tir_loops {
     const char *order; /* on loops as a schedule leaves them */
     const tir_pass_row *passes;
     uint32_t n;
-    /* A pass with a number, "NAME(N)", and the one behind which debug flags put it. */
-    const char *numbered, *numbered_after;
-    bool (*run_numbered)(compiler *c, tir_func *f, int64_t n);
+    /* One more, with flags for debugging as its number, and the pass behind which they put it; NULL: none. */
+    const tir_pass_row *flags;
+    const char *flags_after;
 } tir_loops;
 
 extern const tir_instructions tir_instructions_dot; /* intrin_dot.c: products of bytes, on any processor */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pass driver: passes are rows of TIR_PASSES; it runs the ones named, verifies after each, and prints when asked.
- */
-#include "base/nearest.h"
+/* Passes on loops: the default orders, lists with some left out, and what base/pass.h has to know of this level. */
 #include "tir/facts.h"
 #include "tir/family.h"
 #include "tir/pass.h"
@@ -9,18 +7,24 @@
 #include "tir/text.h"
 #include "tir/tir.h"
 #include "tir/verify.h"
+#include "tir/walk.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const tir_pass_row rows[] = {
-#define X(id, name, fn, help) {name, fn, help},
+#define X(id, name, fn, needs, gives, breaks, help) {{name, help, needs, gives, breaks, 0}, fn, NULL},
     TIR_PASSES(X)
 #undef X
 };
 
-static const char *const default_order =
+static const char *const facts[] = {
+#define X(id, text) text,
+    TIR_FACTS(X)
+#undef X
+};
+
+const char *const tir_default_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,hoist,vectorize,round-in-lanes,expand-math,unroll,flatten,"
     "simplify-loops,drop-dead-stores,begin-sums,join-runs,hoist,unswitch-loops,drop-dead-stores,rewrite-storage,"
     "narrow-indices,name-quotients";
@@ -32,76 +36,93 @@ static const tir_loops *const devices[] = {
 #include "target/targets.def"
     NULL};
 
+/* Those of all processors, then those of each device. */
 static const tir_pass_row *row_at(uint32_t i)
 {
     if (i < sizeof rows / sizeof *rows)
         return &rows[i];
     i -= (uint32_t)(sizeof rows / sizeof *rows);
-    for (const tir_loops *const *d = devices; *d; i -= (*d)->n, d++)
+    for (const tir_loops *const *d = devices; *d; i -= (*d)->n + ((*d)->flags != NULL), d++)
         if (i < (*d)->n)
             return &(*d)->passes[i];
+        else if (i == (*d)->n && (*d)->flags)
+            return (*d)->flags;
     return NULL;
 }
 
-static const tir_pass_row *find(const char *name, size_t len)
+typedef struct looking {
+    const tir_func *f;
+    bool flat;
+} looking;
+
+static void look_at(looking *k, const tir_buffer *b, uint32_t n_indices)
 {
-    const tir_pass_row *row;
-    for (uint32_t i = 0; (row = row_at(i)); i++)
-        if (strlen(row->name) == len && strncmp(row->name, name, len) == 0)
-            return row;
-    return NULL;
+    bool is_param = false;
+    for (uint32_t i = 0; i < k->f->n_params; i++)
+        is_param |= k->f->params[i] == b;
+    k->flat &= is_param || n_indices == 1;
 }
 
-/* The device of a pass with a number, and the number; NULL: `name` is none. */
-static const tir_loops *find_numbered(const char *name, size_t len, int64_t *out)
+static void look_at_store(void *ctx, tir_stmt *s)
 {
-    for (const tir_loops *const *d = devices; *d; d++) {
-        const char *pass = (*d)->numbered;
-        size_t n = pass ? strlen(pass) : 0;
-        char *end;
-        if (!pass || len < n + 3 || strncmp(pass, name, n) != 0 || name[n] != '(')
-            continue;
-        *out = strtoll(name + n + 1, &end, 10);
-        if (end == name + len - 1 && *end == ')' && *out >= 0 && *out <= INT32_MAX)
-            return *d;
+    if (s->kind == TIR_STORE)
+        look_at(ctx, s->buffer, s->n_indices);
+}
+
+static void look_at_access(void *ctx, tir_expr_ref e)
+{
+    if (e->kind == TIR_LOAD || (e->kind == TIR_ADDRESS && e->n_args > 0))
+        look_at(ctx, e->u.buffer, e->n_args);
+}
+
+uint32_t tir_facts(const tir_module *m)
+{
+    looking k = {.flat = true};
+    for (uint32_t i = 0; i < m->funcs.len && k.flat; i++) {
+        k.f = m->funcs.data[i];
+        tir_visit_stmt(k.f->body, look_at_store, look_at_access, &k);
     }
-    return NULL;
+    return k.flat ? TIR_FACT_FLAT : 0u;
 }
 
-static bool unknown_pass(compiler *c, const char *name, size_t len)
+static const pass_row *row(uint32_t i)
 {
-    writer w;
-    writer_init(&w, &c->mem);
-    name = arena_strndup(&c->mem, name, len < 80 ? len : 80);
-    (void)diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "unknown loop pass '%s'", name);
-    const tir_pass_row *row;
-    for (uint32_t i = 0; (row = row_at(i)); i++)
-        w_fmt(&w, "%s%s", i ? ", " : "", row->name);
-    for (const tir_loops *const *d = devices; *d; d++)
-        if ((*d)->numbered)
-            w_fmt(&w, ", %s(N)", (*d)->numbered);
-    diag_hint(&c->diags, "%sloop passes are: %s", nearest_in(name, w.data, &c->mem), w.data);
-    return false;
+    const tir_pass_row *r = row_at(i);
+    return r ? &r->row : NULL;
 }
 
-static bool run_one(compiler *c, tir_module *m, const char *name, size_t len)
+static bool run_row(compiler *c, void *ir, uint32_t i, int64_t number, const void *options)
 {
-    int64_t number = 0;
-    const tir_pass_row *row = find(name, len);
-    const tir_loops *device = row ? NULL : find_numbered(name, len, &number);
-    if (!row && !device)
-        return unknown_pass(c, name, len);
-    for (uint32_t i = 0; i < m->funcs.len; i++) {
-        tir_func *f = m->funcs.data[i];
-        if (!(row ? row->run(c, f) : device->run_numbered(c, f, number)))
-            return false;
-        if (!tir_verify(c, f)) {
-            diag_hint(&c->diags, "this is what the loop pass %.*s made", (int)len, name);
-            return false;
-        }
-    }
-    return true;
+    const tir_module *m = ir;
+    const tir_pass_row *r = row_at(i);
+    bool ok = true;
+    (void)options;
+    for (uint32_t k = 0; ok && k < m->funcs.len; k++)
+        ok = r->run ? r->run(c, m->funcs.data[k]) : r->run_numbered(c, m->funcs.data[k], number);
+    return ok;
 }
+
+static bool verify(compiler *c, const void *ir)
+{
+    const tir_module *m = ir;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < m->funcs.len; i++)
+        ok = tir_verify(c, m->funcs.data[i]);
+    return ok;
+}
+
+static void print(writer *w, const void *ir)
+{
+    tir_print(w, ir);
+}
+
+const pass_level tir_passes = {.on = "loops",
+                               .row = row,
+                               .facts = facts,
+                               .n_facts = sizeof facts / sizeof *facts,
+                               .run = run_row,
+                               .verify = verify,
+                               .print = print};
 
 const char *tir_device_passes(const char *device)
 {
@@ -113,23 +134,20 @@ const char *tir_device_passes(const char *device)
 
 static const char *expanded(const char *names)
 {
-    const char *order = names ? tir_device_passes(names) : default_order;
+    const char *order = names ? tir_device_passes(names) : tir_default_passes;
     return order ? order : names;
 }
 
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump)
 {
-    const char *p = expanded(names);
-    while (*p) {
-        size_t len = strcspn(p, ",");
-        if (len && !run_one(c, m, p, len))
-            return false;
-        if (len && print_after_all) {
-            w_line(dump, "// after %.*s", (int)len, p);
-            tir_print(dump, m);
-        }
-        p += len + (p[len] == ',');
-    }
+    const pass_order order = {.names = expanded(names),
+                              .opt_level = PASS_NAMED,
+                              .holds = tir_facts(m),
+                              .verify = true,
+                              .print_after_all = print_after_all,
+                              .dump = dump};
+    if (!pass_run(c, &tir_passes, m, &order))
+        return false;
     for (uint32_t i = 0; !names && i < m->funcs.len; i++)
         tir_count_left(c, m->funcs.data[i]);
     return true;
@@ -152,8 +170,8 @@ static bool check_disabled(compiler *c, const char *all, const char *disabled)
 {
     while (disabled && *disabled) {
         size_t n = strcspn(disabled, ",");
-        if (n && !find(disabled, n))
-            return unknown_pass(c, disabled, n);
+        if (n && pass_find(&tir_passes, disabled, n, NULL) == UINT32_MAX)
+            return pass_unknown(c, &tir_passes, disabled, n);
         if (n && !is_among(all, disabled, n)) {
             diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "the pass '%.*s' is not among those that would run",
                        (int)n, disabled);
@@ -169,9 +187,16 @@ static bool check_disabled(compiler *c, const char *all, const char *disabled)
 static const tir_loops *device_with_flags(void)
 {
     const tir_loops *const *d = devices;
-    while (*d && !(*d)->numbered)
+    while (*d && !(*d)->flags)
         d++;
     return *d;
+}
+
+/* "NAME(N)" with the number in its place. */
+static void put_flags(writer *w, const tir_loops *device, int64_t flags)
+{
+    const char *name = device->flags->row.name;
+    w_fmt(w, "%s%.*s%" PRId64 ")", w->len ? "," : "", (int)(strlen(name) - strlen("N)")), name, flags);
 }
 
 bool tir_build_config_passes(compiler *c, const tir_build_config *b, const char **out)
@@ -187,14 +212,14 @@ bool tir_build_config_passes(compiler *c, const tir_build_config *b, const char 
         size_t len = strcspn(p, ",");
         if (len && !is_among(b->disabled, p, len))
             w_fmt(&w, "%s%.*s", w.len ? "," : "", (int)len, p);
-        if (device && len == strlen(device->numbered_after) && strncmp(p, device->numbered_after, len) == 0) {
-            w_fmt(&w, ",%s(%" PRId64 ")", device->numbered, b->flags);
+        if (device && len == strlen(device->flags_after) && strncmp(p, device->flags_after, len) == 0) {
+            put_flags(&w, device, b->flags);
             device = NULL;
         }
         p += len + (p[len] == ',');
     }
     if (device)
-        w_fmt(&w, "%s%s(%" PRId64 ")", w.len ? "," : "", device->numbered, b->flags);
+        put_flags(&w, device, b->flags);
     *out = w.len ? w.data : "";
     return true;
 }

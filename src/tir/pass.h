@@ -5,35 +5,77 @@
 #include "tir/tir.h"
 
 typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
-#define TIR_PASSES(X)                                                                                                \
-    X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, "ranges, dead branches, loops of one iteration")              \
-    X(T_PARTITION, "partition-loops", tir_pass_partition, "split loops where a guard changes, so that it goes away") \
-    X(T_DOUBLE_BUFFER, "double-buffer", tir_pass_double_buffer, "marked buffers are filled one iteration ahead")     \
-    X(T_TENSORIZE, "tensorize", tir_pass_tensorize, "marked regions become intrinsics")                              \
-    X(T_FLATTEN, "flatten", tir_pass_flatten, "multi-dimensional accesses become one index")                         \
-    X(T_VECTORIZE, "vectorize", tir_pass_vectorize, "vectorized loops become ramps and broadcasts")                  \
-    X(T_ROUND, "round-in-lanes", tir_pass_round, "the end of a quantization as arithmetic that vectors have")        \
-    X(T_MATH, "expand-math", tir_pass_math, "exp, log, tanh and others of float32 become arithmetic")   \
-    X(T_UNROLL, "unroll", tir_pass_unroll, "unrolled loops are written out")                                         \
-    X(T_HOIST, "hoist", tir_pass_hoist, "loop-invariant guards move out")                                            \
-    X(T_UNSWITCH, "unswitch-loops", tir_pass_unswitch, "a guard that an inner loop does not decide chooses a loop")  \
-    X(T_DEAD, "drop-dead-stores", tir_pass_dead_stores, "stores into private arrays that nothing reads go")          \
-    X(T_BEGIN_SUMS, "begin-sums", tir_pass_begin_sums, "tiles of sums begin with what is added to them")             \
-    X(T_JOIN_RUNS, "join-runs", tir_pass_join_runs, "loops over the rows of a window become one call")               \
-    X(T_STORAGE, "rewrite-storage", tir_pass_storage,                                                                \
-      "small allocations become locals, constant-index ones registers")                                              \
-    X(T_REUSE, "reuse-in-place", tir_pass_reuse, "an element-wise result takes the place of what it is made from")   \
-    X(T_NARROW, "narrow-indices", tir_pass_narrow, "loops and indices of 32 bits where pointers have as many")       \
-    X(T_QUOTIENTS, "name-quotients", tir_pass_quotients, "divisions by open extents move out of loops")              \
-    X(T_SHARE_SCRATCH, "share-scratch", tir_pass_share_scratch, "allocations that are never there together are one") \
-    X(T_VTHREAD, "InjectVirtualThread", tir_pass_inject_virtual_thread, "virtual threads side by side")
-#define X(id, name, fn, help) bool fn(compiler *c, tir_func *f);
+/* What a pass may need of loops: X(id, in words) */
+#define TIR_FACTS(X)                                                      \
+    X(TIR_FACT_FLAT, "allocations that are read by one index")            \
+    X(TIR_FACT_ROLLED, "loops that are not written out")                  \
+    X(TIR_FACT_SCALAR, "loops that may still get lanes")                  \
+    X(TIR_FACT_WIDE, "indices of one width")                              \
+    X(TIR_FACT_UNPLACED, "allocations that have no place yet")            \
+    /* of devices that run tasks */                                           \
+    X(TIR_FACT_NESTS, "nests that are in no task yet")                    \
+    X(TIR_FACT_UNSYNCED, "tasks without tokens")                          \
+    X(TIR_FACT_THREADS, "loops over virtual threads")                     \
+    X(TIR_FACT_UOP_LOOPS, "loops around micro-operations")
+enum {
+#define X(id, text) id##_BIT,
+    TIR_FACTS(X)
+#undef X
+#define X(id, text) id = 1 << id##_BIT,
+    TIR_FACTS(X)
+#undef X
+    TIR_FACTS_EARLY = TIR_FACT_WIDE | TIR_FACT_UNPLACED,
+    TIR_FACTS_LOOPS = TIR_FACTS_EARLY | TIR_FACT_ROLLED, /* the loops are as a schedule left them */
+    TIR_FACTS_TASKS = TIR_FACT_UNSYNCED | TIR_FACT_THREADS
+};
+/* X(id, name, function, needs, gives, breaks, help) */
+#define TIR_PASSES(X)                                                                                             \
+    X(T_SIMPLIFY, "simplify-loops", tir_pass_simplify, 0, 0, 0, "ranges, dead branches, loops of one iteration")  \
+    X(T_PARTITION, "partition-loops", tir_pass_partition, TIR_FACTS_LOOPS, 0, 0,                                  \
+      "split loops where a guard changes, so that it goes away")                                                  \
+    X(T_DOUBLE_BUFFER, "double-buffer", tir_pass_double_buffer, TIR_FACTS_LOOPS, 0, 0,                            \
+      "marked buffers are filled one iteration ahead")                                                            \
+    X(T_TENSORIZE, "tensorize", tir_pass_tensorize, TIR_FACTS_LOOPS, 0, 0, "marked regions become intrinsics")    \
+    X(T_FLATTEN, "flatten", tir_pass_flatten, TIR_FACT_UNPLACED, TIR_FACT_FLAT, 0,                                \
+      "multi-dimensional accesses become one index")                                                              \
+    X(T_VECTORIZE, "vectorize", tir_pass_vectorize, TIR_FACTS_EARLY | TIR_FACT_SCALAR, 0, TIR_FACT_ROLLED,        \
+      "vectorized loops become ramps and broadcasts")                                                             \
+    X(T_ROUND, "round-in-lanes", tir_pass_round, 0, 0, TIR_FACT_SCALAR,                                           \
+      "the end of a quantization as arithmetic that vectors have")                                                \
+    X(T_MATH, "expand-math", tir_pass_math, 0, 0, TIR_FACT_SCALAR,                                                \
+      "exp, log, tanh and others of float32 become arithmetic")                                                   \
+    X(T_UNROLL, "unroll", tir_pass_unroll, TIR_FACT_UNPLACED, 0, TIR_FACT_ROLLED,                                 \
+      "unrolled loops are written out")                                                                           \
+    X(T_HOIST, "hoist", tir_pass_hoist, 0, 0, 0, "loop-invariant guards move out")                                \
+    X(T_UNSWITCH, "unswitch-loops", tir_pass_unswitch, 0, 0, 0,                                                   \
+      "a guard that an inner loop does not decide chooses a loop")                                                \
+    X(T_DEAD, "drop-dead-stores", tir_pass_dead_stores, 0, 0, 0,                                                  \
+      "stores into private arrays that nothing reads go")                                                         \
+    X(T_BEGIN_SUMS, "begin-sums", tir_pass_begin_sums, 0, 0, 0,                                                   \
+      "tiles of sums begin with what is added to them")                                                           \
+    X(T_JOIN_RUNS, "join-runs", tir_pass_join_runs, 0, 0, 0, "loops over the rows of a window become one call")   \
+    X(T_STORAGE, "rewrite-storage", tir_pass_storage, TIR_FACT_FLAT, 0, TIR_FACT_UNPLACED,                        \
+      "small allocations become locals, constant-index ones registers")                                           \
+    X(T_REUSE, "reuse-in-place", tir_pass_reuse, 0, 0, 0,                                                         \
+      "an element-wise result takes the place of what it is made from")                                           \
+    X(T_NARROW, "narrow-indices", tir_pass_narrow, 0, 0, TIR_FACT_WIDE,                                           \
+      "loops and indices of 32 bits where pointers have as many")                                                 \
+    X(T_QUOTIENTS, "name-quotients", tir_pass_quotients, 0, 0, 0, "divisions by open extents move out of loops")  \
+    X(T_SHARE_SCRATCH, "share-scratch", tir_pass_share_scratch, TIR_FACT_FLAT, 0, 0,                              \
+      "allocations that are never there together are one")                                                        \
+    X(T_VTHREAD, "InjectVirtualThread", tir_pass_inject_virtual_thread, 0, 0, TIR_FACT_THREADS,                   \
+      "virtual threads side by side")
+#define X(id, name, fn, needs, gives, breaks, help) bool fn(compiler *c, tir_func *f);
 TIR_PASSES(X)
 #undef X
 /* expand-math has arithmetic for this function of float32. */
 bool tir_expands_math(tir_op op, uint16_t lanes);
 /* names NULL: all in order; the name of a device: tir_device_passes. Verifies after each. */
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump);
+/* What holds of functions as they are, of the facts that some pass gives. */
+uint32_t tir_facts(const tir_module *m);
+extern const struct pass_level tir_passes; /* base/pass.h */
+extern const char *const tir_default_passes;
 
 /* What a run of passes is made of: names in order (as above), of which `disabled` are left out, and, where `flags` is
  * not 0, the pass with a number that a device puts flags of debugging in front with. */

@@ -239,7 +239,7 @@ pragma C.i "dma_copy" 1
 END
 expect 0 'tir.vta.set_debug_mode.2.' opt add.te --lower vta --debug-flag 2
 expect 0 'after SetDebugMode.34.' opt add.te --lower vta --debug-flag 34 --print-after-all
-expect_error 2 "unknown loop pass 'EarlyRewrit'" opt add.te --lower vta --disable-pass EarlyRewrit
+expect_error 2 "unknown pass 'EarlyRewrit' on loops" opt add.te --lower vta --disable-pass EarlyRewrit
 expect_error 2 'is not among those' opt add.te --lower vta --disable-pass hoist
 expect_error 2 'is not a number from 0 to 62' opt add.te --lower vta --debug-flag 63
 six_operators > graph.txt

@@ -361,7 +361,7 @@ static void unknown_passes(void **state)
     tir_module *m = parse(&c, arena_printf(&c.mem, fact_text, "C[0] = 1.0"));
     assert_false(tir_run_passes(&c, m, "unroll,unrol", false, NULL));
     assert_int_equal(diags_exit_status(&c.diags), 2);
-    assert_non_null(strstr(diags_print(&c.diags, &c.mem), "unknown loop pass 'unrol'"));
+    assert_non_null(strstr(diags_print(&c.diags, &c.mem), "unknown pass 'unrol' on loops"));
     assert_non_null(strstr(diags_print(&c.diags, &c.mem), "rewrite-storage"));
     compiler_free(&c);
 }

@@ -4,10 +4,14 @@
 #include "tir/family.h"
 
 static const tir_pass_row rows[] = {
-#define X(id, name, fn, help) {name, fn, help},
+#define X(id, name, fn, needs, gives, breaks, help) {{name, help, needs, gives, breaks, 0}, fn, NULL},
     VTA_PASSES(X)
 #undef X
 };
+
+static const tir_pass_row debug_flags = {.row = {.name = "SetDebugMode(N)",
+                                                 .help = "the function begins with debug flags of the run-time"},
+                                         .run_numbered = tir_pass_set_debug_mode};
 
 static const char order[] =
     "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,"
@@ -22,6 +26,5 @@ const tir_loops tir_loops_vta = {.name = "vta",
                                  .order = order,
                                  .passes = rows,
                                  .n = sizeof rows / sizeof *rows,
-                                 .numbered = "SetDebugMode",
-                                 .numbered_after = "EarlyRewrite",
-                                 .run_numbered = tir_pass_set_debug_mode};
+                                 .flags = &debug_flags,
+                                 .flags_after = "EarlyRewrite"};
