@@ -311,7 +311,7 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
 {
     const char *ctype = dtype_c_name(s->var->type.dt);
     if (!e->cut || s->for_kind != FOR_PARALLEL) {
-        if (stays_rolled(e, s)) {
+        if (stays_rolled(e, s) && !ends_early(s)) { /* gcc has no use for it where a loop has two ends, and says so */
             needs_add_kernel(e->needs, "kernel/common/rolled.h");
             w_line(e->w, "LATHE_ROLLED");
         } else if (is_tile_step(e, s) || is_transposing(e, s)) {
