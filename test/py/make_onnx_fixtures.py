@@ -378,7 +378,7 @@ def pattern():
 def texts():
     texts_of = [helper.make_tensor_value_info(n, TensorProto.STRING, [2]) for n in "xy"]
     tokenizer = helper.make_node("Tokenizer", ["x"], ["y"], domain="com.microsoft", mark=0, pad_value="",
-                                 mincharnum=1, separators=[" "])
+                                 mincharnum=1, separators=["ab+"])
     return model([tokenizer], texts_of[:1], texts_of[1:])
 
 

@@ -55,7 +55,7 @@ class Batch:
 
     def model(self):
         graph = helper.make_graph(self.nodes, "strings", self.inputs, self.outputs, self.constants)
-        sets = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 4)]
+        sets = [helper.make_opsetid(d, v) for d, v in (("", 21), ("ai.onnx.ml", 4), ("com.microsoft", 1))]
         return helper.make_model(graph, opset_imports=sets, ir_version=10)
 
 
@@ -169,6 +169,17 @@ def split(rng):
     return b
 
 
+def tokens(rng):
+    b = Batch()
+    for k, how in enumerate(({"tokenexp": "[a-c]+"}, {"tokenexp": r"\w+"}, {"tokenexp": "[a-b]{2,}"},
+                             {"tokenexp": "a+"}, {"separators": [" "]}, {"separators": ["-", " +"]})):
+        x = strings(rng, (3,) if k % 2 else (2, 2), "ab  -c" if "tokenexp" in how else "ab  -é")
+        x.reshape(-1)[0] = "ab a-abc"
+        b.node("Tokenizer", [b.input(x)], [S], "com.microsoft", mark=0, mincharnum=[1, 3, 1, 2, 1, 1][k],
+               pad_value=["", "#", "none"][k % 3], **how)
+    return b
+
+
 PATTERNS = [
     r"www\.[\w.-]+\.\bcom\b", r"(\W|^)[\w.\-]{0,25}@(yahoo|gmail)\.com(\W|$)", "a*b?", "(a|b|AB)*", "[^a-]+", ".{2,4}",
     "", "(?i)aB+.*", r"\d+|\w\s?.*", "[[:alpha:]]+[[:^digit:]]*", "[é-ž]+", "(?:ab){2}.*", r"(?s).*\x41.*", r"\Qa.b\E",
@@ -230,7 +241,7 @@ def unique(rng):
     return b
 
 
-FAMILIES = {f.__name__: f for f in (equal_and_concat, movers, bodies, normalizer, split, regex, encoders, tfidf,
+FAMILIES = {f.__name__: f for f in (equal_and_concat, movers, bodies, normalizer, split, tokens, regex, encoders, tfidf,
                                     unique)}
 
 
@@ -243,6 +254,9 @@ REFUSED = [
         ("*a", "character 0: there is nothing"), ("a{1001}", "out of range"), ("(((a{99}){99}){99})", "too large"),
         ("[[:no:]]", "not known"), ("(a|b)*a(a|b){14}", "too many states"), (r"\C", "single bytes"))
 ] + [(helper.make_node("Relu", ["x"], ["y"]), F32, "input 0 is strings"),
+     *[(helper.make_node("Tokenizer", ["x"], ["y"], domain="com.microsoft", mincharnum=1, pad_value="", mark=0, **how),
+        S, why) for how, why in (({"tokenexp": "[a-z]+?"}, "is not a run"), ({"tokenexp": "ab+"}, "is not a run"),
+                                 ({"tokenexp": "a("}, "character 1"), ({}, "is missing"))],
      (helper.make_node("Cast", ["x"], ["y"], to=F32), F32, "strings as numbers")]
 
 
@@ -295,7 +309,8 @@ def refusals(lathe):
             path = os.path.join(folder, "m.onnx")
             graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", S, [2])],
                                       [helper.make_tensor_value_info("y", kind, None)])
-            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+            sets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+            onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=10), path)
             command = [lathe, "compile", path, "-o", os.path.join(folder, "out")]
             done = subprocess.run(command, capture_output=True, text=True, timeout=600)
             if done.returncode == 0 or why not in done.stderr:

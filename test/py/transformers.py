@@ -100,6 +100,21 @@ def product_model():
     return m
 
 
+def other_model():
+    """What onnxruntime had before ONNX, and distances."""
+    m = Model()
+    for metric in ("euclidean", "sqeuclidean"):
+        m.node("CDist", [m.input((5, 7)), m.input((4, 7))], metric=metric)
+    m.node("TransposeMatMul", [m.input((5, 7)), m.input((5, 6))], transA=1, alpha=0.5)
+    m.node("Trilu", [m.input((2, 4, 5))], upper=0)
+    m.node("Trilu", [m.input((4, 5)), m.constant(np.array(1))])
+    m.node("GatherND", [m.input((3, 4, 2)), m.constant(np.array([[0, 1], [2, 3]]))])
+    grid = m.rng.uniform(-1.1, 1.1, (1, 3, 3, 2)).astype(np.float32)
+    m.node("GridSample", [m.input((1, 2, 5, 6)), m.input(grid)], mode="bilinear", padding_mode="border")
+    m.node("Pad", [m.input((2, 3)), m.constant(np.array([0, 1, 2, 0])), m.constant(np.array([.5], np.float32))])
+    return m
+
+
 def layer_model():
     """Convolutions and products with the activations that onnxruntime's optimiser moves into them."""
     m = Model()
@@ -365,7 +380,7 @@ def main():
     a = a.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         t = Test(os.path.abspath(a.lathe), folder, a.target)
-        for name, make in (("simple", simple_model), ("product", product_model),
+        for name, make in (("simple", simple_model), ("product", product_model), ("other", other_model),
                            ("layer", layer_model), ("embedding", embedding_model),
                            ("attention", attention_model), ("multi_head", multi_head_model),
                            ("rotary", rotary_model), ("group", group_model), ("onnx", onnx_model)):

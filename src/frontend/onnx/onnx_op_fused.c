@@ -237,3 +237,24 @@ bool onnx_op_embed_layer_norm(onnx_node *n)
         onnx_alias(n, 2, sum);
     return !n->failed;
 }
+
+/* CDist: sums of squares of both rows, less twice their product, as onnxruntime has it. Rounding may leave it below
+ * 0. */
+bool onnx_op_distances(onnx_node *n)
+{
+    static const int64_t last = 1;
+    const char *metric = onnx_attr_string(n, "metric", "sqeuclidean");
+    const bool root = strcmp(metric, "euclidean") == 0;
+    graph_value *a = onnx_in(n, 0), *b = onnx_in(n, 1);
+    if (!n->failed && !root && strcmp(metric, "sqeuclidean") != 0)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "metric '%s'; euclidean and sqeuclidean are supported", metric);
+    if (!n->failed && (onnx_rank(a) != 2 || onnx_rank(b) != 2))
+        return onnx_fail(n, DIAG_TYPE, "both inputs must be matrices");
+    graph_value *aa = onnx_reduce(n, "sum", onnx_binary(n, "multiply", a, a), 1, &last, true);
+    graph_value *bb = onnx_reduce(n, "sum", onnx_binary(n, "multiply", b, b), 1, &last, false);
+    graph_value *ab = onnx_matmul(n, a, b, false, true, onnx_dtype(a));
+    graph_value *y = onnx_binary(n, "subtract", onnx_binary(n, "add", aa, bb),
+                                 onnx_binary(n, "multiply", ab, onnx_const_like(n, ab, 2)));
+    y = onnx_binary(n, "maximum", y, onnx_const_like(n, y, 0));
+    return onnx_alias(n, 0, root ? onnx_unary(n, "sqrt", y) : y);
+}

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { MOST_ITEMS = 1 << 16 }; /* of a row, where the data decides how many it has */
+
 typedef struct tfidf {
     onnx_node *n;
     graph_value *x; /* i64[rows, items] */
@@ -93,6 +95,24 @@ static graph_value *pool_of_strings(tfidf *v, graph_value *x)
     return onnx_text_find(n, onnx_text(n, x), s.n, s.v);
 }
 
+/* Rows of as many items as there can be, where the data decides how many there are: what is not there is -1, which is
+ * no place in the pool. */
+static graph_value *full_rows(onnx_node *n, graph_value *x)
+{
+    const int64_t axis = (int64_t)onnx_rank(x) - 1;
+    const dim d = onnx_dim(n, x, (uint32_t)axis);
+    int64_t known = 0, most = dim_bound(d);
+    if (n->failed || dim_is_const(d, &known) || most < 0 || most > MOST_ITEMS)
+        return x;
+    int64_t *none = arena_array(&n->c->mem, int64_t, (uint32_t)most + 1u);
+    for (int64_t i = 0; i < most; i++)
+        none[i] = -1;
+    graph_value *zero = onnx_reduce(n, "sum", x, 1, &axis, true);
+    zero = onnx_binary(n, "multiply", zero, onnx_const_int(n, DT_I64, 0));
+    graph_value *parts[2] = {x, onnx_binary(n, "add", zero, onnx_const_ints(n, (uint32_t)most, none))};
+    return onnx_slice(n, onnx_concat(n, 2, parts, axis), axis, 0, most);
+}
+
 static bool read_tfidf(tfidf *v)
 {
     onnx_node *n = v->n;
@@ -106,7 +126,7 @@ static bool read_tfidf(tfidf *v)
     v->n_indexes = onnx_attr_ints(n, "ngram_indexes", &v->indexes);
     if (strings != onnx_has_attr(n, "pool_strings"))
         return onnx_fail(n, DIAG_TYPE, "pool_strings is for strings, pool_int64s for integers");
-    x = strings ? pool_of_strings(v, x) : x;
+    x = strings ? full_rows(n, pool_of_strings(v, x)) : x;
     if (onnx_rank(x) < 1 || onnx_rank(x) > 2 || !dtype_is_int(onnx_dtype(x)))
         return onnx_fail(n, DIAG_TYPE, "the data must be integers of one or two dimensions");
     v->items = onnx_static_dim(n, x, onnx_rank(x) - 1);

@@ -96,20 +96,8 @@ static void report_symbols(onnx_importer *im, const graph_func *f)
 
 /* --- operators --- */
 
-/* Ways out by operator, or by the beginning of its name. */
-static const struct {
-    const char *op;
-    bool prefix;
-    const char *way;
-} ways[] = {
-    {"Tokenizer", false, "handle texts in your program, and cut the model after them"},
-};
-
 static const char *way_of(onnx_importer *im, const onnx_missing *m)
 {
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (ways[i].prefix ? strncmp(m->op, ways[i].op, strlen(ways[i].op)) == 0 : strcmp(m->op, ways[i].op) == 0)
-            return ways[i].way;
     int64_t since = onnx_ops_since(m->domain, m->op);
     if (since)
         return arena_printf(&im->c->mem, "new in operator set %lld, so convert the model (onnx.version_converter)",
