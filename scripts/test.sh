@@ -267,6 +267,8 @@ stages() {
     run long "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
     run long grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"
     run long instructions "$python" test/py/instructions.py --lathe "$build/lathe"
+    run long "RISC-V registers" "$python" test/py/riscv.py --lathe "$build/lathe" --long
+    run test "RISC-V registers, some" "$python" test/py/riscv.py --lathe "$build/lathe"
     run long "forms of kernels" env LATHE_BUILD="$build" bash test/embedded/test_kernels.sh --all
     run long "any order" "$python" test/py/any_order.py --lathe "$build/lathe" --seed "$chance" -j "$jobs"
     run long convolutions "$python" test/py/convolutions.py --lathe "$build/lathe" -j "$jobs"

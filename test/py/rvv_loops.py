@@ -17,7 +17,10 @@ from dataclasses import dataclass
 
 OBJCOPY, OBJDUMP = "riscv64-linux-gnu-objcopy", "riscv64-linux-gnu-objdump"
 FMA = re.compile(r"vfn?m(acc|sac|add|sub)\.v[fv]$")
-BRANCH = re.compile(r"(b|beq|bne|blt|bge|bltu|bgeu|beqz|bnez|blez|bgez|bltz|bgtz|j)$")
+BRANCH = re.compile(r"(b|beq|bne|blt|bge|bltu|bgeu|beqz|bnez|blez|bgez|bltz|bgtz|ble|bgt|bleu|bgtu|j)$")
+CALL = re.compile(r"(jal|jalr|call)$")
+ENDS = ("ret", "jr", "ebreak", "unimp")  # nothing follows
+SPILL = re.compile(r"v[ls][1248]r\.v$")  # whole registers of no type: the compiler's own, to the stack and back
 
 
 @dataclass
@@ -39,6 +42,12 @@ class Loop:
 
     def multiply_adds(self):
         return [i for i in self.body if FMA.match(i.name)]
+
+    def vectors(self):
+        return [i for i in self.body if i.name.startswith("v") and not i.name.startswith("vset")]
+
+    def spills(self):
+        return [i for i in self.body if SPILL.match(i.name)]
 
     def is_full(self):
         """Every multiply-add works on one whole register of 32-bit elements."""
@@ -87,7 +96,7 @@ def functions(path):
                               check=True).stdout
     found, code, vtype = {}, [], ""
     for line in text.splitlines():
-        start = re.match(r"[0-9a-f]+ <(.+)>:$", line)
+        start = re.match(r"[0-9a-f]+ <([^.].*)>:$", line)  # .L...: a place in a function
         at = re.match(r"\s*([0-9a-f]+):\s+(\S+)\s*(.*)$", line)
         if start:
             code, vtype = found.setdefault(start[1], []), ""
@@ -98,15 +107,86 @@ def functions(path):
     return found
 
 
+class Flow:
+    """Blocks of a function: where each begins, what follows it, and what comes before it always (`above`: of each block
+    the nearest such one). A block is named by the number of its first instruction."""
+
+    def __init__(self, code):
+        self.code, number = code, {i.at: n for n, i in enumerate(code)}
+        jumps = {}
+        for n, i in enumerate(code):
+            to = re.search(r"([0-9a-f]+) <", i.operands) if BRANCH.match(i.name) else None
+            if to or i.name in ENDS:
+                jumps[n] = number.get(int(to[1], 16)) if to else None
+        targets = {t for t in jumps.values() if t is not None}
+        starts = sorted({0, *targets, *(n + 1 for n in jumps if n + 1 < len(code))})
+        self.ends = dict(zip(starts, starts[1:] + [len(code)]))
+        self.after = {}
+        for start, end in self.ends.items():
+            target, last = jumps.get(end - 1), code[end - 1].name
+            falls = end < len(code) and last != "j" and last not in ENDS
+            self.after[start] = [target] * (target is not None) + [end] * falls
+        self.order = self.reverse_postorder()
+        self.before = {b: [a for a in self.order if b in self.after[a]] for b in self.order}
+        self.above = self.dominators()
+
+    def reverse_postorder(self):
+        order, seen, stack = [], {0}, [(0, iter(self.after[0]))]
+        while stack:
+            following = next((b for b in stack[-1][1] if b not in seen), None)
+            if following is None:
+                order.append(stack.pop()[0])
+            else:
+                seen.add(following)
+                stack.append((following, iter(self.after[following])))
+        return order[::-1]
+
+    def dominators(self):
+        place, above, changed = {b: n for n, b in enumerate(self.order)}, {0: 0}, True
+        while changed:
+            changed = False
+            for b in self.order[1:]:
+                known = [a for a in self.before[b] if a in above]
+                nearest = known[0]
+                for a in known[1:]:
+                    while a != nearest:
+                        if place[a] > place[nearest]:
+                            a = above[a]
+                        else:
+                            nearest = above[nearest]
+                if above.get(b) != nearest:
+                    above[b], changed = nearest, True
+        return above
+
+    def comes_before(self, a, b):
+        while b not in (a, 0):
+            b = self.above[b]
+        return a == b
+
+    def loops(self):
+        """{first block: all blocks}"""
+        found = {}
+        for last in self.order:
+            for head in self.after[last]:
+                if not self.comes_before(head, last):
+                    continue
+                body, left = found.setdefault(head, {head}), [last]
+                while left:
+                    b = left.pop()
+                    if b not in body:
+                        body.add(b)
+                        left += self.before[b]
+        return found
+
+
 def inner_loops(function, code, vlen):
-    spans = []
-    for i in code:
-        to = re.search(r"([0-9a-f]+) <", i.operands) if BRANCH.match(i.name) else None
-        if to and int(to[1], 16) <= i.at:
-            spans.append((int(to[1], 16), i.at))
-    for a, b in spans:
-        if not any((c, d) != (a, b) and a <= c and d <= b for c, d in spans):
-            yield Loop(function, [i for i in code if a <= i.at <= b], vlen)
+    """Loops without another one in them, and without a call: what is called may have some."""
+    flow = Flow(code)
+    loops = flow.loops()
+    for head, blocks in loops.items():
+        body = [i for b in sorted(blocks) for i in code[b:flow.ends[b]]]
+        if not any(b in loops for b in blocks - {head}) and not any(CALL.match(i.name) for i in body):
+            yield Loop(function, body, vlen)
 
 
 def main_loops(path, vlen):
