@@ -193,6 +193,32 @@ static bool check_machine(compiler *c, const run_model *m)
     return false;
 }
 
+/* gcc before 14 takes the flags for vectors of RISC-V, and makes a loop over each: that is right, and slow. `cc`: the
+ * words of the command. The source is one that compilers with vectors refuse. */
+static bool tell_of_vectors(compiler *c, const target *t, const process_words *cc, const char *scratch)
+{
+    static const char source[] = "#if !defined(__riscv_vector) || defined(__riscv_v_intrinsic)\n#error\n#endif\n";
+    process_words a = {0};
+    bool has_none = false;
+    if (!t || t->vlen == 0)
+        return true;
+    for (uint32_t i = 0; i < cc->len; i++)
+        vec_push(&c->mem, &a, cc->data[i]);
+    process_add_words(c, &a, t->cflags);
+    process_add_words(c, &a, "-fsyntax-only vectors.c");
+    vec_push(&c->mem, &a, NULL);
+    if (!compiler_write_file(c, path_join(&c->mem, scratch, "vectors.c"), source, sizeof source - 1) ||
+        !process_try(c, &(process_task){.argv = a.data, .dir = scratch, .what = "asking the compiler for vectors"},
+                     &has_none))
+        return false;
+    if (has_none) {
+        diag_warning(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
+                     "%s makes no vector code for RISC-V: the numbers are right, but the code is slow", a.data[0]);
+        diag_hint(&c->diags, "gcc makes it from version 14 on; or set CC='%s -static'", target_cross_cc(t));
+    }
+    return true;
+}
+
 static bool build(compiler *c, const run_model *m, const char *scratch, int64_t workers)
 {
     const char *dir = m->dir, *module = m->report->module;
@@ -206,6 +232,8 @@ static bool build(compiler *c, const run_model *m, const char *scratch, int64_t 
     process_add_words(c, &a, cc && *cc ? cc : "cc");
     for (uint32_t i = 0; i < a.len; i++)
         a.data[i] = build_word_from_anywhere(c, a.data[i]);
+    if (!tell_of_vectors(c, target_find(m->report->target), &a, scratch))
+        return false;
     build_add_flags(c, m, workers, &a);
     for (int i = 0; i < 2; i++)
         vec_push(&c->mem, &a, arena_printf(&c->mem, "package/src/%s_lib%d.c", module, i));

@@ -44,6 +44,10 @@ expect 0 '^lathe        median' bench m.so --repeat 1
 
 if command -v riscv64-linux-gnu-gcc > /dev/null && [ "$(riscv64-linux-gnu-gcc -dumpversion)" -lt 14 ]; then
     TVM_RVV_COMPILER=riscv64-linux-gnu-gcc expect 3 '^warning: this gcc makes no vector code for RISC-V' run x86_64.so
+    if command -v qemu-riscv64 > /dev/null && [ -d /usr/riscv64-linux-gnu ]; then # packages, too, before they run
+        CC='riscv64-linux-gnu-gcc -static' expect 0 'riscv64-linux-gnu-gcc makes no vector code for RISC-V' \
+            run "$digits" --target rv64gcv --emulator 'qemu-riscv64 -cpu rv64,v=true'
+    fi
 fi
 
 # --- what the module is checked against, and what is left to look at
