@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Changes whenever lathe_codegen does, or what a function here means. */
-#define LATHE_CODEGEN_API 2
+#define LATHE_CODEGEN_API 3
 
 #if defined(__GNUC__)
 #define LATHE_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -55,6 +55,7 @@ typedef struct lathe_numbers {
     bool with_sign; /* values are i8 without zero points, instead of u8 with any */
     bool one_scale; /* for the weights of a layer, instead of one for each output channel */
     bool powers;    /* scales are powers of two, and halves are rounded up, so that shifts suffice */
+    bool sum_scale; /* for both operands of a sum, instead of one for each */
 } lathe_numbers;
 
 typedef struct lathe_codegen {

@@ -273,6 +273,8 @@ static void plan_arithmetic(planner *p, uint32_t i)
         add_value(p, a);
         if (kind == KIND_SUM)
             add_value(p, b);
+        if (kind == KIND_SUM && p->q->o.numbers.sum_scale)
+            join(p, a, b);
         add_tail(p, i, false);
     }
 }

@@ -37,6 +37,7 @@ typedef struct target_numbers {
     bool with_sign; /* values are i8 without zero points, instead of u8 with any */
     bool one_scale; /* for the weights of a layer, instead of one for each output channel */
     bool powers;    /* scales are powers of two, and halves are rounded up, so that shifts suffice */
+    bool sum_scale; /* for both operands of a sum, instead of one for each */
 } target_numbers;
 
 /* What a target that takes parts of a model says of them: docs/reference/partition.md. */

@@ -218,7 +218,7 @@ bool lathe_register(lathe_compiler *c, const lathe_codegen *own)
         const lathe_numbers *says = own->numbers;
         target_numbers *numbers = arena_new(&c->mem, target_numbers);
         *numbers = (target_numbers){.with_sign = says->with_sign, .one_scale = says->one_scale,
-                                     .powers = says->powers};
+                                     .powers = says->powers, .sum_scale = says->sum_scale};
         offload->numbers = numbers;
     }
     target *t = arena_new(&c->mem, target);
