@@ -59,6 +59,7 @@ typedef struct gemmini_conv {
     int32_t repeats;  /* pixels side by side in a row of the scratchpad: few channels fill more of it */
     int32_t separate; /* each channel by itself (depthwise); the weights are what gemmini_diagonal makes */
     int32_t relu, wide; /* wide: the result is the int32 sums */
+    const int8_t *second; /* of a sum: the second line of the image, which lies elsewhere; else NULL */
     float scale;
     /* the tile: of the result, and input channels in blocks of 16 */
     int32_t tile_height, tile_width, tile_outs, tile_blocks;
@@ -177,10 +178,12 @@ static inline void gemmini_load_line(const gemmini_conv *l, const gemmini_step *
 {
     const int32_t begin = s->at.x * l->stride - l->left;
     const int32_t n = gemmini_span(l, gemmini_min(l->tile_width, l->out_width - s->at.x), l->kernel_width);
-    const int64_t pixel = ((int64_t)s->at.image * l->height + line) * l->width + begin;
+    const int64_t pixel = ((int64_t)s->at.image * l->height + (l->second ? 0 : line)) * l->width + begin;
     int32_t first = begin < 0 ? gemmini_min(-begin, n) : 0, last = gemmini_min(n, l->width - begin);
     if (line < 0 || line >= l->height || last < first)
         first = last = n;
+    if (line == 1 && l->second)
+        x = l->second;
     gemmini_load_pixels(NULL, 0, row, 0, first, columns);
     if (first < last)
         gemmini_load_pixels(x + (pixel * l->channels + channel), l->channels, row, first, last, columns);

@@ -26,7 +26,7 @@ check "wrong digests and faults are found" sh -c '! ./replay --strict wrong.txt 
 # --- the back end: 60 layers at random on the model, every bit the interpreter's; what the model must refuse as well
 # (races, a missing fence) would end the run. Packages and modules hold the same C.
 check "the back end is built" gcc -std=c11 -O2 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -shared -fPIC \
-    -I"$top/include" "$example/backend.c" -o gemmini.so
+    -I"$top/include" "$example/backend.c" -o gemmini.so -lm
 check "the library is built" sh -c 'gcc -std=c11 -O3 -Wall -Werror -fPIC -c "$0/device.c" "$0/host.c" &&
     ar rcs libgemmini.a device.o host.o' "$example"
 export CC="cc -I$example -L$work"
@@ -44,8 +44,22 @@ check "a float model" "${LATHE_PYTHON:-python3}" -c 'import numpy as np
 np.save("x.npy", np.random.default_rng(1).random((4, 1, 8, 8), np.float32) * 16)'
 expect 0 '^quantized' quantize "$top/demo/residual.onnx" --data x.npy --load-codegen ./gemmini.so --for gemmini -o q.onnx
 expect 0 'no pattern of gemmini takes it' inspect q.onnx "${offload[@]}"
-check "sums stay on the CPU, and are told" grep -q 'qnn.add .*no pattern of gemmini takes it' stdout
+check "sums run on it" grep -q 'on gemmini: .*gemmini.add' stdout
+check "and no sum stays" sh -c '! grep "qnn.add .*gemmini" stdout'
 expect 0 ': ok' verify q.onnx "${offload[@]}" --against interpreter --seeds 4 --rtol 0 --atol 0
+if "${LATHE_PYTHON:-python3}" -c 'import onnxruntime' 2> /dev/null; then
+    expect 0 ': ok' verify q.onnx "${offload[@]}" --integers --against onnxruntime --seeds 4 --rtol 0 --atol 0
+fi
+cat > sum.txt << 'END'
+func @main(%a: i8[1, 2, 3, 4], %b: i8[1, 2, 3, 4]) {
+  %s = constant f32[] splat 0.0123
+  %t = constant f32[] splat 0.0456
+  %u = constant f32[] splat 0.0517
+  %y = qnn.add(%a, %s, %b, %t, %u)
+  return %y
+}
+END
+expect 0 'some of its sums would be rounded in another way' inspect sum.txt "${offload[@]}"
 expect_error 2 'does not say which numbers it takes' quantize "$top/demo/residual.onnx" --data x.npy --for xnnpack -o n.onnx
 expect_error 2 "'gemini' is unknown" quantize "$top/demo/residual.onnx" --data x.npy --for gemini -o n.onnx
 

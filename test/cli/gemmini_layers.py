@@ -75,8 +75,30 @@ def pool(i):
     return f"%p{i}"
 
 
+def full_bank(i):
+    """Weights up to the last row of a bank. Behind it lie pixels of the other half, which are also put a row higher."""
+    params.append(f"%x{i}: i8[1, 8, 40, 50]")
+    weights = constant(f"w{i}", "i8", [32, 8, 16, 16], [r.randint(-127, 127) for _ in range(65536)])
+    lines.append(f"  %c{i} = qnn.conv2d(%x{i}, {weights}) : i32[1, 32, 25, 35]")
+    return ending(i, f"%c{i}", 32, [1, 32, 25, 35], 2048, True)
+
+
+def add(i):
+    """Of equal scales, or of scales whose ratio has small integers; in steps or not."""
+    shape = [r.choice([1, 2]), r.choice([1, 3, 16, 64]), r.randint(1, 20), r.randint(1, 20)]
+    a, b, y = r.choice([(1, 1), (1, 1), (1, 4), (2, 1), (3, 5)]), r.uniform(0.01, 0.1), r.uniform(0.01, 0.3)
+    scales = [constant(f"{n}s{i}", "f32", [], [s]) for n, s in (("a", a[0] * b), ("b", a[1] * b), ("y", y))]
+    params.extend(f"%{n}{i}: i8{shape}" for n in "ab")
+    lines.append(f"  %t{i} = qnn.add(%a{i}, {scales[0]}, %b{i}, {scales[1]}, {scales[2]}) "
+                 f"{{in_steps = {r.randint(0, 1)}}} : i8{shape}")
+    if r.random() < 0.5:
+        return f"%t{i}"
+    lines.append(f"  %u{i} = nn.relu(%t{i}) : i8{shape}")
+    return f"%u{i}"
+
+
 for i in range(int(sys.argv[2])):
-    results.append(r.choice([conv, conv, conv, dense, pool])(i))
+    results.append((full_bank if i == 0 and sys.argv[1] == "1" else r.choice([conv, conv, conv, dense, pool, add]))(i))
 print(f"func @main({', '.join(params)}) {{")
 print("\n".join(lines))
 print(f"  return {', '.join(results)}\n}}")
