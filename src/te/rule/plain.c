@@ -72,6 +72,35 @@ static const char *cut_vector(te_sched *s, const te_node *n)
     return "lane";
 }
 
+typedef struct choice_search {
+    const tir_var *lane;
+    uint32_t n;
+    bool beside; /* a number that all lanes share is read: under a condition, that stays one lane's */
+} choice_search;
+
+static void count_choice(void *ctx, tir_expr_ref e)
+{
+    choice_search *x = ctx;
+    bool bound = e->kind == TIR_BINOP && (e->op == TIR_MIN || e->op == TIR_MAX);
+    if (e->type.dt == DT_F32 && (bound || e->kind == TIR_SELECT))
+        x->n += bound ? 1 : 2;
+    x->beside |= e->kind == TIR_LOAD && !tir_uses_var(e, x->lane);
+}
+
+/* A choice, of which C compilers may make a jump, or several bounds: each is one instruction of vectors, where C asks
+ * twice because of NaN. */
+static bool has_choices(const te_sched *s, const te_node *last)
+{
+    choice_search all = {last->axes[last->n_axes - 1]->var, 0, false};
+    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+        const te_node *x = s->g->nodes.data[i];
+        all.lane = x->n_axes > 0 ? x->axes[x->n_axes - 1]->var : all.lane;
+        if (x->kind == TE_COMPUTE && (x == last || te_is_inlined(s, x)))
+            tir_visit_expr(x->body[0], count_choice, &all);
+    }
+    return all.n > 1 && !all.beside;
+}
+
 bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     (void)n;
@@ -92,7 +121,7 @@ bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *
     uint32_t count = te_parallel_axes(s->g, last);
     if (count > 0)
         te_fuse_parallel(s, last, count);
-    if (te_calls_functions(s, NULL, last))
+    if (te_calls_functions(s, NULL, last) || has_choices(s, last))
         te_row_in_lanes(s, t, last, inner);
     else if (last->n_axes > 1)
         te_cut_phases(s, last);
@@ -270,6 +299,38 @@ static bool pool_columns(te_sched *s, const struct target *t, te_node *columns, 
     return true;
 }
 
+#define SUMS_BESIDE 8 /* short ones, each of which waits for its additions */
+
+/* Short sums of neighbors, one row after the other: a few rows side by side, each in its order. Axes around them have
+ * one iteration. */
+static bool sums_beside(te_sched *s, const struct target *t, const te_node *anchor, const te_node *last,
+                        const char *acc)
+{
+    uint32_t a = 0, n = 0;
+    while (a + 1 < last->n_axes && te_axis_extent(last, a) == 1)
+        a++;
+    int64_t all = te_axis_extent(last, a), taps = te_reduce_most(s->g, anchor);
+    bool one = all >= SUMS_BESIDE && all % SUMS_BESIDE == 0 && t->vector_bytes >= 8 && taps > 1;
+    for (uint32_t i = a + 1; i < last->n_axes; i++)
+        one &= te_axis_extent(last, i) == 1;
+    if (!one || anchor->where || anchor->outputs[0]->dt != DT_F32 || te_reads_lines(anchor, a))
+        return false;
+    const char **order = arena_array(&s->c->mem, const char *, anchor->n_axes + anchor->n_reduce), *name;
+    te_sched_split(s, last->name, te_axis_name(last, a), SUMS_BESIDE, "beside_o", "beside_i");
+    if (all * taps >= PARALLEL_WORTH)
+        te_sched_annotate(s, TE_PARALLEL, last->name, "beside_o");
+    te_sched_compute_at(s, acc, last->name, "beside_o");
+    for (uint32_t i = 0; i < anchor->n_reduce; i++)
+        order[n++] = anchor->reduce_axes[i]->var->name;
+    order[n++] = name = te_axis_name(anchor, a);
+    for (uint32_t i = a + 1; i < anchor->n_axes; i++)
+        order[n++] = te_axis_name(anchor, i);
+    te_sched_reorder(s, acc, n, order);
+    te_sched_annotate(s, TE_UNROLL, acc, name);
+    te_sched_annotate(s, TE_UNROLL, last->name, "beside_i");
+    return true;
+}
+
 bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
 {
     if (!anchor) /* nothing is reduced */
@@ -291,6 +352,10 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
     }
     te_node *pad = te_find_tag(s->g, "pad");
     const char *acc = accumulate_inside(s, anchor, last), *inner = te_axis_name(last, last->n_axes - 1);
+    int64_t length = te_reduce_most(s->g, anchor);
+    bool is_short = length > 0 && length < LONG_SUM && length % WHOLE_SUM != 0;
+    if (!pad && is_short && sums_beside(s, t, anchor, last, acc))
+        return true;
     uint32_t count = te_parallel_axes(s->g, last);
     if (pad && te_is_inlined(s, pad))
         pad = NULL;

@@ -123,6 +123,21 @@ static tir_expr_ref f32(compiler *c, double v)
     return tir_float(c, DT_F32, v);
 }
 
+/* What is NaN where x is: what was scaled by a number. A compiler then divides once; of a quotient that is compared and
+ * chosen, gcc makes two for AVX-512, the second one under a mask. */
+static tir_expr_ref before_scale(tir_expr_ref x)
+{
+    double n;
+    bool scaled = is_op(x, TIR_DIV) && is_number(x->args[1], &n) && n != 0 && isfinite(n);
+    return scaled ? x->args[0] : x;
+}
+
+static tir_expr_ref not_nan(compiler *c, tir_expr_ref x, tir_expr_ref none)
+{
+    tir_expr_ref asked = before_scale(x);
+    return tir_select(c, tir_binary(c, TIR_EQ, asked, asked), x, none);
+}
+
 /* cast(int8, min(max(rint(x) + zero, low), high)) */
 static tir_expr_ref rounded(compiler *c, tir_expr_ref e)
 {
@@ -139,7 +154,7 @@ static tir_expr_ref rounded(compiler *c, tir_expr_ref e)
         most = tir_sub(c, most, byte);
     }
     if (!is_of_integers(x)) /* NaN becomes 0 */
-        x = tir_select(c, tir_binary(c, TIR_EQ, x, x), x, none);
+        x = not_nan(c, x, none);
     x = tir_min(c, tir_max(c, x, least), most);
     tir_expr_ref bits = tir_call1(c, TIR_TO_BITS, tir_add(c, x, f32(c, ROUNDER)));
     if (zero != 0)
@@ -180,7 +195,7 @@ static tir_expr_ref rounded_real(compiler *c, tir_expr_ref e)
         high > INT32_MAX)
         return e;
     if (!is_of_integers(x)) /* NaN becomes 0 */
-        x = tir_select(c, tir_binary(c, TIR_EQ, x, x), x, tir_float(c, DT_F64, 0));
+        x = not_nan(c, x, tir_float(c, DT_F64, 0));
     x = tir_min(c, tir_max(c, x, tir_float(c, DT_F64, low)), tir_float(c, DT_F64, high));
     return tir_cast(c, DT_I32, tir_call1(c, TIR_TO_BITS, tir_add(c, x, tir_float(c, DT_F64, ROUNDER_REAL))));
 }
