@@ -143,6 +143,24 @@ optional_venv() {
     fi
 }
 
+# The node cases that the newest onnx has and the pinned one lacks, in build/onnx-newest. The packages of build/venv stay
+# what they are: onnxruntime does not read what the newest onnx writes by default.
+make_newest_cases() {
+    newest=onnx==1.23.2
+    place=$top/build/onnx-newest
+    [ "$(cat "$place/installed.txt" 2> /dev/null)" = "$newest" ] && return
+    echo "setup: making the cases of $newest"
+    rm -rf "$place"
+    mkdir -p "$place/node"
+    if ! { "$top/build/venv/bin/pip" install -q --disable-pip-version-check --no-deps --target "$place/site" "$newest" &&
+        "$top/build/venv/bin/python" "$top/test/py/newest_cases.py" "$place/site" "$place/node"; }; then
+        echo "setup: the cases of $newest could not be made; is PyPI reachable?" >&2
+        exit 3
+    fi
+    rm -rf "$place/site"
+    echo "$newest" > "$place/installed.txt"
+}
+
 # libffi for the processors that tests emulate, unpacked into build/libffi, not installed: Debian 12 has none for riscv64,
 # so they are Debian 13's. Known by their hashes, because not every machine can check apt's signatures. Without them the
 # tests build the virtual machine without libffi.
@@ -202,6 +220,13 @@ if [ -n "$lacking" ] && [ ! -e "$top/build/without_$wanted" ]; then
         echo "setup: going on without$lacking" >&2
     fi
 fi
-case $1 in test | long | coverage) make_venv venv test/py/requirements.txt; optional_venv tvm "Apache TVM"; make_libffi ;; esac # 500 MB
+case $1 in
+test | long | coverage) # 500 MB
+    make_venv venv test/py/requirements.txt
+    make_newest_cases
+    optional_venv tvm "Apache TVM"
+    make_libffi
+    ;;
+esac
 case $1 in long) optional_venv torch PyTorch; optional_venv tensorflow TensorFlow ;; esac # some GB
 case $1 in docs) make_venv docs-venv docs/requirements.txt ;; esac

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The official ONNX backend cases inside the pinned wheel: where they are, what they feed, what they expect."""
+"""The official ONNX backend cases inside the pinned wheel, and those that the newest one adds (newest_cases.py): where
+they are, what they feed, what they expect."""
 import glob
 import json
 import os
@@ -14,6 +15,10 @@ DATA = os.path.join(os.path.dirname(onnx.backend.test.__file__), "data")
 LIGHT = os.path.join(DATA, "light")
 KINDS = ("node", "pytorch-converted", "pytorch-operator", "simple", "light")
 TOTAL = 1914
+NEWEST = "newest"  # the kind of what the newest wheel adds
+NEWEST_DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "onnx-newest", "node")
+NEWEST_TOTAL = 119
+NEWEST_BF16_RTOL = 2**-6  # two units in the last place, as its own runner has it
 
 
 @dataclass
@@ -88,6 +93,19 @@ def stored(value):
     return np.bitwise_or.reduce(rows << (np.arange(parts, dtype=np.uint8) * (8 // parts)), axis=1).astype(np.uint8)
 
 
+def find_newest():
+    """The cases that only the newest wheel has."""
+    cases = []
+    for name in sorted(os.listdir(NEWEST_DATA)):
+        folder = os.path.join(NEWEST_DATA, name)
+        case = Case(NEWEST, name, os.path.join(folder, "model.onnx"), folder)
+        outputs = onnx.load(case.model).graph.output
+        if any(o.type.tensor_type.elem_type == onnx.TensorProto.BFLOAT16 for o in outputs):
+            case.rtol = NEWEST_BF16_RTOL
+        cases.append(case)
+    return cases
+
+
 def _numbered(folder, stem):
     count = len(glob.glob(os.path.join(folder, stem + "_*.pb")))
     return [os.path.join(folder, f"{stem}_{i}.pb") for i in range(count)]
@@ -126,7 +144,7 @@ def operator(case, model):
     nodes = model.graph.node
     if len(nodes) != 1 or "_expanded" in case.name:
         base = case.name.split("_expanded")[0]
-        path = os.path.join(DATA, case.kind, base, "model.onnx")
+        path = os.path.join(os.path.dirname(os.path.dirname(case.model)), base, "model.onnx")
         if base == case.name or not os.path.exists(path):
             return None
         nodes = onnx.load(path).graph.node

@@ -377,7 +377,8 @@ def table(cases, results):
         for counts in (by_kind[case.kind], by_operator[operator]):
             counts[0] += results[case.name] is None
             counts[1] += 1
-    passed = sum(message is None for message in results.values())
+    passed, of_newest = [[results[c.name] is None for c in cases if (c.kind == official.NEWEST) == newest]
+                         for newest in (False, True)]
     lines = ["# ONNX conformance", "",
              "This page says how many of ONNX's official test cases pass, for each operator. If you want to know",
              "whether Lathe supports an operator, see [the ONNX front end](onnx-front-end.md#operators).", "",
@@ -386,8 +387,11 @@ def table(cases, results):
              "lists the cases that do not pass, with the reason. A case whose extents have no upper bound runs as a",
              "module. The results of Bernoulli are random: their type and shape are compared, and that each is 0 or 1.",
              "",
-             f"**{passed} of {len(results)} pass.**", "", "| kind | passed | total |", "|---|---:|---:|"]
-    lines += [f"| {kind} | {by_kind[kind][0]} | {by_kind[kind][1]} |" for kind in official.KINDS]
+             f"**{sum(passed)} of {len(passed)} pass.** `onnx==1.23.2`, the newest one, adds "
+             f"{len(of_newest)} cases, the",
+             f"kind `newest` below: {sum(of_newest)} of these pass.", "",
+             "| kind | passed | total |", "|---|---:|---:|"]
+    lines += [f"| {kind} | {by_kind[kind][0]} | {by_kind[kind][1]} |" for kind in (*official.KINDS, official.NEWEST)]
     lines += ["", "The others fail for these reasons:", "", "| reason | cases |", "|---|---:|"]
     lines += obstacles(read_list())
     lines += ["", "A case with one operator counts for this operator. If the operator is a function, ONNX has a second",
@@ -413,7 +417,7 @@ def judge(cases, results, listed):
 
 def stale(cases, listed, full):
     """Names listed that are no cases, and a table that does not show the results: both would mislead."""
-    known = {c.name for c in official.find()}
+    known = {c.name for c in official.find() + official.find_newest()}
     problems = [f"{name} is listed but is no case" for name in listed if name not in known]
     if full is not None:
         text = ""
@@ -428,7 +432,7 @@ def stale(cases, listed, full):
 
 
 def summary(cases, results):
-    for kind in official.KINDS:
+    for kind in (*official.KINDS, official.NEWEST):
         names = [c.name for c in cases if c.kind == kind]
         if names:
             print(f"  {kind}: {sum(results[n] is None for n in names)} of {len(names)} pass")
@@ -454,10 +458,12 @@ def main():
     options = parse_arguments()
     options.lathe = os.path.abspath(options.lathe)
     options.modules = set()
-    every = official.find()
-    if len(every) != official.TOTAL:
-        print(f"FAILED the wheel has {len(every)} cases, {official.TOTAL} are expected")
+    every, newest = official.find(), official.find_newest()
+    if (len(every), len(newest)) != (official.TOTAL, official.NEWEST_TOTAL):
+        print(f"FAILED the wheels have {len(every)} and {len(newest)} cases, "
+              f"{official.TOTAL} and {official.NEWEST_TOTAL} are expected")
         return 1
+    every += newest
     cases = [c for c in every if (fnmatch.fnmatch(c.name, options.filter) or fnmatch.fnmatch(c.key, options.filter))
              and not fnmatch.fnmatch(c.name, options.skip)]
     if not cases:
@@ -471,7 +477,7 @@ def main():
             shutil.rmtree(work, ignore_errors=True)
     wanted = {c.name for c in sample(every)}
     verified = verify_sample([c for c in cases if c.name in wanted], results, options)
-    full = results if len(cases) == official.TOTAL else None
+    full = results if len(cases) == len(every) else None
     if options.verbose:
         for name in sorted(n for n in results if results[n]):
             print(f"  {name}: {results[name]}")

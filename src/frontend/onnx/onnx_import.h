@@ -10,7 +10,7 @@
 #include "frontend/onnx/onnx_proto.h"
 
 #define ONNX_MIN_IR      3
-#define ONNX_MAX_OPSET   27
+#define ONNX_MAX_OPSET   28
 #define ONNX_MAX_NODES   200000u /* with those of expanded functions, which multiply when they call functions */
 #define ONNX_MAX_NESTING 64u     /* function calls and branches inside one another */
 
@@ -583,7 +583,8 @@ double onnx_usual_scale(onnx_node *n, const onnx_attention *a); /* 1 / sqrt(size
 graph_value *onnx_split_heads(onnx_node *n, graph_value *x, int64_t heads);
 graph_value *onnx_join_heads(onnx_node *n, graph_value *x);
 graph_value *onnx_hide(onnx_node *n, graph_value *keep, dtype dt, double hidden); /* 0, and that where not kept */
-graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past);    /* bias of rows behind `past` keys */
+/* The bias by which query i sees the keys up to i + past. */
+graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past);
 graph_value *onnx_plus(onnx_node *n, graph_value *sum, graph_value *v);           /* either may be NULL */
 graph_value *onnx_positions(onnx_node *n, int64_t count);                         /* i64[count]: 0, 1, 2, ... */
 

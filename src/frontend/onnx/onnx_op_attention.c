@@ -51,17 +51,31 @@ graph_value *onnx_positions(onnx_node *n, int64_t count)
     return onnx_constant(n, tensor_dense(n->c, DT_I64, 1, &count, index));
 }
 
-/* Query i sees keys up to i plus what came before. */
-graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past)
+#define ALL_KEYS (-1)
+
+/* A query sees the keys from `left` before its own place to `right` behind it; ALL_KEYS: all on that side. */
+typedef struct window {
+    int64_t left, right;
+} window;
+
+/* The bias of a window whose places are numbers: query i has place i + past. */
+static graph_value *static_window(onnx_node *n, const onnx_attention *a, int64_t past, window w)
 {
     int64_t rows = onnx_static_dim(n, a->q, 2), cols = onnx_static_dim(n, a->k, 2), count = 0;
     if (n->failed || !i64_mul(rows, cols, &count) || count > 1 << 26)
         return onnx_refuse(n, DIAG_UNSUPPORTED, "the causal mask is too large");
     uint8_t *keep = arena_alloc(&n->c->mem, (size_t)count + 1, 64);
-    for (int64_t i = 0; i < count; i++)
-        keep[i] = i % cols <= i / cols + past;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t behind = i % cols - (i / cols + past);
+        keep[i] = (w.right == ALL_KEYS || behind <= w.right) && (w.left == ALL_KEYS || -behind <= w.left);
+    }
     graph_value *k = onnx_constant(n, tensor_dense(n->c, DT_BOOL, 2, (int64_t[]){rows, cols}, keep));
     return onnx_hide(n, k, a->dt, -(double)INFINITY);
+}
+
+graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past)
+{
+    return static_window(n, a, past, (window){ALL_KEYS, 0});
 }
 
 static bool is_one(dim d)
@@ -254,26 +268,66 @@ static graph_value *positions_of(onnx_node *n, graph_value *x)
     return at;
 }
 
-/* Query i sees keys up to i plus those of `past`, which may be NULL. */
-static graph_value *causal(onnx_node *n, const onnx_attention *a, graph_value *past)
+/* The sequences' numbers of keys as [batch, 1, 1, 1]; operand 6 of the operator. */
+static graph_value *key_counts(onnx_node *n)
+{
+    dim d[4] = {onnx_dim(n, onnx_optional(n, 6), 0), dim_const(n->c, 1), dim_const(n->c, 1), dim_const(n->c, 1)};
+    return onnx_reshape(n, onnx_cast(n, onnx_optional(n, 6), DT_I64), 4, d);
+}
+
+/* The place of each query among the keys, [queries, 1] or [batch, 1, queries, 1]: behind the keys of the past; where
+ * keys are counted, the last of these. */
+static graph_value *places(onnx_node *n, const onnx_attention *a)
+{
+    graph_value *past = onnx_optional(n, 4);
+    const dim d[2] = {onnx_dim(n, a->q, 2), dim_const(n->c, 1)};
+    graph_value *at = onnx_reshape(n, positions_of(n, a->q), 2, d);
+    if (past)
+        return onnx_binary(n, "add", at, length_of(n, past));
+    if (!onnx_optional(n, 6))
+        return at;
+    return onnx_binary(n, "add", at, onnx_binary(n, "subtract", key_counts(n), length_of(n, a->q)));
+}
+
+static graph_value *window_bias(onnx_node *n, const onnx_attention *a, window w)
 {
     int64_t rows, columns, before = 0;
-    const dim queries = onnx_dim(n, a->q, 2), d[2] = {queries, dim_const(n->c, 1)};
-    if (dim_is_const(queries, &rows) && dim_is_const(onnx_dim(n, a->k, 2), &columns) &&
-        (!past || dim_is_const(onnx_dim(n, past, 2), &before)))
-        return onnx_causal(n, a, before);
-    graph_value *last = positions_of(n, a->q);
-    last = past ? onnx_binary(n, "add", last, length_of(n, past)) : last;
-    graph_value *keep = onnx_binary(n, "less_equal", positions_of(n, a->k), onnx_reshape(n, last, 2, d));
+    graph_value *past = onnx_optional(n, 4), *keep = NULL;
+    if (w.left == ALL_KEYS && w.right == ALL_KEYS)
+        return NULL;
+    if (dim_is_const(onnx_dim(n, a->q, 2), &rows) && dim_is_const(onnx_dim(n, a->k, 2), &columns) &&
+        (past ? dim_is_const(onnx_dim(n, past, 2), &before) : !onnx_optional(n, 6)))
+        return static_window(n, a, before, w);
+    graph_value *keys = positions_of(n, a->k), *at = places(n, a);
+    if (w.right != ALL_KEYS)
+        keep = onnx_binary(n, "less_equal", keys, onnx_binary(n, "add", at, onnx_const_int(n, DT_I64, w.right)));
+    if (w.left != ALL_KEYS) {
+        graph_value *first = onnx_binary(n, "subtract", at, onnx_const_int(n, DT_I64, w.left));
+        graph_value *kept = onnx_binary(n, "greater_equal", keys, first);
+        keep = keep ? onnx_binary(n, "logical_and", keep, kept) : kept;
+    }
     return onnx_hide(n, keep, a->dt, -(double)INFINITY);
+}
+
+/* The row's attributes are those of the window: version 25 has them. */
+static window read_window(onnx_node *n)
+{
+    const bool has_window = *n->row->attrs, is_causal = onnx_attr_int(n, "is_causal", 0) != 0;
+    window w = {has_window ? onnx_attr_int(n, "left_window_size", ALL_KEYS) : ALL_KEYS,
+                has_window ? onnx_attr_int(n, "right_window_size", ALL_KEYS) : ALL_KEYS};
+    if (w.left < ALL_KEYS || w.right < ALL_KEYS)
+        (void)onnx_fail(n, DIAG_FORMAT, "left_window_size and right_window_size are -1 (all keys) or more, not %lld",
+                        (long long)(w.left < ALL_KEYS ? w.left : w.right));
+    if (is_causal)
+        w.right = 0;
+    return w;
 }
 
 /* Keys beyond each sequence's length are hidden. */
 static graph_value *length_bias(onnx_node *n, const onnx_attention *a)
 {
-    dim d[4] = {onnx_dim(n, onnx_optional(n, 6), 0), dim_const(n->c, 1), dim_const(n->c, 1), dim_const(n->c, 1)};
-    graph_value *limit = onnx_reshape(n, onnx_cast(n, onnx_optional(n, 6), DT_I64), 4, d);
-    return onnx_hide(n, onnx_binary(n, "less", positions_of(n, a->k), limit), a->dt, -(double)INFINITY);
+    graph_value *keep = onnx_binary(n, "less", positions_of(n, a->k), key_counts(n));
+    return onnx_hide(n, keep, a->dt, -(double)INFINITY);
 }
 
 bool onnx_op_attention(onnx_node *n)
@@ -282,10 +336,10 @@ bool onnx_op_attention(onnx_node *n)
     if (!read_attention(n, &a))
         return false;
     int64_t mode = onnx_attr_int(n, "qk_matmul_output_mode", 0);
+    const window w = read_window(n);
     a.bias = onnx_optional(n, 3) ? mask_bias(n, &a) : NULL;
-    a.may_hide_all = onnx_optional(n, 3) || onnx_optional(n, 6);
-    if (onnx_attr_int(n, "is_causal", 0) != 0)
-        a.bias = onnx_plus(n, a.bias, causal(n, &a, onnx_optional(n, 4)));
+    a.may_hide_all = onnx_optional(n, 3) || onnx_optional(n, 6) || w.left != ALL_KEYS;
+    a.bias = onnx_plus(n, a.bias, window_bias(n, &a, w));
     if (onnx_optional(n, 6) && onnx_rank(a.bias) == 3) /* [heads, q, k] becomes [1, heads, q, k] by broadcasting */
         a.bias = onnx_plus(n, a.bias, length_bias(n, &a));
     else if (onnx_optional(n, 6))

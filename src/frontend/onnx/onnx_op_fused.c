@@ -20,6 +20,15 @@ bool onnx_op_quick_gelu(onnx_node *n)
     return !n->failed;
 }
 
+/* swish(A) B */
+bool onnx_op_swiglu(onnx_node *n)
+{
+    const attr alpha = attr_float(n->c, "alpha", onnx_attr_float(n, "alpha", 1));
+    graph_value *gate = onnx_emit(n, ONNX_ARGS("swish", 1, &alpha, onnx_in(n, 0)));
+    onnx_result(n, 0, ONNX_ARGS("multiply", 0, NULL, gate, onnx_in(n, 1)));
+    return !n->failed;
+}
+
 /* [d0, d1, .., dk, last] as [d1, .., dk, d0, last]: rows stand before the batches. */
 static graph_value *batches_first(onnx_node *n, graph_value *x)
 {

@@ -439,13 +439,20 @@ bool infer_eye_like(compiler *c, const graph_node *n, type *out)
 
 #define MAX_BLOCK 32768 /* its square is an int */
 
+/* DCR: the place in the block is the outer part of a channel's number; CRD: the inner part. */
+static bool block_mode_is_known(compiler *c, const graph_node *n)
+{
+    const char *mode = graph_attr_string(n, "mode");
+    return strcmp(mode, "DCR") == 0 || strcmp(mode, "CRD") == 0 ||
+           infer_error(c, n, "unknown mode '%s'; DCR and CRD are supported", mode);
+}
+
 bool infer_depth_to_space(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int64_t b = graph_attr_int(n, "block_size"), ch = 0;
-    const char *mode = graph_attr_string(n, "mode");
-    if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
-        return infer_error(c, n, "unknown mode '%s'; DCR and CRD are supported", mode);
+    if (!block_mode_is_known(c, n))
+        return false;
     if (b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[1], &ch) && ch % (b * b) != 0))
         return infer_error(c, n, "%lld channels, block size %lld", (long long)ch, (long long)b);
     dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_floordiv(c, x->shape.dims[1], dim_mul(c, k, k)),
@@ -458,6 +465,8 @@ bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     int64_t b = graph_attr_int(n, "block_size"), h = 0, w = 0;
+    if (!block_mode_is_known(c, n))
+        return false;
     if (b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[2], &h) && h % b) ||
         (dim_is_const(x->shape.dims[3], &w) && w % b))
         return infer_error(c, n, "%lld x %lld elements, block size %lld", (long long)h, (long long)w, (long long)b);

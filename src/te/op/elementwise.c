@@ -293,10 +293,17 @@ static tir_expr_ref as_bool(const ew *e, tir_expr_ref x)
     return tir_cast(e->c, DT_BOOL, x);
 }
 
-/* Shifts by the width or more give 0, as ONNX's unsigned types expect. */
+/* Shifts by the width or more, or by a negative number, leave what fills the value from the side: to the right the sign
+ * of signed types, else 0 (BitShift-28). */
 static tir_expr_ref shift_of(const ew *e, tir_op op, tir_expr_ref const *x)
 {
-    tir_expr_ref fits = bin(e, TIR_LT, x[1], num(e, dtype_bits(e->dt)));
+    const uint32_t bits = dtype_bits(e->dt);
+    const bool is_signed = dtype_is_signed(e->dt);
+    tir_expr_ref fits = bin(e, TIR_LT, x[1], num(e, bits));
+    if (is_signed)
+        fits = bin(e, TIR_AND, fits, bin(e, TIR_GE, x[1], num(e, 0)));
+    if (is_signed && op == TIR_SHR)
+        return bin(e, op, x[0], sel(e, fits, x[1], num(e, bits - 1)));
     return sel(e, fits, bin(e, op, x[0], sel(e, fits, x[1], num(e, 0))), num(e, 0));
 }
 

@@ -467,8 +467,12 @@ static tir_expr_ref space_to_depth_body(te_graph *g, void *ctx, tir_expr_ref con
     const move_ctx *v = ctx;
     compiler *c = g->c;
     tir_expr_ref b = te_i64(g, graph_attr_int(v->n, "block_size")), channels = v->in[0]->shape[1];
-    tir_expr_ref block = tir_floordiv(c, idx[1], channels);
-    tir_expr_ref at[4] = {idx[0], tir_floormod(c, idx[1], channels),
+    tir_expr_ref block = tir_floordiv(c, idx[1], channels), ch = tir_floormod(c, idx[1], channels);
+    if (strcmp(graph_attr_string(v->n, "mode"), "CRD") == 0) {
+        block = tir_floormod(c, idx[1], tir_mul(c, b, b));
+        ch = tir_floordiv(c, idx[1], tir_mul(c, b, b));
+    }
+    tir_expr_ref at[4] = {idx[0], ch,
                           tir_add(c, tir_mul(c, idx[2], b), tir_floordiv(c, block, b)),
                           tir_add(c, tir_mul(c, idx[3], b), tir_floormod(c, block, b))};
     return te_read(g, v->in[0], at);
