@@ -48,7 +48,8 @@ static bool read_binding(const ask *x, const char *text, const char *option, dim
     for (s = equals + 1; *s; s += *s == 'x' || *s == ',') {
         if (*s == '-')
             return ask_usage_error(x, hint, "--%s: '%.200s': an extent cannot be negative", option, text);
-        if (out->rank == TYPE_MAX_RANK || !read_dim(&s, &out->dims[out->rank++]) || (*s && *s != 'x' && *s != ','))
+        if (out->rank == TYPE_MAX_RANK || !read_dim(&s, &out->dims[out->rank++]) ||
+            (*s && ((*s != 'x' && *s != ',') || s[1] == '\0')))
             return ask_usage_error(x, hint, "--%s: '%.200s' is not understood", option, text);
     }
     if (strcmp(option, "shape") != 0 && out->rank != 1)

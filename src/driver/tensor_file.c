@@ -230,8 +230,10 @@ static void hint_at_array(compiler *c, const content *x, const run_tensor *t)
     else if (tensor_count(x->rank, x->dims, &count) && count == t->count)
         diag_hint(&c->diags, "in NumPy: x.reshape(%s)", tensor_file_dims(&c->mem, t->rank, t->dims));
     else if (holds_samples(x, t))
-        diag_hint(&c->diags, "it holds several samples, and one is expected; in NumPy: x[0:%lld]",
+        diag_hint(&c->diags, "it holds several samples, and a run takes one; in NumPy: x[0:%lld]",
                   (long long)t->dims[0]);
+    else if (x->rank == t->rank + 1 && memcmp(x->dims + 1, t->dims, t->rank * sizeof *t->dims) == 0)
+        diag_hint(&c->diags, "it holds %lld samples, and a run takes one; in NumPy: x[0]", (long long)x->dims[0]);
     else
         diag_hint(&c->diags, "give an array of that shape");
 }

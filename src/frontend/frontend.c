@@ -8,7 +8,7 @@ bool frontend_no_dimension(compiler *c, src_loc at, const char *name, const char
 {
     diag_error(&c->diags, DIAG_USAGE, at, "the model has no dimension '%s'", name);
     if (*names)
-        diag_hint(&c->diags, "%sthose that can be fixed are: %s", nearest_in(name, names, &c->mem), names);
+        diag_hint(&c->diags, "%sthe dimensions that can be fixed: %s", nearest_in(name, names, &c->mem), names);
     else
         diag_hint(&c->diags, "all dimensions of this model are fixed: leave --dim out");
     return false;

@@ -99,6 +99,7 @@ hint 2 'leave --shape out, or export the model' compile model.onnx --shape image
 hint 2 'all dimensions of this model are fixed: leave --dim out' compile model.onnx --dim batch=2 -o out
 hint 2 'for example --target cortex-m4' compile model.onnx --minimize ram --target x86-64-v3 -o out
 hint 2 "--dim 'seq<=128'" compile model.onnx --dim seq=-3 -o out
+hint 2 'for example --shape input=1x3x224x224' compile model.onnx --shape image=1x1x8x -o out
 expect 2 'an extent cannot be negative' compile model.onnx --dim seq=-3 -o out
 hint 2 'it takes c, incbin or bin' compile model.onnx --constants flash -o out
 hint 3 'a shared object \(.so\)' compile model.onnx --load-ops model.onnx -o out
@@ -110,13 +111,16 @@ head -c 10 model.onnx > short.bin
 expect 1 'a file of raw bytes has the elements of one tensor' run model.onnx --input image=short.bin --interpret
 python3 - << 'P'
 head = lambda kind, shape: b"{'descr': '<%s', 'fortran_order': False, 'shape': %s, }\n" % (kind, shape)
-for name, kind, shape, size in (("double", b"f8", b"(1, 1, 8, 8)", 512), ("flat", b"f4", b"(1, 64)", 256)):
+for name, kind, shape, size in (("double", b"f8", b"(1, 1, 8, 8)", 512), ("flat", b"f4", b"(1, 64)", 256),
+                                ("two", b"f4", b"(2, 1, 1, 8, 8)", 512), ("none", b"f4", b"(0, 1, 8, 8)", 0)):
     text = head(kind, shape)
     with open(name + ".npy", "wb") as f:
         f.write(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(size))
 P
 expect 1 "in NumPy: x.astype\('float32'\)" run model.onnx --input image=double.npy --interpret
 expect 1 'in NumPy: x.reshape\(\[1, 1, 8, 8\]\)' run model.onnx --input image=flat.npy --interpret
+expect 1 'it holds 2 samples, and a run takes one; in NumPy: x\[0\]' run model.onnx --input image=two.npy --interpret
+expect 1 "'none.npy' has no samples: its shape is \[0, 1, 8, 8\]" quantize model.onnx --data none.npy -o q.onnx
 
 # --- a status that kernels do not end with
 "$lathe" compile model.onnx -q -o busy

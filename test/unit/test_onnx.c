@@ -441,7 +441,7 @@ static void test_fixes(void **state)
         {{{"n", false, false, 1, {5}}, {"x", true, false, 2, {5, 3}}}, 2, "%x: f32[5, 3]", true},
         {{{"batch", false, false, 1, {5}}}, 1, "no dimension 'batch'", false},
         {{{"z", true, false, 1, {5}}}, 1, "no input 'z'; its inputs are: x", false},
-        {{{"x", true, false, 1, {5}}}, 1, "has 2 dimensions; the shape given has 1", false},
+        {{{"x", true, false, 1, {5}}}, 1, "has rank 2; the shape given has rank 1", false},
         {{{"x", true, false, 2, {5, 4}}}, 1, "has extent 3 at axis 1; the shape given says 4", false},
         {{{"n", false, false, 1, {5}}, {"x", true, false, 2, {6, 3}}}, 2,
          "cannot be both 5 (dimension n) and 6 (shape of x)", false},

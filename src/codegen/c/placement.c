@@ -61,8 +61,8 @@ static bool is_name(const char *s, const char *others)
 static bool wrong(compiler *c, const char *file, uint32_t line, const char *what)
 {
     diag_error(&c->diags, DIAG_SYNTAX, src_loc_none(), "%s:%u: %s", file, line, what);
-    diag_hint(&c->diags, "a line is NAME ram|rom SIZE SECTION COST, for example: dtcm ram 128K .dtcm_bss 1; SECTION - "
-                         "is where the compiler puts things");
+    diag_hint(&c->diags, "a line is NAME ram|rom SIZE SECTION COST, for example: dtcm ram 128K .dtcm_bss 1; the "
+                         "SECTION - means the compiler's default section");
     return false;
 }
 

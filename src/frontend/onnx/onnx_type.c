@@ -225,7 +225,7 @@ static bool fix_input(onnx_importer *im, const frontend_dim_fix *f, const pb_val
         return true;
     if (s->dim.len != f->rank)
         return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
-                          "input '%s' has %u dimensions; the shape given has %u", f->name, s->dim.len, f->rank);
+                          "input '%s' has rank %u; the shape given has rank %u", f->name, s->dim.len, f->rank);
     bool ok = true;
     for (uint32_t i = 0; i < f->rank; i++) {
         const char *symbol = dim_name(im, s->dim.data[i], f->name, i);

@@ -114,7 +114,7 @@ static bool fix_input(tflite_importer *im, const frontend_dim_fix *fix)
     const shape s = t->type.shape;
     if ((uint32_t)s.rank != fix->rank)
         return diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im),
-                          "input '%s' has %d dimensions; the shape given has %u", fix->name, s.rank, fix->rank);
+                          "input '%s' has rank %d; the shape given has rank %u", fix->name, s.rank, fix->rank);
     for (uint32_t i = 0; i < fix->rank; i++) {
         if (fix->dims[i] < 0)
             return diag_error(&im->c->diags, DIAG_USAGE, tflite_loc(im), "'%s': an extent cannot be negative",
