@@ -5,7 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set(LATHE_OP_HEADERS
     base/arena.h base/compiler.h base/diag.h base/file.h base/ptr_map.h base/temp.h base/text.h base/vec.h
-    type/attr.h type/cpu_model.h type/dim.h type/dtype.h type/list.h type/target.h type/tensor.h type/type.h
+    type/attr.h type/cpu_model.h type/dim.h type/dtype.h type/list.h type/model.h type/target.h type/tensor.h
+    type/type.h
     graph/graph.h graph/graph_ops.def graph/op.h graph/operand.h
     te/primitives.def te/schedule.h te/te.h te/te_op.h
     tir/build.h tir/intrin.h tir/simplify.h tir/tir.h tir/walk.h)

@@ -189,7 +189,7 @@ static bool open_plain(session *s, long workers, run_model *out)
     const char *dir = path_join(&c->mem, s->scratch, "against"), *package = path_join(&c->mem, dir, "package");
     o.offload = NULL;
     o.n_schedules = 0;
-    o.emit = "c";
+    compile_set_emit(&o, EMIT_C);
     if (!pipeline_compile(c, s->path, &o, &r) || !file_make_dirs(&c->diags, dir) ||
         !artifact_write(c, &r.artifact, package, false) || !run_open_package(c, package, NULL, out))
         return false;

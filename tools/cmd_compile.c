@@ -46,15 +46,15 @@ static bool put_result(ask *x, const compile_options *o, const compile_result *r
 {
     writer w;
     writer_init(&w, &x->c->mem);
-    if (strcmp(o->emit, "graph") == 0) {
+    if (o->stop == STOP_GRAPH) {
         graph_print(&w, r->graph);
         return cli_put_text(x, &w);
     }
-    if (strcmp(o->emit, "prog") == 0) {
+    if (o->stop == STOP_PROG) {
         prog_print(&w, r->prog);
         return cli_put_text(x, &w);
     }
-    if (strcmp(o->emit, "tir") == 0) {
+    if (o->stop == STOP_LOOPS) {
         for (uint32_t i = 0; i < r->prog->kernels.len; i++) {
             w_str(&w, i ? "\n" : "");
             const prog_kernel *k = r->prog->kernels.data[i];
@@ -66,7 +66,7 @@ static bool put_result(ask *x, const compile_options *o, const compile_result *r
         }
         return cli_put_text(x, &w);
     }
-    if (strcmp(o->emit, "schedule") == 0)
+    if (o->stop == STOP_SCHEDULE)
         return prog_print_schedules(x->c, &w, r->prog, NULL) && cli_put_text(x, &w);
     const char *place = ask_get(x, OPT_OUT, NULL), *report = ask_get(x, OPT_REPORT, NULL);
     const char *page = ask_get(x, OPT_HTML, NULL);
@@ -130,9 +130,10 @@ static bool compile_accelerated(ask *x, const char *file, const compile_options 
     const bool capture = ask_has(x, OPT_CAPTURE);
     const size_t n = strlen(place);
     writer_init(&w, &c->mem);
-    if (strcmp(o->emit, "c") != 0 && strcmp(o->emit, "tir") != 0)
-        return ask_usage_error(x, "give --emit c or tir", "--target vta cannot make --emit %s", o->emit);
-    if (capture && strcmp(o->emit, "tir") == 0)
+    if (!compile_makes(o, BACKEND_C) && o->stop != STOP_LOOPS)
+        return ask_usage_error(x, "give --emit c or tir", "--target vta cannot make --emit %s",
+                               compile_emit_name(o));
+    if (capture && o->stop == STOP_LOOPS)
         return ask_usage_error(x, "use only one of them", "--capture is a form of C, and --emit tir makes loop text");
     if (o->n_schedules > 0)
         return computation_refuses_schedules(c, file);
@@ -141,7 +142,7 @@ static bool compile_accelerated(ask *x, const char *file, const compile_options 
     const char *name = accelerated_name(x, &t, file);
     if (!computation_lower_vta(c, &t, name, &f))
         return false;
-    if (strcmp(o->emit, "tir") == 0) {
+    if (o->stop == STOP_LOOPS) {
         tir_print_func(&w, f);
         return cli_put_text(x, &w);
     }
@@ -189,7 +190,7 @@ bool cmd_compile(ask *x)
         return check_accelerated(x) && compile_accelerated(x, model, &o);
     if (!o.vta && ask_has(x, OPT_CAPTURE))
         return ask_usage_error(x, "add --target vta, or leave it out", "--capture is for the accelerator");
-    bool package = strcmp(o.emit, "c") == 0, module = strcmp(o.emit, "module") == 0;
+    bool package = compile_makes(&o, BACKEND_C), module = compile_makes(&o, BACKEND_MODULE);
     if (package && !ask_has(x, OPT_OUT))
         return ask_usage_error(x, "for example: lathe compile model.onnx -o out", "no folder for the package is given");
     if (module && strcmp(ask_get(x, OPT_OUT, "-"), "-") == 0)
@@ -199,10 +200,10 @@ bool cmd_compile(ask *x)
         return ask_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
     if (!package && ask_has(x, OPT_REPORT))
         return ask_usage_error(x, "leave --report or --emit out", "--report is for packages, and --emit %s makes none",
-                               o.emit);
+                               compile_emit_name(&o));
     if (!package && ask_has(x, OPT_HTML))
         return ask_usage_error(x, "leave --html or --emit out", "--html is for packages, and --emit %s makes none",
-                               o.emit);
+                               compile_emit_name(&o));
     if ((!package && !ask_is_file(x, OPT_OUT)) || !ask_is_file(x, OPT_REPORT) || !ask_is_file(x, OPT_HTML))
         return false;
     if (package && !artifact_check_place(x->c, ask_get(x, OPT_OUT, ""), model))

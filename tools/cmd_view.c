@@ -198,7 +198,7 @@ static bool read_model(ask *x, const char *model, const compile_options *o, html
 {
     compile_options as_is = *o;
     graph_module *m;
-    as_is.emit = "graph"; /* which leaves dimensions open */
+    compile_set_emit(&as_is, EMIT_GRAPH); /* which leaves dimensions open */
     *out_whole = pipeline_load(x->c, model, &as_is, &m);
     if (!*out_whole && x->c->cancelled)
         return false;

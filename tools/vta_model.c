@@ -94,7 +94,7 @@ static bool on_file(ask *x, const char *file, uint64_t *state, json_out *models)
     if (!ask_compile_options(x, true, &o))
         return false;
     o.verb = "vta model";
-    o.emit = "tir";
+    compile_set_emit(&o, EMIT_LOOPS);
     if (!pipeline_compile(x->c, file, &o, &r))
         return false;
     bool ok = run_open_interpreter(x->c, r.prog, &m) && run_size_inputs(x->c, &m);

@@ -20,7 +20,7 @@ bool session_run_as_c(session *s, run_model *out)
     const char *dir = path_join(&c->mem, s->scratch, "against"), *package = path_join(&c->mem, dir, "package");
     o.vta = false;
     o.schedule = NULL;
-    o.emit = "c";
+    compile_set_emit(&o, EMIT_C);
     o.opt_level = plain_level(s);
     o.workers = 1;
     o.offload = NULL;

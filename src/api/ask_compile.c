@@ -151,12 +151,6 @@ static bool read_widths(const ask *x, compile_options *out)
     return true;
 }
 
-/* What is written as it is before chains are made. */
-static bool is_before_chains(const char *emit)
-{
-    return strcmp(emit, "graph") == 0 || strcmp(emit, "prog") == 0 || strcmp(emit, "schedule") == 0;
-}
-
 /* --ram and --minimize. */
 static bool read_ram(const ask *x, compile_options *out)
 {
@@ -164,10 +158,10 @@ static bool read_ram(const ask *x, compile_options *out)
     const int goal = ask_choice(x, OPT_MINIMIZE, NULL, "time");
     char *end = NULL;
     out->least_ram = goal == 1;
-    if (goal >= 0 && (text || goal == 1) && is_before_chains(out->emit))
+    if (goal >= 0 && (text || goal == 1) && out->stop < STOP_LOOPS) /* chains are made behind schedules */
         return ask_usage_error(x, "leave it out, or give --emit c or tir",
                                "--%s needs --emit c or tir, and this is --emit %s",
-                               text ? "ram" : "minimize ram", out->emit);
+                               text ? "ram" : "minimize ram", compile_emit_name(out));
     if (goal < 0 || !text)
         return goal >= 0;
     const unsigned long long n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
@@ -215,9 +209,9 @@ static bool read_memories(const ask *x, compile_options *out)
     span bytes;
     if (!file)
         return true;
-    if (strcmp(out->emit, "c") != 0)
+    if (!compile_makes(out, BACKEND_C))
         return ask_usage_error(x, "leave it out", "--memory is for packages, and --emit %s makes no "
-                                                  "package", out->emit);
+                                                  "package", compile_emit_name(out));
     out->memories = p;
     return compiler_read_file(x->c, file, &bytes) &&
            placement_parse(x->c, file, (const char *)bytes.data, bytes.len, p);
@@ -251,9 +245,9 @@ static bool check_artifact_options(const ask *x, const compile_options *o)
         {OPT_QUIET, "c|module", "packages and modules"},
     };
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
-        if (ask_has(x, some[i].option) && !is_listed(some[i].emits, o->emit))
+        if (ask_has(x, some[i].option) && !is_listed(some[i].emits, compile_emit_name(o)))
             return ask_usage_error(x, "leave it out, or --emit c", "--%s is for %s, and --emit %s makes none",
-                                   ask_option_name(some[i].option), some[i].words, o->emit);
+                                   ask_option_name(some[i].option), some[i].words, compile_emit_name(o));
     return true;
 }
 
@@ -290,9 +284,10 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
                                "--target: %s is a machine in an emulator, only for run and verify", b->name);
     if (ask_has(x, OPT_EMULATOR) || ask_has(x, OPT_INTERPRET))
         return ask_usage_error(x, "use only one of them", "--target %s already has an emulator", b->name);
-    if (strcmp(out->emit, "c") != 0)
+    if (!compile_makes(out, BACKEND_C))
         return ask_usage_error(x, "leave --emit out", "--target: %s is a machine in an emulator, which runs packages, "
-                                                      "and --emit %s makes none", b->name, out->emit);
+                                                      "and --emit %s makes none", b->name,
+                               compile_emit_name(out));
     out->board = b;
     out->port = port_find(b->port);
     *target_name = b->target;
@@ -303,7 +298,8 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
 static const char *usual_port(const ask *x, const compile_options *out)
 {
     const char *name = ask_get(x, OPT_TARGET, NULL);
-    const target *t = name && x->verb == VERB_COMPILE && strcmp(out->emit, "c") == 0 ? target_lookup(x->c, name) : NULL;
+    const target *t = name && x->verb == VERB_COMPILE && compile_makes(out, BACKEND_C)
+                          ? target_lookup(x->c, name) : NULL;
     return t && t->small ? "baremetal" : port_default()->name;
 }
 
@@ -393,7 +389,7 @@ static bool no_such_target(const ask *x, const char *name)
 /* --target, or what is usual for the port and for what is made. */
 static bool read_target(const ask *x, bool native, compile_options *out)
 {
-    const bool small = out->port->system != PORT_HOSTED, module = strcmp(out->emit, "module") == 0;
+    const bool small = out->port->system != PORT_HOSTED, module = compile_makes(out, BACKEND_MODULE);
     const char *name = ask_get(x, OPT_TARGET, NULL);
     out->vta = name && strcmp(name, "vta") == 0;
     name = out->vta ? NULL : name; /* the host's part is for its usual target */
@@ -418,7 +414,7 @@ static bool read_target(const ask *x, bool native, compile_options *out)
 /* What a module's file is for. */
 static bool read_module(const ask *x, compile_options *out)
 {
-    if (ask_has(x, OPT_HOST) && strcmp(out->emit, "module") != 0)
+    if (ask_has(x, OPT_HOST) && !compile_makes(out, BACKEND_MODULE))
         return ask_usage_error(x, "add --emit module, or leave it out", "--host is for modules");
     out->host = ask_get(x, OPT_HOST, "x86_64");
     out->with_interpreter = ask_has(x, OPT_WITH_INTERPRETER);
@@ -481,9 +477,12 @@ static bool read_code(const ask *x, compile_options *out)
 
 bool ask_compile_options(const ask *x, bool native, compile_options *out)
 {
+    const int emit = ask_choice(x, OPT_EMIT, NULL, "c");
     compile_options_init(out);
+    if (emit < 0)
+        return false;
+    compile_set_emit(out, (compile_emit)emit); /* the option's values stand in the order of COMPILE_EMITS */
     out->verb = ask_verb_name(x->verb);
-    out->emit = ask_get(x, OPT_EMIT, "c");
     out->module_name = ask_get(x, OPT_MODULE_NAME, "default");
     out->schedule = ask_get(x, OPT_SCHEDULE, NULL);
     out->schedules = x->values[OPT_SCHEDULES].data;

@@ -151,9 +151,10 @@ static bool compile(lathe_context *x, home *h, void *args)
         !ask_compile_options(&q, true, &o) || !ask_workers(&q, &workers))
         return false;
     o.proof = true;
-    e->is_module = strcmp(o.emit, "module") == 0;
-    if (!e->is_module && strcmp(o.emit, "c") != 0)
-        return ask_usage_error(&q, "use c or module", "emit: %s makes nothing that can be run", o.emit);
+    e->is_module = compile_makes(&o, BACKEND_MODULE);
+    if (!e->is_module && !compile_makes(&o, BACKEND_C))
+        return ask_usage_error(&q, "use c or module", "emit: %s makes nothing that can be run",
+                               compile_emit_name(&o));
     if (o.n_signatures > 1)
         return ask_usage_error(&q, "make an executable of each", "signature: an executable has one");
     if (o.vta)

@@ -54,7 +54,7 @@ static void find_ends(compiler *c, home *h, lathe_model *m)
     compile_options o;
     graph_module *g;
     compile_options_init(&o);
-    o.emit = "graph"; /* open dimensions stay */
+    compile_set_emit(&o, EMIT_GRAPH); /* open dimensions stay */
     const diags_mark mark = diags_get_mark(&c->diags);
     const graph_func *f = NULL;
     if (pipeline_load(c, m->path, &o, &g)) {

@@ -600,7 +600,7 @@ static bool write_ends(session *s)
     writer w;
     writer_init(&w, &s->x->c->mem);
     for (uint32_t i = 0; i < u->n_ends; i++) {
-        const codegen_end *e = &u->ends[i];
+        const model_end *e = &u->ends[i];
         const run_tensor *t = e->is_input ? s->model.inputs : s->model.outputs;
         const uint32_t n = e->is_input ? s->model.n_inputs : s->model.n_outputs;
         for (uint32_t k = 0; k < n; k++)

@@ -77,7 +77,7 @@ bool schedule_print(ask *x, const char *path, const compile_options *options, co
 {
     compile_options o = *options;
     compile_result r;
-    o.emit = "schedule";
+    compile_set_emit(&o, EMIT_SCHEDULE);
     if (!pipeline_compile(x->c, path, &o, &r))
         return false;
     const prog_kernel *only = name ? find_kernel(r.prog, name) : NULL;

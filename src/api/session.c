@@ -160,7 +160,7 @@ static bool check_module_options(const session *s)
     bool object;
     if (!format_is_object(s->x->c, s->path, &object))
         return false;
-    const bool module = strcmp(s->options.emit, "module") == 0 || object;
+    const bool module = compile_makes(&s->options, BACKEND_MODULE) || object;
     if (module && ask_has(s->x, OPT_PER_NODE))
         return ask_usage_error(s->x, "name the ONNX file, without --emit", "--per-node is for packages");
     if (module && ask_has(s->x, OPT_KEEP))
@@ -173,9 +173,9 @@ static bool check_module_options(const session *s)
         return ask_usage_error(s->x, "lathe compile makes a module for it, and --remote runs it there",
                                "--target: a module for %s cannot run on this machine",
                                s->options.target->name);
-    if (strcmp(s->options.emit, "c") != 0 && !module)
+    if (!compile_makes(&s->options, BACKEND_C) && !module)
         return ask_usage_error(s->x, "use --emit c or --emit module", "--emit %s makes nothing that can be run",
-                               s->options.emit);
+                               compile_emit_name(&s->options));
     for (size_t i = 0; i < sizeof only / sizeof *only && !module; i++)
         if (ask_has(s->x, only[i].option))
             return ask_usage_error(s->x, "name a module, or add --emit module", "--%s is for modules", only[i].name);
@@ -236,7 +236,7 @@ static bool open_model(session *s)
         return false;
     const char *keep = ask_get(s->x, OPT_KEEP, NULL);
     if (ask_has(s->x, OPT_INTERPRET))
-        s->options.emit = "prog";
+        compile_set_emit(&s->options, EMIT_PROG);
     if ((keep && !artifact_check_place(c, keep, s->path)) || !pipeline_compile(c, s->path, &s->options, &s->result))
         return false;
     if (ask_has(s->x, OPT_INTERPRET))
@@ -512,7 +512,7 @@ static bool check_remote(session *s)
                                "--key and --token-file are for a remote device");
     if (!s->remote)
         return true;
-    s->options.emit = "module";
+    compile_set_emit(&s->options, EMIT_MODULE);
     if (!ask_has(s->x, OPT_TARGET))
         s->options.target = target_find("my_device");
     return remote_options(s->x, &s->where);

@@ -326,7 +326,7 @@ bool tuning_kernels(tuning *t, compiler *c, const compile_result *r)
     return true;
 }
 
-bool tuning_compile(const tuning *t, compiler *c, const char *emit, bool by_rule, const char *trial,
+bool tuning_compile(const tuning *t, compiler *c, compile_emit emit, bool by_rule, const char *trial,
                     compile_result *r)
 {
     compile_options o = t->options;
@@ -338,6 +338,6 @@ bool tuning_compile(const tuning *t, compiler *c, const char *emit, bool by_rule
     if (trial)
         files[o.n_schedules++] = trial;
     o.schedules = files;
-    o.emit = emit;
+    compile_set_emit(&o, emit);
     return pipeline_compile(c, t->model, &o, r);
 }

@@ -33,7 +33,7 @@ typedef struct tuning {
 } tuning;
 
 /* Compiles the model with the records of the file (by_rule: without), and with those of `trial` (NULL: none). */
-bool tuning_compile(const tuning *t, compiler *c, const char *emit, bool by_rule, const char *trial,
+bool tuning_compile(const tuning *t, compiler *c, compile_emit emit, bool by_rule, const char *trial,
                     compile_result *r);
 /* Texts, interned in the tuner's own context. */
 bool tuning_has(const tuning *t, const ptr_map *texts, const char *text);

@@ -30,7 +30,7 @@ static void close_network(network *n)
  * points of choice, that it had not. */
 static bool compile_network(tuning *t, network *n, const char *trial, bool by_rule)
 {
-    const char *emit = t->remote ? "module" : "c";
+    const compile_emit emit = t->remote ? EMIT_MODULE : EMIT_C;
     for (;;) {
         const uint32_t tuned = t->tuned;
         if (!tuning_compile(t, &n->c, emit, by_rule, trial, &n->r))

@@ -8,6 +8,7 @@
 #include "plan/plan.h"
 #include "type/attr.h"
 #include "type/list.h"
+#include "type/model.h"
 #include "type/offload.h"
 
 /* How a package holds its constants: X(id, "--constants name") */
@@ -55,25 +56,6 @@ typedef struct codegen_remark {
     const char *node;                     /* of the model; "": it has no name */
 } codegen_remark;
 
-/* An input or output that is handed over quantised: value = scale * (number - zero_point). */
-typedef struct codegen_end {
-    const char *name; /* of the model */
-    bool is_input;
-    double scale;
-    int64_t zero_point;
-} codegen_end;
-
-/* An input or output that is strings: the bytes of its last axis, zeros behind them. */
-typedef struct codegen_text {
-    const char *name; /* of the model */
-    bool is_input;
-} codegen_text;
-
-/* What the model says of itself. */
-typedef struct codegen_fact {
-    const char *name, *text;
-} codegen_fact;
-
 typedef struct codegen_unit {
     const char *module_name; /* "default" */
     const char *group; /* the module that this is one function of: module_name is "GROUP_FUNCTION"; NULL: it is alone */
@@ -95,13 +77,13 @@ typedef struct codegen_unit {
     const placement *places;       /* NULL: no memories were described */
     const codegen_remark *remarks; /* for the report */
     uint32_t n_remarks;
-    const codegen_end *ends;
+    const model_end *ends;
     uint32_t n_ends;
-    const codegen_text *texts;
+    const model_text *texts;
     uint32_t n_texts;
     const attr *labels; /* of results, by name: graph_module.labels */
     uint32_t n_labels;
-    const codegen_fact *facts; /* for the report */
+    const model_fact *facts; /* for the report */
     uint32_t n_facts;
     const list_io *lists; /* graph_module.lists */
     uint32_t n_lists;
@@ -127,6 +109,12 @@ typedef struct artifact {
 #define BACKENDS(X)                                        \
     X(BACKEND_C, "c", codegen_c, "static C package")       \
     X(BACKEND_MODULE, "module", codegen_module, "portable module: bytecode and the C source of its kernels")
+
+typedef enum backend {
+#define X(id, name, fn, help) id,
+    BACKENDS(X)
+#undef X
+} backend;
 
 /* The same program for n targets, n >= 1; not every back end takes more than one. */
 typedef bool (*backend_fn)(compiler *c, const codegen_unit *units, uint32_t n, artifact *out);

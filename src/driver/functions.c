@@ -12,7 +12,7 @@ static bool check_options(compiler *c, const compile_options *o)
     const struct {
         bool given;
         const char *what;
-    } others[] = {{strcmp(o->emit, "c") != 0, "--emit"},
+    } others[] = {{!compile_makes(o, BACKEND_C), "--emit"},
                   {o->as != NULL, "--as"},
                   {o->memories != NULL, "--memory"},
                   {o->offload != NULL, "--offload"},

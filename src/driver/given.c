@@ -134,7 +134,7 @@ void given_warn(compiler *c, const compile_options *o, uint32_t n, const target 
 {
     const te_records *all = r->records;
     bool some = false;
-    if (all->list.len == 0 || o->unscheduled || strcmp(o->emit, "graph") == 0 || strcmp(o->emit, "prog") == 0)
+    if (all->list.len == 0 || o->unscheduled || o->stop < STOP_SCHEDULE)
         return; /* nobody asked for a schedule */
     for (uint32_t i = 0; i < all->list.len; i++)
         some |= is_for(all->list.data[i], n, targets);

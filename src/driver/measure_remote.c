@@ -20,7 +20,7 @@ static bool compile_kernel(compiler *c, const measure_remote *r, uint32_t number
     const char *file = arena_printf(&c->mem, "%s/kernel_%u.te", r->dir, number);
     compile_options_init(&o);
     o.verb = "compile";
-    o.emit = "module";
+    compile_set_emit(&o, EMIT_MODULE);
     o.target = t;
     o.workers = 1;
     writer_init(&w, &c->mem);

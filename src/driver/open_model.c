@@ -71,7 +71,7 @@ bool open_model_read(compiler *c, const char *path, const compile_options *o, op
     compile_options as_is = *o;
     graph_module *module;
     bool computation;
-    as_is.emit = "graph"; /* which leaves dimensions open */
+    compile_set_emit(&as_is, EMIT_GRAPH); /* which leaves dimensions open */
     *out = (open_model){0};
     if (!pipeline_is_computation(c, path, o, &computation))
         return false;

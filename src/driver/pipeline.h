@@ -20,9 +20,27 @@ typedef struct input_binding {
 
 enum { COMPILE_MAX_WIDTHS = 8 };
 
+/* The stage behind which a compile ends, in their order. */
+typedef enum compile_stop { STOP_GRAPH, STOP_PROG, STOP_SCHEDULE, STOP_LOOPS, STOP_NEVER } compile_stop;
+
+/* X(id, "--emit NAME", the artifact that it is on the way to, stop) */
+#define COMPILE_EMITS(X)                                   \
+    X(EMIT_C, "c", BACKEND_C, STOP_NEVER)                  \
+    X(EMIT_MODULE, "module", BACKEND_MODULE, STOP_NEVER)   \
+    X(EMIT_GRAPH, "graph", BACKEND_C, STOP_GRAPH)          \
+    X(EMIT_PROG, "prog", BACKEND_C, STOP_PROG)             \
+    X(EMIT_SCHEDULE, "schedule", BACKEND_C, STOP_SCHEDULE) \
+    X(EMIT_LOOPS, "tir", BACKEND_C, STOP_LOOPS)
+typedef enum compile_emit {
+#define X(id, name, artifact, stop) id,
+    COMPILE_EMITS(X)
+#undef X
+} compile_emit;
+
 typedef struct compile_options {
     const char *verb; /* of the command line, for messages about files that it does not take */
-    const char *emit; /* "c" | "module" | "graph" | "prog" | "schedule" | "tir" */
+    backend artifact;
+    compile_stop stop;
     const char *module_name;
     const package_port *port; /* what a package runs on */
     const ecosystem *as;      /* what a package is laid out for; NULL: see codegen_unit */
@@ -108,6 +126,13 @@ typedef struct compile_result {
 } compile_result;
 
 void compile_options_init(compile_options *o);
+void compile_set_emit(compile_options *o, compile_emit e);
+const char *compile_emit_name(const compile_options *o); /* as --emit has it */
+/* Whether the artifact is made, and is that one. */
+static inline bool compile_makes(const compile_options *o, backend b)
+{
+    return o->stop == STOP_NEVER && o->artifact == b;
+}
 /* compiler_init, built-in operator rows, the evaluate hook. */
 void compiler_setup_under(compiler *c, const arena *parent);
 void compiler_setup(compiler *c);
@@ -122,8 +147,6 @@ bool pipeline_load_to_look(compiler *c, const char *path, const compile_options 
 /* The same without the artifact. */
 bool pipeline_plan(compiler *c, const char *path, const compile_options *o, compile_result *out);
 bool pipeline_compile(compiler *c, const char *path, const compile_options *o, compile_result *out);
-/* input_span.c: of f as it is read. */
-void pipeline_find_spans(compiler *c, const graph_func *f, compile_result *r);
 /* The artifact of a program that was made elsewhere; kernels that have no loops yet get plain ones. */
 bool pipeline_emit(compiler *c, prog_module *m, const compile_options *o, compile_result *out);
 /* Whether the file is a computation (driver/computation.h): it has no graph. False after a diagnostic. */

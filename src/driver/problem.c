@@ -9,7 +9,7 @@
 
 bool compile_is_for_module(const compile_options *o)
 {
-    return strcmp(o->emit, "module") == 0 || (o->target && o->target->variants);
+    return compile_makes(o, BACKEND_MODULE) || (o->target && o->target->variants);
 }
 
 /* "workers of nn.softmax(f32[64, 1024]) : f32[64, 1024]" */

@@ -322,7 +322,7 @@ static void mark_text(run_tensor *list, uint32_t n, const char *name)
 void run_mark_texts(run_model *m, const graph_module *g)
 {
     for (uint32_t i = 0; i < g->texts.len; i++) {
-        const graph_text *t = &g->texts.data[i];
+        const model_text *t = &g->texts.data[i];
         if (t->is_input)
             mark_text(m->inputs, m->n_inputs, t->name);
         else

@@ -31,7 +31,7 @@ static bool plan_program(void *ctx, prog_module *m, plan *out, uint64_t *out_ram
 
 static bool refuse(compiler *c, const compile_options *o, const target *t, bool fits)
 {
-    if (strcmp(o->emit, "module") == 0)
+    if (compile_makes(o, BACKEND_MODULE))
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "%s is for packages, not for modules",
                           o->ram > 0 ? "--ram" : "--minimize ram");
     if (fits) {
@@ -57,7 +57,7 @@ bool stream_program(compiler *c, const compile_options *o, const target *t, comp
                               .bounds_only = !asked,
                               .effort = o->plan_effort,
                               .inputs_inside = o->input_in_workspace};
-    const bool fits = t->address_bits == 32 && t->vector_bytes == 0 && strcmp(o->emit, "module") != 0;
+    const bool fits = t->address_bits == 32 && t->vector_bytes == 0 && !compile_makes(o, BACKEND_MODULE);
     stream_bounds *b = arena_new(&c->mem, stream_bounds);
     prog_module *made;
     if (!fits || o->unscheduled || o->opt_level == 0)

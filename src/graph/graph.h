@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "type/attr.h"
 #include "type/list.h"
+#include "type/model.h"
 #include "type/type.h"
 
 struct graph_op;
@@ -66,30 +67,11 @@ typedef struct graph_note {
     src_loc loc;
 } graph_note;
 
-/* An input or a result of main that is handed over quantised: value = scale * (number - zero_point). */
-typedef struct graph_end {
-    const char *name;
-    bool is_input;
-    double scale;
-    int64_t zero_point;
-} graph_end;
-
-/* An input or a result of main that is strings: u8, and its last axis is their bytes, with zeros behind them. */
-typedef struct graph_text {
-    const char *name;
-    bool is_input;
-} graph_text;
-
-/* What a model says of itself: "description", "signature serving_default". */
-typedef struct graph_fact {
-    const char *name, *text;
-} graph_fact;
-
 typedef struct graph_module {
-    VEC(graph_fact) facts;
+    VEC(model_fact) facts; /* type/model.h; names of ends and texts are those of inputs and results of main */
     VEC(graph_func *) funcs; /* in creation order; "main" is the entry */
-    VEC(graph_end) ends;
-    VEC(graph_text) texts;
+    VEC(model_end) ends;
+    VEC(model_text) texts;
     VEC(attr) labels; /* of results of main, by name: what the numbers of one of integers stand for, or what the columns
                        * of one of floats are called; integers or strings */
     VEC(list_io) lists; /* sequences and optionals of main: inputs, then results, each in the model's order */

@@ -67,7 +67,7 @@ static void keep(const campaign *k, const char *why)
 
 static bool compiles(const campaign *k, uint64_t how)
 {
-    static const char *const emits[] = {"c", "c", "c", "module"};
+    static const compile_emit emits[] = {EMIT_C, EMIT_C, EMIT_C, EMIT_MODULE};
     static const char *const targets[] = {"generic", "cortex-m4", "x86-64-v3"};
     static const int levels[] = {3, 3, 2, 1, 0};
     compiler c;
@@ -75,8 +75,8 @@ static bool compiles(const campaign *k, uint64_t how)
     compile_result r;
     compiler_setup(&c);
     compile_options_init(&o);
-    o.emit = emits[how % 4];
-    o.target = strcmp(o.emit, "module") == 0 ? target_find("x86-64-v3") : target_find(targets[how / 4 % 3]);
+    compile_set_emit(&o, emits[how % 4]);
+    o.target = compile_makes(&o, BACKEND_MODULE) ? target_find("x86-64-v3") : target_find(targets[how / 4 % 3]);
     o.port = o.target->small ? port_find("baremetal") : port_default();
     o.opt_level = levels[how / 12 % 5];
     o.verify = true;

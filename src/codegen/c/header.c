@@ -36,7 +36,7 @@ static void inside(const package *p, writer *w)
 static void ends(const package *p, writer *w, const package_io *io, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const codegen_end *end = io[i].end;
+        const model_end *end = io[i].end;
         if (!end)
             continue;
         const char *name = package_upper(&p->c->mem, io[i].c_name);

@@ -17,7 +17,7 @@ typedef struct package_io {
     uint32_t shape_of; /* of an output that is the shape of that one: an array in the struct; else PROG_NONE */
     uint32_t shape;    /* of an output with open dimensions: the one that is its shape; else PROG_NONE */
     dim extent;        /* of an input that is an extent: a number in the struct; else NULL */
-    const codegen_end *end; /* its scale and zero point where it is handed over quantised; else NULL */
+    const model_end *end; /* its scale and zero point where it is handed over quantised; else NULL */
     bool is_text;           /* strings: bytes along the last axis, zeros behind them */
     const attr *labels;     /* what its numbers stand for, or its columns are called; NULL: nothing is said */
 } package_io;

@@ -164,7 +164,7 @@ static void write_tensors(json_out *j, const char *key, const package *p, const 
         if (io[i].shape != PROG_NONE)
             json_out_text(j, "shape_c_name", io[io[i].shape].c_name);
         json_out_uint(j, "bytes", p->pl->problem->values.data[io[i].value].bytes);
-        const codegen_end *end = io[i].end;
+        const model_end *end = io[i].end;
         if (end) {
             json_out_real(j, "scale", end->scale);
             json_out_int(j, "zero_point", end->zero_point);

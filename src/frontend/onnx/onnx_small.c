@@ -147,7 +147,7 @@ static void tell(onnx_env *env, const char *what, const char *name, dtype dt, co
     else
         w_str(&w, ", a byte each");
     vec_push(&c->mem, &env->im->module->facts,
-             (graph_fact){arena_printf(&c->mem, "%s %s", what, name), arena_strndup(&c->mem, w.data, w.len)});
+             (model_fact){arena_printf(&c->mem, "%s %s", what, name), arena_strndup(&c->mem, w.data, w.len)});
 }
 
 static int64_t packed_bytes(int64_t count, dtype dt)

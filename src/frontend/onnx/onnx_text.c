@@ -328,8 +328,8 @@ void onnx_note_text(onnx_importer *im, const graph_value *v, const char *name, b
 {
     arena *a = &im->c->mem;
     const char *what = arena_printf(a, "%s %s", is_input ? "input" : "output", name);
-    vec_push(a, &im->module->texts, ((graph_text){name, is_input}));
+    vec_push(a, &im->module->texts, ((model_text){name, is_input}));
     vec_push(a, &im->module->facts,
-             ((graph_fact){what, arena_printf(a, "strings of at most %lld bytes, along the last axis",
+             ((model_fact){what, arena_printf(a, "strings of at most %lld bytes, along the last axis",
                                               (long long)onnx_text_width(v))}));
 }

@@ -16,7 +16,7 @@ const char *tflite_text(const tflite_importer *im, span s)
 void tflite_add_fact(tflite_importer *im, const char *name, const char *text)
 {
     if (*text)
-        vec_push(&im->c->mem, &im->module->facts, ((graph_fact){name, text}));
+        vec_push(&im->c->mem, &im->module->facts, ((model_fact){name, text}));
 }
 
 static const char *list_keys(const tflite_importer *im)

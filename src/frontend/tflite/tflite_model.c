@@ -65,7 +65,7 @@ static void note_end(tflite_importer *im, const tflite_tensor *t, const char *na
 {
     tflite_scale s;
     if (dtype_is_int(t->type.dt) && tflite_find_scale(t, &s))
-        vec_push(&im->c->mem, &im->module->ends, ((graph_end){name, is_input, (double)s.scale, s.zero}));
+        vec_push(&im->c->mem, &im->module->ends, ((model_end){name, is_input, (double)s.scale, s.zero}));
 }
 
 static bool add_input(tflite_importer *im, tflite_tensor *t)

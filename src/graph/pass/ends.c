@@ -14,7 +14,7 @@
 typedef struct cut {
     graph_node *node;
     graph_value *first, *last;
-    graph_end end;
+    model_end end;
     bool done;
 } cut;
 
@@ -49,7 +49,7 @@ static bool moves(const graph_node *n)
 }
 
 /* Scale and zero point of a quantize or dequantize node; NULL, or why they are not one number each that is known. */
-static const char *read_end(const graph_node *n, graph_end *out)
+static const char *read_end(const graph_node *n, model_end *out)
 {
     const tensor_data *scale = n->n_inputs > 1 ? graph_constant(n->inputs[1]) : NULL;
     const tensor_data *zero = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
@@ -69,7 +69,7 @@ static void set_dtype(graph_value *v, dtype dt)
         v->declared.dt = dt;
 }
 
-static void add_cut(ends *e, graph_node *n, graph_value *first, graph_value *last, graph_end end)
+static void add_cut(ends *e, graph_node *n, graph_value *first, graph_value *last, model_end end)
 {
     ptr_map_set(&e->at, n, e->cuts.len);
     vec_push(e->tmp, &e->cuts, ((cut){n, first, last, end, false}));
@@ -90,7 +90,7 @@ static void find_input(ends *e, graph_value *param)
 {
     graph_value *v = param;
     graph_node *n = only_user(e, v);
-    graph_end end = {.name = param->name, .is_input = true};
+    model_end end = {.name = param->name, .is_input = true};
     const char *why;
     uint32_t at = 0;
     if (!is_float(param))
@@ -114,7 +114,7 @@ static void find_input(ends *e, graph_value *param)
 static void find_result(ends *e, graph_value *result)
 {
     graph_value *v = result;
-    graph_end end = {.name = result->name};
+    model_end end = {.name = result->name};
     const char *why;
     graph_node *n = v->def;
     if (!is_float(result))

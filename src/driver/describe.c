@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a compile tells of its model: as it was read, and what passes on the graph had to say. */
+#include "driver/describe.h"
+
+#include "driver/html_model.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+/* The parameter whose elements v has; NULL: it is computed. */
+static const graph_value *moved_from(const graph_value *v)
+{
+    while (v && v->def && (v->def->op->flags & OPF_MOVES))
+        v = v->def->inputs[0];
+    return v && !v->def ? v : NULL;
+}
+
+static const tensor_data *one_number(const graph_node *n, uint32_t i)
+{
+    const tensor_data *t = i < n->n_inputs ? graph_constant(n->inputs[i]) : NULL;
+    return t && t->count == 1 ? t : NULL;
+}
+
+/* Of floats, what the first quantize of an input can say. Random inputs are drawn from this range, so that they reach
+ * all of its quantized numbers. */
+static void find_spans(compiler *c, const graph_func *f, compile_result *r)
+{
+    input_span *spans = arena_array(&c->mem, input_span, f->params.len + 1u);
+    bool *known = arena_array(&c->mem, bool, f->params.len + 1u); /* by parameter: its span stands in spans */
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        if (strcmp(n->op->name, "qnn.quantize") != 0)
+            continue;
+        const graph_value *x = moved_from(n->inputs[0]);
+        const tensor_data *scale = one_number(n, 1), *zero = one_number(n, 2);
+        const dtype dt = n->outputs[0]->type.dt != DT_NONE ? n->outputs[0]->type.dt : zero ? zero->dt : DT_U8;
+        if (!x || known[x->index] || !scale || !dtype_is_int(dt) || !dtype_is_float(x->type.dt))
+            continue;
+        const double step = tensor_get_f64(scale, 0), z = zero ? (double)tensor_get_i64(zero, 0) : 0;
+        known[x->index] = true;
+        spans[r->n_spans++] = (input_span){x->name, step * ((double)dtype_min_int(dt) - z),
+                                           step * ((double)dtype_max_int(dt) - z)};
+    }
+    r->spans = spans;
+}
+
+static bool is_dequantized(const graph_node *n)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] && n->inputs[i]->def && strcmp(n->inputs[i]->def->op->name, "qnn.dequantize") == 0)
+            return true;
+    return false;
+}
+
+static bool rounds_half_up(const graph_node *n)
+{
+    return graph_attr(n, "rounding") && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
+}
+
+/* Arithmetic on quantised numbers, as far as passes made it or the model has it. */
+static bool computes_in_integers(const graph_module *m)
+{
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (uint32_t k = 0; k < m->funcs.data[i]->nodes.len; k++) {
+            const char *op = m->funcs.data[i]->nodes.data[k]->op->name;
+            if (strncmp(op, "qnn.", 4) == 0 && strcmp(op, "qnn.quantize") != 0 && strcmp(op, "qnn.dequantize") != 0)
+                return true;
+        }
+    return false;
+}
+
+void describe_passes(compiler *c, const compile_options *o, compile_result *r)
+{
+    const graph_module *m = r->graph;
+    codegen_remark *list = arena_array(&c->mem, codegen_remark, m->notes.len + 1u);
+    r->n_quantised = o->opt_level > 0 ? 0 : r->n_quantised;
+    for (uint32_t i = 0; i < m->notes.len; i++) {
+        const graph_note *n = &m->notes.data[i];
+        list[i] = (codegen_remark){n->pass, n->op, n->value, n->text, n->loc.node ? n->loc.node : ""};
+        r->n_quantised += o->opt_level > 0 && strcmp(n->pass, "use-integers") == 0;
+    }
+    r->integers = computes_in_integers(m);
+    r->remarks = list;
+    r->n_remarks = m->notes.len;
+}
+
+void describe_model(compiler *c, const compile_options *o, compile_result *r)
+{
+    const graph_func *f = graph_module_find(r->graph, "main");
+    if (f)
+        find_spans(c, f, r);
+    if (o->page)
+        r->model = html_model_of(c, r->graph);
+    for (uint32_t i = 0; f && i < f->nodes.len; i++) {
+        const graph_node *n = f->nodes.data[i];
+        r->n_nodes += n->n_outputs == 0 || !graph_constant(n->outputs[0]);
+        r->n_quantised += is_dequantized(n);
+        r->quantised |= strncmp(n->op->name, "qnn.", 4) == 0;
+        r->dynamic |= strcmp(n->op->name, "qnn.quantize") == 0 && !graph_constant(n->inputs[1]);
+        r->half_up |= rounds_half_up(n);
+    }
+}
