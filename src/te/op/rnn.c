@@ -216,21 +216,29 @@ static tir_expr_ref bias(const rnn_ctx *v, tir_expr_ref row, bool recurrent)
     return tir_load(v->c, v->in[IN_B], 2, idx);
 }
 
+#define BESIDE 4 /* rows that share what they load of x */
+
 /* to[row] += sum over k of m[dir, row, k] * x(k), for rows first..first+rows */
 static tir_stmt *accumulate(const rnn_ctx *v, const tir_buffer *to, const tir_buffer *m, int64_t extent, int64_t first,
                             int64_t rows, tir_expr_ref step, const tir_buffer *vec, const tir_buffer *scale)
 {
     compiler *c = v->c;
     const tir_var *row = tir_new_var(c, "row", TIR_I64), *k = tir_new_var(c, "k", TIR_I64);
-    tir_expr_ref r = offset(v, tir_varref(c, row), first), kr = tir_varref(c, k), x;
+    tir_expr_ref kr = tir_varref(c, k), x;
+    tir_stmt *sums[BESIDE];
     if (vec)
         x = at1(v, vec, kr);
     else
         x = v->batch_first ? at3(v, v->in[IN_X], v->sample, step, kr) : at3(v, v->in[IN_X], step, v->sample, kr);
     if (scale) /* GRU: the reset gate, already activated, scales h */
         x = tir_mul(c, x, at1(v, scale, offset(v, kr, v->h)));
-    tir_expr_ref product = tir_mul(c, at3(v, m, tir_i64(c, v->dir), r, kr), x);
-    return loop(v, row, rows, loop(v, k, extent, set1(v, to, r, tir_add(c, at1(v, to, r), product))));
+    const int64_t beside = rows % BESIDE == 0 ? BESIDE : 1;
+    for (int64_t i = 0; i < beside; i++) {
+        tir_expr_ref r = offset(v, tir_mul(c, tir_varref(c, row), tir_i64(c, beside)), first + i);
+        tir_expr_ref product = tir_mul(c, at3(v, m, tir_i64(c, v->dir), r, kr), x);
+        sums[i] = set1(v, to, r, tir_add(c, at1(v, to, r), product));
+    }
+    return loop(v, row, rows / beside, loop(v, k, extent, tir_seq(c, (uint32_t)beside, sums)));
 }
 
 /* Rb of the candidate, where it stands alone. */
