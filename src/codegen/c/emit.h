@@ -79,6 +79,7 @@ typedef struct c_emit {
     writer *w;
     c_needs *needs;
     const tir_func *f;
+    const bool *may_alias; /* of its parameters, as func_write has them */
     tir_bounds *bounds;
     VEC(c_scope_name) names; /* scopes, innermost last */
     tir_map places; /* key, and interned text -> 1 and its latest place in `names`, which may be another's by now */

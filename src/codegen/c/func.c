@@ -751,7 +751,7 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     writer body;
     writer_init(&body, &tmp);
     c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c),
-                .extension = extension};
+                .extension = extension, .may_alias = may_alias};
     tir_map_init(&e.places, &tmp);
     uint32_t width = f->target && f->target->vector_bytes ? f->target->vector_bytes : UINT32_MAX;
     n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
