@@ -238,6 +238,24 @@ static bool stays_rolled(const c_emit *e, const tir_stmt *s)
     return !d.found;
 }
 
+static void find_bytes(void *ctx, tir_expr_ref x)
+{
+    *(bool *)ctx |= x->kind == TIR_LOAD && dtype_bits(x->type.dt) == 8;
+}
+
+/* A sum of floats that are made of bytes, in a register: of eight instructions three are for the loop. */
+static bool sums_bytes(const tir_stmt *s)
+{
+    int64_t n = 0;
+    bool bytes = false;
+    const tir_stmt *b = s->body;
+    if (b->kind != TIR_STORE || b->buffer->scope != SCOPE_REG || b->buffer->dt != DT_F32 ||
+        !tir_is_int(s->extent, &n) || n < 4)
+        return false;
+    tir_visit_expr(b->value, find_bytes, &bytes);
+    return bytes;
+}
+
 #define TILE_SUMS  6  /* vectors that one step of a tile adds to */
 #define FEW_REGS   16
 #define SHORT_STEP 16 /* iterations that clang would write out */
@@ -312,8 +330,9 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
     const char *ctype = dtype_c_name(s->var->type.dt);
     if (!e->cut || s->for_kind != FOR_PARALLEL) {
         if (stays_rolled(e, s) && !ends_early(s)) { /* gcc has no use for it where a loop has two ends, and says so */
-            needs_add_kernel(e->needs, "kernel/common/rolled.h");
-            w_line(e->w, "LATHE_ROLLED");
+            const bool out = sums_bytes(s);
+            needs_add_kernel(e->needs, out ? "kernel/common/eight_times.h" : "kernel/common/rolled.h");
+            w_line(e->w, out ? "LATHE_EIGHT_TIMES" : "LATHE_ROLLED");
         } else if (is_tile_step(e, s) || is_transposing(e, s)) {
             needs_add_kernel(e->needs, "kernel/common/rolled_clang.h");
             w_line(e->w, "LATHE_ROLLED_CLANG");
