@@ -3,6 +3,7 @@
  * producers inlined, the default schedule of the most rigid operator, loops. Also the helpers that compute definitions
  * share. */
 #include "te/from_graph.h"
+#include "te/choose.h"
 #include "abi/package.h"
 #include "te/extreme.h"
 #include "te/lower.h"
@@ -363,7 +364,7 @@ static bool default_schedule(builder *b, const struct target *t, te_sched **out)
         return *out != NULL;
     te_sched *s = te_sched_new(b->g);
     te_schedule_hook hook = b->rigid && t && !b->several ? b->rigid->op->te->schedule : NULL;
-    if (b->rigid && t && t->line_axis > 0 && hook != te_schedule_conv2d_rows)
+    if (b->rigid && t && t->line_axis > 0 && !te_keeps_lines(hook))
         hook = te_schedule_lines;
     bool reads_weights = t && b->rigid && b->rigid->op->cls == CLASS_OUT_FUSABLE && !b->region;
     inline_producers(s, t, reads_weights ? b->first : 0);
@@ -551,6 +552,8 @@ bool te_print_scheduled(compiler *c, const graph_func *f, const graph_node *n, c
     if (!te_schedule_graph(c, f, n, t, records, &s) || !te_lower(s->g, s, "printed", &loops))
         return false;
     te_print(w, s->g);
-    w_fmt(w, "--- schedule for %s\n%s", t->name, loops->schedule ? loops->schedule : "");
+    w_fmt(w, "--- schedule for %s\n", t->name);
+    te_print_tried(w, s);
+    w_str(w, loops->schedule ? loops->schedule : "");
     return true;
 }

@@ -62,10 +62,18 @@ typedef struct te_prim {
     } u;
 } te_prim;
 
+/* A rule that took the computation, and whether it fitted (te/choose.h). */
+typedef struct te_tried {
+    const struct te_rule *rule;
+    double cost;
+    bool refused;
+} te_tried;
+
 typedef struct te_sched {
     compiler *c;
     te_graph *g;
     VEC(te_prim) prims;
+    VEC(te_tried) tried; /* by te_choose */
     const char *origin; /* FILE:LINE of a schedule beside the model; NULL: not one of these */
 } te_sched;
 

@@ -50,28 +50,33 @@ TE_EXTENTS(X)
     bool compute(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out);
 #include "graph/graph_ops.def"
 #undef GRAPH_OP
-bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_softmax(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+/* The families of computations among whose rules (te/choose.h) an operator's hook chooses. X(family, hook, whether its
+ * rules see to lines themselves, as chains ask for them). */
+#define TE_FAMILIES(X)                                                                                   \
+    X(TE_STAGES, te_schedule_default, false)           /* no reduction, or several */                    \
+    X(TE_REDUCTION, te_schedule_reduce, false)                                                           \
+    X(TE_ROWS, te_schedule_softmax, false)             /* several stages along rows */                   \
+    X(TE_CONV, te_schedule_conv, false)                                                                  \
+    X(TE_CONV_STEPS, te_schedule_conv_steps, false)    /* by lists of steps */                           \
+    X(TE_RUNS, te_schedule_conv2d_rows, true)          /* of runs of numbers, on microcontrollers */     \
+    X(TE_WINOGRAD, te_schedule_winograd, false)                                                          \
+    X(TE_POOL, te_schedule_pool, false)                                                                  \
+    X(TE_PRODUCT, te_schedule_matmul, false)                                                             \
+    X(TE_PRODUCT_STEPS, te_schedule_matmul_steps, false)                                                 \
+    X(TE_PRODUCT_NIBBLES, te_schedule_matmul_nibbles, false)                                             \
+    X(TE_ATTENTION, te_schedule_attention, false)                                                        \
+    X(TE_FFT, te_schedule_fft, false)                                                                    \
+    X(TE_LINES, te_schedule_lines, true)               /* whatever chains need line by line */
+#define X(family, hook, own_lines) \
+    bool hook(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+TE_FAMILIES(X)
+#undef X
 /* g, or the same computation with longer rows, which the convolution's tiles divide better; t has vectors. */
 te_graph *te_merge_conv(te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
 /* g, element-wise operators alone, or the same computation with longer rows, where they are no whole vectors of t. */
 te_graph *te_merge_elements(te_graph *g, const struct target *t);
 /* g, or the same computation with the two innermost axes, which the stage reduces last, as one. */
 te_graph *te_merge_reduced(te_graph *g, const te_node *stage);
-bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
-                             te_node *last);
-bool te_schedule_fft(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_lines(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_attention(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_matmul_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-bool te_schedule_matmul_nibbles(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
-                                te_node *last);
 
 void te_register_builtin_ops(compiler *c); /* after graph_register_builtin_ops */
 

@@ -199,9 +199,12 @@ static te_node *find(te_sched *s, const char *name)
     return te_find_tag(s->g, arena_printf(&s->c->mem, "attention.%s", name));
 }
 
-bool te_schedule_attention(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule_attention(const te_case *x)
 {
-    (void)anchor;
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    const graph_node *n = x->n;
+    te_node *last = x->last;
     attention_plan p = {.s = s, .t = t, .last = last, .lanes = t->vector_bytes / 4};
     if (!attention_order(graph_attr_string(n, "out_layout"), p.out_at))
         return false;
@@ -231,3 +234,14 @@ bool te_schedule_attention(te_sched *s, const struct target *t, const graph_node
     schedule(&p);
     return true;
 }
+
+static double cost(const te_case *x)
+{
+    return te_cost_of_tile(x->t, (te_tile){1, te_tile_regs(x->t) / 2});
+}
+
+static const te_rule rows[] = {
+    {"attention", TE_ATTENTION, "tiles of rows by keys, with the sums of their softmax", NULL, cost,
+     schedule_attention},
+};
+const te_rules te_rules_attention = {rows, sizeof rows / sizeof *rows};

@@ -182,15 +182,6 @@ static void plain_conv(te_sched *s, const struct target *t, te_node *anchor, te_
         te_sched_compute_at(s, pad->name, last->name, part);
 }
 
-/* One element after the other along a row too long for an array; its border is cut off the loop later. */
-static bool long_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
-{
-    const te_node *pad = te_find_tag(s->g, "pad");
-    if (pad)
-        te_sched_compute_inline(s, pad->name);
-    return te_schedule_reduce(s, t, n, anchor, last);
-}
-
 /* --- rows that are walked as one --- */
 
 typedef struct packed_rows {
@@ -234,28 +225,104 @@ te_graph *te_merge_conv(te_graph *g, const struct target *t, const graph_node *n
     return merged ? merged : g;
 }
 
-bool te_schedule_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+/* --- rules --- */
+
+static int64_t row_of(const te_case *x)
 {
-    int64_t v = nn_layout_block(graph_attr_string(n, "kernel_layout"));
-    if (te_find_tag(s->g, "pair_data"))
-        return te_schedule_row_pairs(s, t, anchor, last) || te_schedule_default(s, t, n, NULL, last);
-    if (te_find_tag(s->g, "wide_data"))
-        return te_schedule_wide_conv(s, t, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
-    if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_axes < 3)
-        return te_schedule_default(s, t, n, NULL, last);
-    int64_t taps = te_reduce_most(s->g, anchor), row = te_axis_most(s->g, anchor, anchor->n_axes - 1);
-    bool depthwise = graph_attr_int(n, "groups") > 1 && taps > 0 && taps <= DEPTHWISE_TAPS;
-    if (nn_data_block(n, "out_layout"))
-        return te_schedule_blocked_conv(s, t, n, anchor, last);
-    if (v > 1 && t->vector_bytes / 4 == v && row > 0)
-        packed_conv(s, t, anchor, last, v);
-    else if (te_schedule_planes(s, t, n, anchor, last))
-        return true;
-    else if (depthwise)
-        depthwise_conv(s, anchor, last);
-    else if (row > 0 && row <= ROW_LIMIT)
-        plain_conv(s, t, anchor, last);
-    else
-        return long_conv(s, t, n, anchor, last);
+    return te_axis_most(x->s->g, x->anchor, x->anchor->n_axes - 1);
+}
+
+/* One nest, of numbers as they are. */
+static bool is_nest(const te_case *x)
+{
+    return x->anchor && !te_find_tag(x->s->g, "pair_data") && !te_find_tag(x->s->g, "wide_data") &&
+           x->anchor->n_axes >= 3 && te_is_one_nest(x->s, x->anchor, x->last, "pad");
+}
+
+/* Planes of channels, not blocks of them. */
+static bool has_planes(const te_case *x)
+{
+    return is_nest(x) && !nn_data_block(x->n, "out_layout");
+}
+
+static int64_t packed_lanes(const te_case *x)
+{
+    const int64_t v = nn_layout_block(graph_attr_string(x->n, "kernel_layout"));
+    return v > 1 && x->t->vector_bytes / 4 == v ? v : 0;
+}
+
+static bool takes_packed(const te_case *x)
+{
+    return has_planes(x) && packed_lanes(x) && row_of(x) > 0;
+}
+
+/* Weights by channel; packed ones are not read along a row. */
+static bool takes_planes(const te_case *x)
+{
+    return has_planes(x) && !(packed_lanes(x) && row_of(x) > 0);
+}
+
+static bool takes_windows(const te_case *x)
+{
+    const int64_t taps = te_reduce_most(x->s->g, x->anchor);
+    return takes_planes(x) && graph_attr_int(x->n, "groups") > 1 && taps > 0 && taps <= DEPTHWISE_TAPS;
+}
+
+static bool takes_row(const te_case *x)
+{
+    return takes_planes(x) && row_of(x) > 0 && row_of(x) <= ROW_LIMIT;
+}
+
+static double cost_packed(const te_case *x)
+{
+    const int64_t v = packed_lanes(x), blocks = (te_axis_extent(x->anchor, 1) + v - 1) / v;
+    return te_cost_of_tile(x->t, te_choose_tile(x->t, blocks, row_of(x)));
+}
+
+static double cost_windows(const te_case *x)
+{
+    return te_cost_in_c(x->t, 2);
+}
+
+static double cost_row(const te_case *x)
+{
+    return te_cost_of_row(x->t, 0);
+}
+
+static bool packed(const te_case *x)
+{
+    packed_conv(x->s, x->t, x->anchor, x->last, packed_lanes(x));
     return true;
 }
+
+static bool windows(const te_case *x)
+{
+    depthwise_conv(x->s, x->anchor, x->last);
+    return true;
+}
+
+static bool row_of_sums(const te_case *x)
+{
+    plain_conv(x->s, x->t, x->anchor, x->last);
+    return true;
+}
+
+/* Along a row too long for an array the border is cut off the loop later. */
+static bool one_by_one(const te_case *x)
+{
+    const te_node *pad = te_find_tag(x->s->g, "pad");
+    if (pad && has_planes(x))
+        te_sched_compute_inline(x->s, pad->name);
+    return te_one_by_one(x);
+}
+
+static const te_rule rows[] = {
+    {"packed tiles", TE_CONV, "channels in lanes, pixels broadcast against them, sums in registers", takes_packed,
+     cost_packed, packed},
+    {"planes", TE_CONV, "pixels of a line in lanes, weights of channels broadcast against them", takes_planes,
+     te_cost_planes, te_schedule_planes},
+    {"windows", TE_CONV, "one window after the other, its taps written out", takes_windows, cost_windows, windows},
+    {"row of sums", TE_CONV, "the reduction around a row of sums in an array", takes_row, cost_row, row_of_sums},
+    {"one by one", TE_CONV, "the sum of each result in a register", is_nest, te_cost_one_by_one, one_by_one},
+};
+const te_rules te_rules_conv = {rows, sizeof rows / sizeof *rows};

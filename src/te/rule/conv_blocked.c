@@ -363,10 +363,10 @@ static bool schedule_conv(blocked_conv v, const graph_node *n)
     return true;
 }
 
-bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool blocked(const te_case *x)
 {
-    blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last};
-    return read_conv(&v, n) ? schedule_conv(v, n) : te_schedule_reduce(s, t, n, anchor, last);
+    blocked_conv v = {.g = x->s->g, .s = x->s, .t = x->t, .anchor = x->anchor, .last = x->last};
+    return read_conv(&v, x->n) && schedule_conv(v, x->n);
 }
 
 /* Lists of data that is split: a part makes what they leave of large numbers for all of its rows and blocks, before the
@@ -439,19 +439,23 @@ static void schedule_rest(const blocked_conv *v, const te_node *high, const te_n
     te_sched_tensorize(s, r, lane, "dot_u8s8_pairs");
 }
 
-bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule_conv_steps(const te_case *x)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    const graph_node *n = x->n;
+    te_node *anchor = x->anchor, *last = x->last;
     blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .steps = true};
     const te_node *beside[2] = {te_find_tag(s->g, "steps_high"), te_find_tag(s->g, "steps_rest")};
     v.dot = graph_attr_int(n, "proved") != 0 ? target_find_steps_dot(t, te_in_type(n, 0)->dt) : NULL;
     if (!v.dot || te_is_taken_apart(s->g, n) || anchor->n_axes != 5 ||
         !te_is_one_nest_with(s, anchor, last, NULL, beside[0] ? 2 : 0, beside) ||
         te_axis_extent(anchor, 4) * 4 != t->vector_bytes)
-        return te_schedule_default(s, t, n, NULL, last);
+        return false;
     v.in_block = v.dot->granule;
     v.unpacked = te_unpacked(s->g, n);
     if (!v.unpacked && !te_find_parameter(s->g, n->inputs[1]->name)) /* of one number, which is no operand */
-        return te_schedule_default(s, t, n, NULL, last);
+        return false;
     v.weight_bytes = v.dot->granule / te_most(s->g, anchor->reduce_axes[1]->extent); /* of both runs */
     v.lane = anchor->n_axes - 1;
     v.row = anchor->n_axes - 2;
@@ -459,7 +463,7 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
     (void)dim_is_const(te_in_type(n, 1)->shape.dims[3], &shared);
     v.shared = shared / te_axis_extent(anchor, v.lane);
     if (!has_tiles(&v) || (beside[0] && v.unpacked)) /* split data has no stage for weights that are taken apart */
-        return te_schedule_default(s, t, n, NULL, last);
+        return false;
     if (!beside[0])
         return schedule_conv(v, n);
     v.tile = choose_tile(&v, te_axis_extent(anchor, v.row));
@@ -473,8 +477,10 @@ bool te_schedule_conv_steps(te_sched *s, const struct target *t, const graph_nod
 
 /* Means without floats: the sum of a window and its mean, and where that is near the middle of two integers the sum of
  * floats, are made element by element. */
-static bool schedule_windows(te_sched *s, te_node *anchor, te_node *last)
+static bool windows_of_means(const te_case *x)
 {
+    te_sched *s = x->s;
+    te_node *anchor = x->anchor, *last = x->last;
     te_node *pad = te_find_tag(s->g, "pad");
     const te_node *beside[2] = {te_find_tag(s->g, "near"), te_find_tag(s->g, "again")};
     if (!beside[0] || !beside[1] || anchor == last || !te_is_one_nest_with(s, anchor, last, "pad", 2, beside))
@@ -490,23 +496,76 @@ static bool schedule_windows(te_sched *s, te_node *anchor, te_node *last)
     return true;
 }
 
-bool te_schedule_pool(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool pool(const te_case *x)
 {
-    blocked_conv v = {.g = s->g, .s = s, .t = t, .anchor = anchor, .last = last, .single = true, .pool = true,
+    te_sched *s = x->s;
+    const te_node *last = x->last;
+    blocked_conv v = {.g = s->g, .s = s, .t = x->t, .anchor = x->anchor, .last = x->last, .single = true, .pool = true,
                       .tile = {1, 1}, .chunk = 1};
-    if ((t->features & TARGET_MVE) != 0 && te_schedule_lanes_pool(s, n, anchor, last))
-        return true;
-    if (schedule_windows(s, anchor, last))
-        return true;
-    if (!nn_data_block(n, "data_layout") || !te_is_one_nest(s, anchor, last, NULL))
-        return te_schedule_reduce(s, t, n, anchor, last);
     v.lane = last->n_axes - 1;
     v.row = last->n_axes - 2;
     if (!has_tiles(&v))
-        return te_schedule_reduce(s, t, n, anchor, last);
+        return false;
     v.tile.rows = te_axis_most(s->g, last, v.row) < POOL_TILE ? te_axis_most(s->g, last, v.row) : POOL_TILE;
-    v.acc = te_sums_stage(s, anchor, last, "local.reg");
+    v.acc = te_sums_stage(s, x->anchor, x->last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);
     return true;
 }
+
+/* --- rules --- */
+
+static bool takes_blocks(const te_case *x)
+{
+    return x->anchor && !te_find_tag(x->s->g, "pair_data") && !te_find_tag(x->s->g, "wide_data") &&
+           x->anchor->n_axes >= 3 && nn_data_block(x->n, "out_layout") &&
+           te_is_one_nest(x->s, x->anchor, x->last, "pad");
+}
+
+/* Proved: no sum of a step is too large for 16 bits. */
+static bool takes_steps(const te_case *x)
+{
+    return graph_attr_int(x->n, "proved") != 0 && target_find_steps_dot(x->t, te_in_type(x->n, 0)->dt);
+}
+
+static bool takes_means(const te_case *x)
+{
+    return te_find_tag(x->s->g, "near") && te_find_tag(x->s->g, "again");
+}
+
+static bool takes_pool(const te_case *x)
+{
+    return nn_data_block(x->n, "data_layout") && te_is_one_nest(x->s, x->anchor, x->last, NULL);
+}
+
+static double cost_blocks(const te_case *x)
+{
+    blocked_conv v = {.g = x->s->g, .t = x->t, .anchor = x->anchor, .last = x->last};
+    if (!read_conv(&v, x->n))
+        return te_cost_one_by_one(x);
+    const te_tile tile = {1, te_tile_regs(x->t) / 2};
+    return v.dot ? te_cost_of_dot(x->t, v.dot, tile) : te_cost_of_tile(x->t, tile);
+}
+
+static double cost_steps(const te_case *x)
+{
+    return te_cost_of_dot(x->t, target_find_steps_dot(x->t, te_in_type(x->n, 0)->dt), (te_tile){1, 1});
+}
+
+static double cost_pool(const te_case *x)
+{
+    return te_cost_of_tile(x->t, (te_tile){1, POOL_TILE});
+}
+
+static const te_rule rows[] = {
+    {"blocks of channels", TE_CONV, "a block of channels in lanes, pixels broadcast against them, sums in registers",
+     takes_blocks, cost_blocks, blocked},
+    {"steps", TE_CONV_STEPS, "the same, by lists of steps", takes_steps, cost_steps, schedule_conv_steps},
+    {"means of windows", TE_POOL, "integers, and floats where a mean is near the middle of two", takes_means,
+     te_cost_one_by_one, windows_of_means},
+    {"blocks of channels", TE_POOL, "a block of channels in lanes, a few windows side by side", takes_pool, cost_pool,
+     pool},
+    {"one by one", TE_POOL, "the result of each window in a register", te_takes_one_by_one, te_cost_one_by_one,
+     te_one_by_one},
+};
+const te_rules te_rules_blocked = {rows, sizeof rows / sizeof *rows};

@@ -48,33 +48,47 @@ static void write_step(te_sched *s, const struct target *t, const te_node *n, co
     }
 }
 
-bool te_schedule_fft(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule_fft(const te_case *x)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    const graph_node *n = x->n;
+    te_node *last = x->last;
     const te_graph *g = s->g;
     fft_plan p;
     int64_t done = 1;
     uint32_t step = 0;
     fft_plan_of(n, &p);
-    (void)anchor;
     if (g->params.len - g->n_inputs != 1 || last->kind != TE_COMPUTE || last->n_axes != 3)
         return true;
     const char *row = te_axis_name(last, 0);
     for (uint32_t i = 0; i < g->nodes.len; i++) {
-        const te_node *x = g->nodes.data[i];
-        bool is_step = x->tag && strcmp(x->tag, TE_FFT_STEP) == 0;
-        if (x->kind == TE_PLACEHOLDER || te_is_inlined(s, x))
+        const te_node *stage = g->nodes.data[i];
+        bool is_step = stage->tag && strcmp(stage->tag, TE_FFT_STEP) == 0;
+        if (stage->kind == TE_PLACEHOLDER || te_is_inlined(s, stage))
             continue;
-        if (x != last && (is_step || x->n_axes != 3))
-            te_sched_compute_at(s, x->name, last->name, row);
+        if (stage != last && (is_step || stage->n_axes != 3))
+            te_sched_compute_at(s, stage->name, last->name, row);
         if (is_step) {
-            write_step(s, t, x, &p, done);
+            write_step(s, t, stage, &p, done);
             done *= p.radix[step++];
-        } else if (x->n_axes == 3) { /* the parts of a number share what they read */
-            if (x != last)
-                te_sched_compute_at(s, x->name, last->name, te_axis_name(last, 1));
-            te_sched_annotate(s, TE_UNROLL, x->name, te_axis_name(x, 2));
+        } else if (stage->n_axes == 3) { /* the parts of a number share what they read */
+            if (stage != last)
+                te_sched_compute_at(s, stage->name, last->name, te_axis_name(last, 1));
+            te_sched_annotate(s, TE_UNROLL, stage->name, te_axis_name(stage, 2));
         }
     }
     te_sched_annotate(s, TE_PARALLEL, last->name, row);
     return true;
 }
+
+/* A step reads and writes both parts of a number. */
+static double cost(const te_case *x)
+{
+    return te_cost_in_c(x->t, 4);
+}
+
+static const te_rule rows[] = {
+    {"steps of a transform", TE_FFT, "all steps of a row, one behind the other", NULL, cost, schedule_fft},
+};
+const te_rules te_rules_fft = {rows, sizeof rows / sizeof *rows};

@@ -101,8 +101,11 @@ static void cut_sums(te_sched *s, const te_node *a, const te_node *y, const char
         te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(a, LANE));
 }
 
-bool te_schedule_row_pairs(te_sched *s, const struct target *t, te_node *anchor, te_node *last)
+static bool schedule_row_pairs(const te_case *x)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    te_node *anchor = x->anchor, *last = x->last;
     pair_rows v;
     if (!read_stages(s, t, anchor, last, &v))
         return false;
@@ -118,3 +121,21 @@ bool te_schedule_row_pairs(te_sched *s, const struct target *t, te_node *anchor,
     te_sched_annotate(s, TE_VECTORIZE, v.weights->name, te_axis_name(v.weights, LANE));
     return true;
 }
+
+/* Stages that hold words of two rows. */
+static bool takes(const te_case *x)
+{
+    return te_find_tag(x->s->g, "pair_data") != NULL;
+}
+
+/* Two products of a lane at a time. */
+static double cost(const te_case *x)
+{
+    return te_cost_of_tile(x->t, (te_tile){1, MOST_COLUMNS}) / 2;
+}
+
+static const te_rule rows[] = {
+    {"pairs of rows", TE_CONV, "words of two rows of a window, whose halves an instruction multiplies", takes, cost,
+     schedule_row_pairs},
+};
+const te_rules te_rules_pairs = {rows, sizeof rows / sizeof *rows};

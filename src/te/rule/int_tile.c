@@ -28,6 +28,12 @@ double te_dot_step_cost(const struct target *t, const target_dot *d, int64_t vec
     return larger(c, m->latency) + 0.25;
 }
 
+double te_cost_of_dot(const struct target *t, const target_dot *d, te_tile x)
+{
+    const double sums = (double)(x.vectors * x.rows * (int64_t)(t->vector_bytes / 4));
+    return te_dot_step_cost(t, d, x.vectors, x.rows) / (sums * d->granule);
+}
+
 bool te_dot_tile_fits(const struct target *t, const target_dot *d, int64_t vectors, int64_t rows)
 {
     int64_t regs = vectors * filled(d, rows) + vectors * d->weight_regs + d->spare_regs;

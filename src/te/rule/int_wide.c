@@ -283,8 +283,12 @@ int64_t te_wide_conv_rows(const te_graph *g, const struct target *t, const graph
     return find_stages(g, t, anchor, &v) && read_conv(n, &v) ? te_rows_to_merge(v.rows, v.cols, cycles_in_rows, &v) : 1;
 }
 
-bool te_schedule_wide_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule_wide_conv(const te_case *x)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    const graph_node *n = x->n;
+    te_node *anchor = x->anchor, *last = x->last;
     wide_sums v;
     if (!find_nest(s, t, anchor, last, &v) || !read_conv(n, &v))
         return false;
@@ -296,8 +300,12 @@ bool te_schedule_wide_conv(te_sched *s, const struct target *t, const graph_node
     return true;
 }
 
-bool te_schedule_wide_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule_wide_matmul(const te_case *x)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    const graph_node *n = x->n;
+    te_node *anchor = x->anchor, *last = x->last;
     wide_sums v;
     int64_t lanes, granule, units = te_axis_extent(anchor, anchor->n_axes - 1);
     nn_weight_blocks(n, &lanes, &granule);
@@ -331,3 +339,30 @@ bool te_schedule_wide_matmul(te_sched *s, const struct target *t, const graph_no
     schedule_operands(&v);
     return true;
 }
+
+/* Stages that hold both operands as numbers of 16 bits. */
+static bool takes(const te_case *x)
+{
+    return te_find_tag(x->s->g, "wide_data") != NULL;
+}
+
+/* The same, of packed weights. */
+static bool takes_product(const te_case *x)
+{
+    int64_t lanes, granule;
+    nn_weight_blocks(x->n, &lanes, &granule);
+    return takes(x) && granule != 0;
+}
+
+static double cost(const te_case *x)
+{
+    const target_dot *d = target_find_dot(x->t, DT_I16, DT_I16, false);
+    return d ? te_cost_of_dot(x->t, d, (te_tile){1, te_tile_regs(x->t) / 2}) : te_cost_one_by_one(x);
+}
+
+static const te_rule rows[] = {
+    {"wide sums", TE_CONV, "numbers of 16 bits, widened for a part of the result", takes, cost, schedule_wide_conv},
+    {"wide sums", TE_PRODUCT, "numbers of 16 bits, widened for a part of the result", takes_product, cost,
+     schedule_wide_matmul},
+};
+const te_rules te_rules_wide = {rows, sizeof rows / sizeof *rows};

@@ -103,9 +103,11 @@ static void windows(te_sched *s, const struct target *t, te_node *anchor, te_nod
     te_sched_reorder(s, acc, anchor->n_reduce + 1u, order);
 }
 
-bool te_schedule_lines(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule_lines(const te_case *x)
 {
-    (void)n;
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    te_node *anchor = x->anchor, *last = x->last;
     if (last->kind != TE_COMPUTE || last->n_axes <= t->line_axis)
         return true;
     if (!te_is_one_nest(s, anchor ? anchor : last, last, "pad"))
@@ -118,3 +120,13 @@ bool te_schedule_lines(te_sched *s, const struct target *t, const graph_node *n,
         windows(s, t, anchor, last);
     return true;
 }
+
+static double cost(const te_case *x)
+{
+    return te_cost_in_c(x->t, 3);
+}
+
+static const te_rule rows[] = {
+    {"lines", TE_LINES, "the result line by line, for a chain", NULL, cost, schedule_lines},
+};
+const te_rules te_rules_lines = {rows, sizeof rows / sizeof *rows};

@@ -459,57 +459,169 @@ static void number_matmul(matmul_plan *p, const struct target *t, const graph_no
         tiled_matmul(p);
 }
 
-bool te_schedule_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+/* --- rules --- */
+
+/* What all rules for products ask first. */
+static matmul_plan plan_of(const te_case *x)
+{
+    const uint32_t rank = x->last->n_axes;
+    matmul_plan p = {.s = x->s, .anchor = x->anchor, .last = x->last, .lane = rank - 1};
+    p.lanes = lanes_of(x->t, x->n, x->anchor);
+    p.row = rank > 1 ? rank - 2 : rank;
+    return p;
+}
+
+static bool is_nest(const te_case *x)
+{
+    return !te_find_tag(x->s->g, "wide_data") && te_is_one_nest(x->s, x->anchor, x->last, NULL) &&
+           x->anchor->n_axes > 0;
+}
+
+static int64_t columns_of(const te_case *x)
+{
+    return te_axis_extent(x->anchor, x->last->n_axes - 1);
+}
+
+/* The instruction that the right operand is packed for; NULL: none. */
+static const target_dot *dot_of(const te_case *x)
 {
     int64_t v, granule;
-    nn_weight_blocks(n, &v, &granule);
-    if (te_find_tag(s->g, "wide_data") && granule == 0)
-        return te_schedule_pairs(s, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
-    if (te_find_tag(s->g, "wide_data"))
-        return te_schedule_wide_matmul(s, t, n, anchor, last) || te_schedule_default(s, t, n, NULL, last);
-    if (!te_is_one_nest(s, anchor, last, NULL) || anchor->n_axes == 0)
-        return te_schedule_default(s, t, n, NULL, last);
-    if (te_schedule_amx(s, t, n, anchor, last))
-        return true;
-    uint32_t rank = last->n_axes;
-    int64_t lanes = lanes_of(t, n, anchor);
-    matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1};
-    int64_t units = te_axis_extent(anchor, p.lane);
-    bool packed = v > 1 && v == lanes, rows = has_rows(n);
-    p.row = rank > 1 ? rank - 2 : rank;
-    const bool pairs = granule && graph_attr_int(n, "pairs") != 0;
-    const dtype a = te_in_type(n, 0)->dt, b = te_in_type(n, 1)->dt;
-    const bool read = granule && !te_is_taken_apart(s->g, n);
-    const target_dot *d = read ? target_find_packed_dot(t, a, b, pairs, granule) : NULL;
-    if (d && v * 4 == t->vector_bytes && units >= v && (!d->tile || p.row < rank)) {
-        p.dot = d;
-        p.unpacked = te_unpacked(s->g, n);
-        p.lanes = v;
-        p.weights = right_parameter(s->g, anchor);
-        integer_matmul(&p, t);
-    } else if (packed && units > 0) {
-        p.weights = right_parameter(s->g, anchor);
-        p.whole = units % lanes != 0;
-        p.tile = p.whole ? choose_tile(t, s->g, anchor, p.row, (units + lanes - 1) / lanes, false)
-                         : choose_tile_of_panels(t, &p, units / lanes);
-        number_matmul(&p, t, n);
-    } else if (rows && lanes > 1 && units > 1) {
-        p.tile = choose_tile_of_rows(t, &p, units);
-        number_matmul(&p, t, n);
-    } else if (rows && lanes > 1 && units == 0 && rank > 2 && te_axis_most(s->g, anchor, p.lane) >= lanes) {
-        p.open = true;
-        p.tile = choose_tile(t, s->g, anchor, p.row, te_axis_most(s->g, anchor, p.lane) / lanes, true);
-        tiled_matmul(&p);
-    } else if (rows && anchor->n_axes > 1 && units > 0 && units <= ROW_LIMIT) {
-        row_matmul(s, anchor, last);
-    } else {
-        return te_schedule_reduce(s, t, n, anchor, last);
-    }
+    nn_weight_blocks(x->n, &v, &granule);
+    const bool read = granule && !te_is_taken_apart(x->s->g, x->n), pairs = read && graph_attr_int(x->n, "pairs") != 0;
+    const target_dot *d = read ? target_find_packed_dot(x->t, te_in_type(x->n, 0)->dt, te_in_type(x->n, 1)->dt, pairs,
+                                                        granule) : NULL;
+    return d && v * 4 == x->t->vector_bytes && columns_of(x) >= v && (!d->tile || x->last->n_axes > 1) ? d : NULL;
+}
+
+static bool takes_dots(const te_case *x)
+{
+    return is_nest(x) && dot_of(x);
+}
+
+static bool takes_panels(const te_case *x)
+{
+    int64_t v, granule;
+    nn_weight_blocks(x->n, &v, &granule);
+    return is_nest(x) && v > 1 && v == lanes_of(x->t, x->n, x->anchor) && columns_of(x) > 0 && !dot_of(x);
+}
+
+static bool takes_rows(const te_case *x)
+{
+    return is_nest(x) && has_rows(x->n) && lanes_of(x->t, x->n, x->anchor) > 1 && columns_of(x) > 1;
+}
+
+static bool takes_open(const te_case *x)
+{
+    const int64_t lanes = lanes_of(x->t, x->n, x->anchor);
+    return is_nest(x) && has_rows(x->n) && lanes > 1 && columns_of(x) == 0 && x->last->n_axes > 2 &&
+           te_axis_most(x->s->g, x->anchor, x->last->n_axes - 1) >= lanes;
+}
+
+static bool takes_sums(const te_case *x)
+{
+    return is_nest(x) && has_rows(x->n) && x->anchor->n_axes > 1 && columns_of(x) > 0 && columns_of(x) <= ROW_LIMIT;
+}
+
+static matmul_plan plan_panels(const te_case *x)
+{
+    matmul_plan p = plan_of(x);
+    const int64_t units = columns_of(x);
+    p.weights = right_parameter(x->s->g, x->anchor);
+    p.whole = units % p.lanes != 0;
+    p.tile = p.whole ? choose_tile(x->t, x->s->g, x->anchor, p.row, (units + p.lanes - 1) / p.lanes, false)
+                     : choose_tile_of_panels(x->t, &p, units / p.lanes);
+    return p;
+}
+
+static matmul_plan plan_rows(const te_case *x)
+{
+    matmul_plan p = plan_of(x);
+    p.tile = choose_tile_of_rows(x->t, &p, columns_of(x));
+    return p;
+}
+
+static matmul_plan plan_open(const te_case *x)
+{
+    matmul_plan p = plan_of(x);
+    p.open = true;
+    p.tile = choose_tile(x->t, x->s->g, x->anchor, p.row, te_axis_most(x->s->g, x->anchor, p.lane) / p.lanes, true);
+    return p;
+}
+
+static double cost_dots(const te_case *x)
+{
+    return te_cost_of_dot(x->t, dot_of(x), (te_tile){1, 1});
+}
+
+static double cost_panels(const te_case *x)
+{
+    return te_cost_of_tile(x->t, plan_panels(x).tile);
+}
+
+/* Lanes behind the last column do nothing. */
+static double cost_rows(const te_case *x)
+{
+    const matmul_plan p = plan_rows(x);
+    const int64_t units = columns_of(x);
+    return te_cost_of_tile(x->t, p.tile) * (units < p.lanes ? (double)p.lanes / (double)units : 1);
+}
+
+static double cost_open(const te_case *x)
+{
+    return te_cost_of_tile(x->t, plan_open(x).tile);
+}
+
+static double cost_sums(const te_case *x)
+{
+    return te_cost_of_row(x->t, columns_of(x));
+}
+
+static bool dots(const te_case *x)
+{
+    int64_t v, granule;
+    nn_weight_blocks(x->n, &v, &granule);
+    matmul_plan p = plan_of(x);
+    p.dot = dot_of(x);
+    p.unpacked = te_unpacked(x->s->g, x->n);
+    p.lanes = v;
+    p.weights = right_parameter(x->s->g, x->anchor);
+    integer_matmul(&p, x->t);
     return true;
 }
 
-bool te_schedule_matmul_steps(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool panels(const te_case *x)
 {
+    matmul_plan p = plan_panels(x);
+    number_matmul(&p, x->t, x->n);
+    return true;
+}
+
+static bool rows_of_right(const te_case *x)
+{
+    matmul_plan p = plan_rows(x);
+    number_matmul(&p, x->t, x->n);
+    return true;
+}
+
+static bool open_rows(const te_case *x)
+{
+    matmul_plan p = plan_open(x);
+    tiled_matmul(&p);
+    return true;
+}
+
+static bool row_of_sums(const te_case *x)
+{
+    row_matmul(x->s, x->anchor, x->last);
+    return true;
+}
+
+static bool schedule_matmul_steps(const te_case *x)
+{
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    const graph_node *n = x->n;
+    te_node *anchor = x->anchor, *last = x->last;
     const uint32_t rank = last->n_axes;
     int64_t lanes = 0;
     (void)dim_is_const(te_in_type(n, 1)->shape.dims[3], &lanes); /* the type relation sees to it */
@@ -518,12 +630,12 @@ bool te_schedule_matmul_steps(te_sched *s, const struct target *t, const graph_n
     if (!p.dot || te_is_taken_apart(s->g, n) || !te_is_one_nest(s, anchor, last, NULL) ||
         lanes * 4 != t->vector_bytes ||
         te_axis_extent(last, p.lane) < lanes || te_reduce_most(s->g, anchor) == 0)
-        return te_schedule_default(s, t, n, NULL, last);
+        return false;
     p.row = rank > 1 ? rank - 2 : rank;
     p.weights = te_find_parameter(s->g, n->inputs[1]->name);
     p.unpacked = te_unpacked(s->g, n);
     if (!p.weights && !p.unpacked) /* of one number, which is no operand */
-        return te_schedule_default(s, t, n, NULL, last);
+        return false;
     integer_matmul(&p, t);
     return true;
 }
@@ -532,14 +644,17 @@ bool te_schedule_matmul_steps(te_sched *s, const struct target *t, const graph_n
 #define NIBBLE_VECTORS 4
 
 /* Half of the registers hold sums of a block; those of all blocks are touched once for each block. */
-bool te_schedule_matmul_nibbles(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor,
-                                te_node *last)
+static bool schedule_matmul_nibbles(const te_case *x)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    const graph_node *n = x->n;
+    te_node *anchor = x->anchor, *last = x->last;
     int64_t lanes = 0;
     te_node *blocks = te_find_tag(s->g, "nibbles");
     (void)dim_is_const(te_in_type(n, 1)->shape.dims[2], &lanes);
     if (!blocks || !te_is_one_nest_with(s, anchor, last, NULL, 1, (const te_node *const[]){blocks}))
-        return te_schedule_default(s, t, n, NULL, last);
+        return false;
     const uint32_t rank = last->n_axes;
     matmul_plan p = {.s = s, .anchor = anchor, .last = last, .lanes = lanes, .lane = rank - 1, .blocks = blocks};
     p.row = rank > 1 ? rank - 2 : rank;
@@ -572,3 +687,36 @@ bool te_schedule_matmul_nibbles(te_sched *s, const struct target *t, const graph
     tiled_matmul(&p);
     return true;
 }
+
+static bool takes_steps(const te_case *x)
+{
+    return graph_attr_int(x->n, "proved") != 0 && target_find_steps_dot(x->t, DT_U8);
+}
+
+static double cost_steps(const te_case *x)
+{
+    return te_cost_of_dot(x->t, target_find_steps_dot(x->t, DT_U8), (te_tile){1, 1});
+}
+
+/* A word is taken apart for some rows, each of its codes is multiplied. */
+static double cost_nibbles(const te_case *x)
+{
+    return te_cost_of_tile(x->t, (te_tile){1, NIBBLE_ROWS});
+}
+
+static const te_rule rows[] = {
+    {"packed integers", TE_PRODUCT, "panels of packed columns in lanes, an instruction for some products", takes_dots,
+     cost_dots, dots},
+    {"packed panels", TE_PRODUCT, "panels of packed columns in lanes, rows broadcast against them", takes_panels,
+     cost_panels, panels},
+    {"rows as they are", TE_PRODUCT, "columns of the right operand's rows in lanes, tiles in registers", takes_rows,
+     cost_rows, rows_of_right},
+    {"open rows", TE_PRODUCT, "the same for as many columns as a run says", takes_open, cost_open, open_rows},
+    {"row of sums", TE_PRODUCT, "the reduction around a row of sums in an array", takes_sums, cost_sums, row_of_sums},
+    {"one by one", TE_PRODUCT, "the sum of each result in a register, or in lanes along a row", is_nest,
+     te_cost_one_by_one, te_one_by_one},
+    {"steps", TE_PRODUCT_STEPS, "panels by lists of steps", takes_steps, cost_steps, schedule_matmul_steps},
+    {"blocks of 4 bits", TE_PRODUCT_NIBBLES, "sums of blocks, whose weights are taken apart beside them", NULL,
+     cost_nibbles, schedule_matmul_nibbles},
+};
+const te_rules te_rules_product = {rows, sizeof rows / sizeof *rows};

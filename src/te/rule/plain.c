@@ -101,10 +101,8 @@ static bool has_choices(const te_sched *s, const te_node *last)
     return all.n > 1 && !all.beside;
 }
 
-bool te_schedule_default(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+bool te_by_stages(te_sched *s, const struct target *t, te_node *last)
 {
-    (void)n;
-    (void)anchor;
     const te_graph *g = s->g;
     bool alone = true; /* a parallel loop must hold all stores of the function */
     for (uint32_t i = 0; i < g->nodes.len; i++) {
@@ -276,8 +274,11 @@ static const char *cut_windows(te_sched *s, const te_node *last, int64_t width)
 }
 
 /* A pool in two stages (te/windows.c): the extremes of the columns of a row of windows, then these windows. */
-static bool pool_columns(te_sched *s, const struct target *t, te_node *columns, te_node *anchor, te_node *last)
+static bool pool_columns(const te_case *x)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    te_node *anchor = x->anchor, *last = x->last, *columns = te_find_tag(s->g, TE_COLUMNS);
     const te_node *pad = te_find_tag(s->g, "pad"), *beside[1] = {columns};
     if (!te_is_one_nest_with(s, anchor, last, "pad", 1, beside))
         return false;
@@ -331,21 +332,47 @@ static bool sums_beside(te_sched *s, const struct target *t, const te_node *anch
     return true;
 }
 
-bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool takes_columns(const te_case *x)
 {
-    if (!anchor) /* nothing is reduced */
-        return te_schedule_default(s, t, n, NULL, last);
-    if (anchor->tag && strcmp(anchor->tag, "extremes") == 0)
+    return te_find_tag(x->s->g, TE_COLUMNS) != NULL;
+}
+
+static double cost_columns(const te_case *x)
+{
+    return te_cost_in_c(x->t, 1);
+}
+
+/* A search whose results grow side by side. */
+static bool is_search(const te_case *x)
+{
+    return x->anchor == x->last && x->anchor->reducer && x->anchor->n_outputs == 2 &&
+           te_is_one_nest(x->s, x->anchor, x->last, NULL);
+}
+
+static bool is_in_parts(const te_case *x)
+{
+    return x->anchor->tag && strcmp(x->anchor->tag, "extremes") == 0;
+}
+
+bool te_takes_one_by_one(const te_case *x)
+{
+    return x->anchor && (is_in_parts(x) || is_search(x) ||
+                         (x->anchor->n_outputs == 1 && te_is_one_nest(x->s, x->anchor, x->last, "pad")));
+}
+
+bool te_one_by_one(const te_case *x)
+{
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    te_node *anchor = x->anchor, *last = x->last;
+    if (!te_takes_one_by_one(x))
+        return te_by_stages(s, t, last);
+    if (is_in_parts(x))
         return search_in_parts(s, t, anchor);
-    if (anchor == last && anchor->reducer && anchor->n_outputs == 2 && te_is_one_nest(s, anchor, last, NULL)) {
+    if (is_search(x)) {
         reduce_beside(s, t, anchor);
         return true;
     }
-    te_node *columns = te_find_tag(s->g, TE_COLUMNS);
-    if (columns && pool_columns(s, t, columns, anchor, last))
-        return true;
-    if (!te_is_one_nest(s, anchor, last, "pad") || anchor->n_outputs != 1)
-        return te_schedule_default(s, t, n, NULL, last);
     if (anchor->n_axes == 0) {
         te_sum_in_lanes(s, t, anchor, accumulate_inside(s, anchor, last), NULL, NULL, 0);
         return true;
@@ -380,9 +407,28 @@ bool te_schedule_reduce(te_sched *s, const struct target *t, const graph_node *n
 /* --- rows --- */
 
 /* Rows run in parallel, and what lies between the stages is one row long. */
-bool te_schedule_softmax(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool along_rows(const te_case *x)
 {
-    (void)n;
-    (void)anchor;
-    return te_schedule_rows(s, t, last);
+    return te_schedule_rows(x->s, x->t, x->last);
 }
+
+static double cost_along_rows(const te_case *x)
+{
+    return te_cost_in_c(x->t, 3);
+}
+
+static bool stages(const te_case *x)
+{
+    return te_by_stages(x->s, x->t, x->last);
+}
+
+static const te_rule rows[] = {
+    {"columns of windows", TE_POOL, "the extremes of columns, then those of windows of them", takes_columns,
+     cost_columns, pool_columns},
+    {"rows", TE_ROWS, "stages along rows, a row at a time", NULL, cost_along_rows, along_rows},
+    {"one by one", TE_REDUCTION, "the sum of each result in a register, or in lanes along a row", te_takes_one_by_one,
+     te_cost_one_by_one, te_one_by_one},
+    {"stage by stage", TE_ANY, "each stage by itself, or all along rows that they share", NULL, te_cost_of_stages,
+     stages},
+};
+const te_rules te_rules_plain = {rows, sizeof rows / sizeof *rows};

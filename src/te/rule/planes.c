@@ -128,11 +128,32 @@ static void cut_sums(const planes *p, int64_t taps)
     mark_tile(p, p->acc, te_axis_name(a, 1));
 }
 
-bool te_schedule_planes(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool read_planes(const te_case *x, planes *out)
 {
-    planes p = {.s = s, .anchor = anchor, .last = last, .line = last->n_axes - 1, .lanes = t->vector_bytes / 4};
+    *out = (planes){.s = x->s, .anchor = x->anchor, .last = x->last, .line = x->last->n_axes - 1,
+                    .lanes = x->t->vector_bytes / 4};
+    return choose(out, x->t, x->n);
+}
+
+/* Sums of several lines hide the wait for one another. */
+double te_cost_planes(const te_case *x)
+{
+    planes p;
+    const double lanes = x->t->vector_bytes > 4 ? x->t->vector_bytes / 4 : 1;
+    if (!read_planes(x, &p))
+        return te_cost_one_by_one(x);
+    const double reads = (double)(p.tile.vectors + p.tile.rows) / target_cpu(x->t)->loads;
+    return (reads + 0.25) / ((double)(p.tile.vectors * p.tile.rows) * lanes);
+}
+
+bool te_schedule_planes(const te_case *x)
+{
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    te_node *anchor = x->anchor, *last = x->last;
+    planes p;
     const te_node *pad = te_find_tag(s->g, "pad");
-    if (!choose(&p, t, n))
+    if (!read_planes(x, &p))
         return false;
     int64_t taps = 1, ic = 0;
     for (uint32_t i = 1; i < anchor->n_reduce; i++)

@@ -2,7 +2,7 @@
 /* What the rules that choose default schedules share: questions about the tensor graph and a few moves. */
 #ifndef LATHE_TE_RULE_RULE_H
 #define LATHE_TE_RULE_RULE_H
-#include "te/te_op.h"
+#include "te/choose.h"
 
 #define PARALLEL_ENOUGH  32           /* iterations of the parallel loop from which workers are kept busy */
 #define PARALLEL_WORTH   16384        /* elements below which sharing costs more than it brings */
@@ -47,6 +47,18 @@ bool te_reads_lines(const te_node *n, uint32_t axis);
 /* Cuts the innermost loop of n, which no primitive has named yet, where it reads at quotients of its place
  * (phases.c). */
 bool te_cut_phases(te_sched *s, const te_node *n);
+/* --- schedules of several families (plain.c) --- */
+/* Every stage by itself, or all along rows that they have in common. */
+bool te_by_stages(te_sched *s, const struct target *t, te_node *last);
+/* The sum of each result in a register, or the first of these where there are several reductions. */
+bool te_one_by_one(const te_case *x);
+bool te_takes_one_by_one(const te_case *x);
+/* --- costs for rules: cycles of one product (cost.c) --- */
+double te_cost_one_by_one(const te_case *x); /* each waits for the sum before */
+/* Loops that the C compiler makes vectors of, with so many loads and stores for one product. */
+double te_cost_in_c(const struct target *t, double accesses);
+double te_cost_of_stages(const te_case *x); /* sums go through memory */
+double te_cost_of_row(const struct target *t, int64_t units); /* of so many sums side by side in an array; 0: many */
 /* --- tiles of sums in registers (tile.c) --- */
 typedef struct te_tile {
     int64_t vectors, rows; /* vectors of lanes, elements that are broadcast against them */
@@ -54,6 +66,8 @@ typedef struct te_tile {
 /* Cycles of one tile for one step of the reduction: what takes longest of multiply-adds, loads, instructions in all,
  * and the wait for a sum. */
 double te_step_cost(const struct target *t, int64_t vectors, int64_t rows);
+/* The same for one of its products. */
+double te_cost_of_tile(const struct target *t, te_tile x);
 /* Vector registers that a tile's sums and operands may take: rows * vectors + vectors + 1 of them. */
 int64_t te_tile_regs(const struct target *t);
 /* Cycles of `width` elements, for one vector of lanes, with a narrower tile at the end. */
@@ -74,6 +88,7 @@ int64_t te_rows_to_merge(int64_t height, int64_t width, te_pixel_cost cost, cons
 struct target_dot;
 /* Cycles of one tile for one granule. */
 double te_dot_step_cost(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t rows);
+double te_cost_of_dot(const struct target *t, const struct target_dot *d, te_tile x); /* of one product */
 double te_dot_tile_cost(const struct target *t, const struct target_dot *d, te_tile x, int64_t width);
 /* Rows of a tile of so many vectors; of more than one sums take half of the registers: weights are read from memory. */
 int64_t te_choose_dot_rows(const struct target *t, const struct target_dot *d, int64_t vectors, int64_t width);
@@ -83,21 +98,9 @@ bool te_dot_tile_fits(const struct target *t, const struct target_dot *d, int64_
 bool te_dot_rows_outside(const struct target_dot *d, te_tile x, int64_t lanes);
 te_tile te_choose_dot_tile(const struct target *t, const struct target_dot *d, int64_t blocks, int64_t width,
                            int64_t most);
-/* A convolution in blocks of channels whose stages `wide_data` and `wide_weights` hold numbers of 16 bits (int_wide.c);
- * false, and nothing is changed: it cannot be cut so. */
-bool te_schedule_wide_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-/* How many rows of such a convolution, of one tap, are better walked as one, by the cycles of its best cut. */
+/* How many rows of a convolution of wide numbers (int_wide.c), of one tap, are better walked as one, by the cycles of
+ * its best cut. */
 int64_t te_wide_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
-/* A product with such stages, whose columns are whole vectors. */
-bool te_schedule_wide_matmul(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-/* A product whose stages hold steps of its operands (te/op/product_pairs.h; target/cortex_m); false, and nothing is
- * changed: it cannot be cut so. */
-bool te_schedule_pairs(te_sched *s, const graph_node *n, te_node *anchor, te_node *last);
-/* A product by registers of 16 rows (amx.c); false, and nothing is changed: it is none, or vectors do as well. */
-bool te_schedule_amx(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
-/* A depthwise convolution whose stages `pair_data` and `pair_weights` hold words of two rows (int_pairs.c); false, and
- * nothing is changed: it cannot be cut so. */
-bool te_schedule_row_pairs(te_sched *s, const struct target *t, te_node *anchor, te_node *last);
 /* The same where blocks, or elements, are at most so many, and each run says how many: tiles are whole, the last one is
  * moved back over the one before it. */
 te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_open, int64_t width, bool width_open);
@@ -109,10 +112,10 @@ const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *las
 const char *te_cut_lines(te_sched *s, const struct target *t, const te_node *last);
 /* A convolution whose result is in blocks of channels (conv_blocked.c). */
 int64_t te_blocked_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
-bool te_schedule_blocked_conv(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
 /* A convolution of planes, lines of pixels in lanes (planes.c); false, and nothing is changed: neighbouring pixels of
  * the result do not read neighbours. */
-bool te_schedule_planes(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last);
+bool te_schedule_planes(const te_case *x);
+double te_cost_planes(const te_case *x);
 /* --- rows in vector lanes (lanes.c); false, and nothing is changed, where the C compiler does as well --- */
 /* The stage's innermost loop, which is its last axis. */
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop);
@@ -132,6 +135,4 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
 bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last);
 /* Computes all stages piece by piece inside one parallel loop of `last`, when nothing is then computed twice. */
 bool te_schedule_rows(te_sched *s, const struct target *t, te_node *last);
-/* A pool of bytes in lanes of channels (mve.c); false: it is another one, and nothing is changed. */
-bool te_schedule_lanes_pool(te_sched *s, const graph_node *n, te_node *anchor, te_node *last);
 #endif

@@ -22,6 +22,12 @@ double te_step_cost(const struct target *t, int64_t vectors, int64_t rows)
     return (c > m->latency ? c : m->latency) + 0.25;
 }
 
+double te_cost_of_tile(const struct target *t, te_tile x)
+{
+    const double lanes = t->vector_bytes > 4 ? t->vector_bytes / 4 : 1;
+    return te_step_cost(t, x.vectors, x.rows) / ((double)(x.vectors * x.rows) * lanes);
+}
+
 int64_t te_tile_regs(const struct target *t)
 {
     int64_t regs = target_cpu(t)->tile_regs < t->vector_regs ? target_cpu(t)->tile_regs : t->vector_regs;

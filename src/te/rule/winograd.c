@@ -408,11 +408,15 @@ static bool weights_come_from_afar(const struct target *t, const winograd_size *
            (int64_t)(PART_OF_L2 * target_cpu(t)->l2_bytes);
 }
 
-bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule_winograd(const te_case *x)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    const graph_node *n = x->n;
+    te_node *last = x->last;
     winograd_stages w;
     if (!find_stages(s, n, last, &w) || te_axis_extent(last, 4) != (int64_t)t->vector_bytes / 4)
-        return te_schedule_default(s, t, n, anchor, last);
+        return false;
     winograd_size z = {.batch = te_axis_extent(last, 0),
                        .positions = te_axis_extent(w.product, 1),
                        .in_blocks = te_axis_extent(w.input, 3),
@@ -431,9 +435,9 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
     bool floats = dtype_is_float(te_in_type(n, 1)->dt);
     z.dot = floats ? NULL : target_find_dot(t, DT_I16, DT_I16, false);
     if (!floats && !z.dot)
-        return te_schedule_default(s, t, n, anchor, last);
+        return false;
     if (z.batch == 0 || z.in_blocks == 0 || z.out_blocks == 0)
-        return te_schedule_default(s, t, n, anchor, last);
+        return false;
     z.far = weights_come_from_afar(t, &z);
     z.in_memory = t->plain_addresses && z.positions > te_tile_regs(t);
     winograd_cut cut = choose_cut(t, &z);
@@ -442,3 +446,16 @@ bool te_schedule_winograd(te_sched *s, const struct target *t, const graph_node 
     schedule_input(s, &w, &z, &cut);
     return true;
 }
+
+/* A product for (m * 3)^2 / (m + 2)^2 of the convolution. */
+static double cost(const te_case *x)
+{
+    const double m = (double)graph_attr_int(x->n, "tile_size"), saved = m * 3 / (m + 2);
+    return te_cost_of_tile(x->t, (te_tile){1, te_tile_regs(x->t) / 2}) / (saved * saved);
+}
+
+static const te_rule rows[] = {
+    {"Winograd", TE_WINOGRAD, "products of all positions of tiles, and transforms around them", NULL, cost,
+     schedule_winograd},
+};
+const te_rules te_rules_winograd = {rows, sizeof rows / sizeof *rows};

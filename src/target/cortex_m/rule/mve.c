@@ -2,7 +2,8 @@
 /* Schedules of qnn.conv2d_rows for Cortex-M with vectors (Helium), where 16 products of bytes are one instruction that
  * adds them to one sum in a general register. A tile is a few pixels by two channels; its sums stay in a small array
  * until those of a block of channels are there, and then become bytes in lanes of four channels. */
-#include "te/rule/rows.h"
+#include "target/cortex_m/rule/runs.h"
+#include "type/target.h"
 
 #include <string.h>
 
@@ -148,17 +149,20 @@ static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, t
     te_sched_compute_at(s, rows->name, o, line);
 }
 
-void te_schedule_lanes_conv(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
+static void conv(const te_case *x, const rows_conv *v)
 {
     if (v->depthwise)
-        depthwise(s, t, v, anchor, last);
+        depthwise(x->s, x->t, v, x->anchor, x->last);
     else
-        sums(s, t, v, anchor, last);
+        sums(x->s, x->t, v, x->anchor, x->last);
 }
 
 /* All channels are one block: lanes of it. */
-bool te_schedule_lanes_pool(te_sched *s, const graph_node *n, te_node *anchor, te_node *last)
+static bool pool(const te_case *x)
 {
+    te_sched *s = x->s;
+    const graph_node *n = x->n;
+    te_node *anchor = x->anchor, *last = x->last;
     uint32_t lane = last->n_axes - 1u;
     if (last->n_axes != 5 || anchor->n_reduce != 2 || te_axis_extent(last, lane) < LANES ||
         te_axis_extent(last, lane) != nn_data_block(n, "data_layout") || dtype_bits(te_in_type(n, 0)->dt) != 8 ||
@@ -172,3 +176,40 @@ bool te_schedule_lanes_pool(te_sched *s, const graph_node *n, te_node *anchor, t
     te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(anchor, lane));
     return true;
 }
+
+/* --- rules --- */
+
+static bool takes_conv(const te_case *x)
+{
+    return runs_read(x).lanes;
+}
+
+static bool takes_pool(const te_case *x)
+{
+    return (x->t->features & TARGET_MVE) != 0;
+}
+
+/* A vector of data by one of weights: two loads and a product for 16. */
+static double cost_conv(const te_case *x)
+{
+    (void)x;
+    return 3.0 / VECTOR;
+}
+
+static double cost_pool(const te_case *x)
+{
+    (void)x;
+    return 2.0 / LANES;
+}
+
+static bool schedule_conv(const te_case *x)
+{
+    return runs_schedule(x, conv, "channel_o");
+}
+
+static const te_rule rows[] = {
+    {"vectors of bytes", TE_RUNS, "a few pixels by all channels, 16 products in an instruction", takes_conv, cost_conv,
+     schedule_conv},
+    {"lanes of channels", TE_POOL, "four channels of a block in lanes", takes_pool, cost_pool, pool},
+};
+const te_rules te_rules_mve = {rows, sizeof rows / sizeof *rows};

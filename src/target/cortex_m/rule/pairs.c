@@ -3,6 +3,7 @@
  * extension. A tile is two rows by two columns, whose sums stay in registers. The right operand is widened once for all
  * rows, or a panel of its columns after the other where that would be large; the left one two rows at a time, for each
  * panel. */
+#include "graph/op/nn.h"
 #include "te/op/product_pairs.h"
 #include "te/rule/rule.h"
 
@@ -16,8 +17,11 @@ static int64_t panel_of(int64_t columns, int64_t steps)
     return columns * each <= MOST_WIDENED ? columns : fit > LEAST_PANEL ? fit : LEAST_PANEL;
 }
 
-bool te_schedule_pairs(te_sched *s, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule(const te_case *x)
 {
+    te_sched *s = x->s;
+    const graph_node *n = x->n;
+    te_node *anchor = x->anchor, *last = x->last;
     te_node *data = te_find_tag(s->g, "wide_data"), *weights = te_find_tag(s->g, "wide_weights");
     const te_node *beside[2] = {data, weights};
     int64_t steps = 0;
@@ -46,3 +50,24 @@ bool te_schedule_pairs(te_sched *s, const graph_node *n, te_node *anchor, te_nod
     te_sched_compute_at(s, weights->name, o, "panel");
     return true;
 }
+
+/* Stages that hold steps of both operands, which no pass has packed. */
+static bool takes(const te_case *x)
+{
+    int64_t lanes, granule;
+    nn_weight_blocks(x->n, &lanes, &granule);
+    return te_find_tag(x->s->g, "wide_data") && granule == 0;
+}
+
+/* Instructions of kernel/dsp/dot_pairs.h, which emulators count, with what widens the operands. */
+static double cost(const te_case *x)
+{
+    (void)x;
+    return 1.5;
+}
+
+static const te_rule rows[] = {
+    {"pairs of rows and columns", TE_PRODUCT, "two rows by two columns of numbers of 16 bits, widened in panels", takes,
+     cost, schedule},
+};
+const te_rules te_rules_products = {rows, sizeof rows / sizeof *rows};

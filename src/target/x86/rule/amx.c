@@ -4,6 +4,7 @@
  * the first cache, where the end of the operator finds them. */
 #include "graph/op/nn.h"
 #include "te/rule/rule.h"
+#include "type/target.h"
 
 #define COLUMNS     16 /* of a block */
 #define STEP        4  /* numbers side by side */
@@ -40,13 +41,16 @@ static void cut_result(te_sched *s, const te_node *last, int64_t columns, int64_
     te_sched_annotate(s, TE_PARALLEL, o, part);
 }
 
-bool te_schedule_amx(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+static bool schedule_amx(const te_case *x)
 {
+    te_sched *s = x->s;
+    const graph_node *n = x->n;
+    te_node *anchor = x->anchor, *last = x->last;
     int64_t lanes, granule;
     nn_weight_blocks(n, &lanes, &granule);
     const char *row = instruction(te_in_type(n, 0)->dt, te_in_type(n, 1)->dt);
     const uint32_t rank = anchor->n_axes;
-    if ((t->features & TARGET_AMX) == 0 || !row || lanes != COLUMNS || granule != STEP || rank < 2 ||
+    if (!row || lanes != COLUMNS || granule != STEP || rank < 2 ||
         anchor->n_reduce != 1 || te_is_taken_apart(s->g, n) || te_unpacked(s->g, n))
         return false;
     const int64_t units = te_axis_extent(anchor, rank - 1), rows = te_axis_extent(anchor, rank - 2),
@@ -71,3 +75,22 @@ bool te_schedule_amx(te_sched *s, const struct target *t, const graph_node *n, t
     te_sched_tensorize(s, acc, te_axis_name(anchor, rank - 2), row);
     return true;
 }
+
+static bool takes(const te_case *x)
+{
+    return (x->t->features & TARGET_AMX) != 0 && x->anchor->n_axes > 0 && !te_find_tag(x->s->g, "wide_data") &&
+           te_is_one_nest(x->s, x->anchor, x->last, NULL);
+}
+
+/* 16 rows by 16 columns by 64 products in 16 cycles. */
+static double cost(const te_case *x)
+{
+    (void)x;
+    return 16.0 / (16 * 16 * 64);
+}
+
+static const te_rule rows[] = {
+    {"registers of 16 rows", TE_PRODUCT, "blocks of 16 columns, whose sums an instruction makes over the reduction",
+     takes, cost, schedule_amx},
+};
+const te_rules te_rules_amx = {rows, sizeof rows / sizeof *rows};

@@ -2,7 +2,7 @@
 /* Default schedules of qnn.conv2d_rows. Pixels stand outside of channels: a tile of a line of results takes a few
  * pixels, whose windows lie in a small buffer of 16-bit numbers, by two channels, whose weights are read one after the
  * other. Rows that the next line needs again stay in the buffer where one worker makes all lines. */
-#include "te/rule/rows.h"
+#include "target/cortex_m/rule/runs.h"
 
 #include "te/from_graph.h"
 #include "te/inline.h"
@@ -108,8 +108,11 @@ static void write_out(te_sched *s, const rows_conv *v, const char *stage, const 
         te_sched_annotate(s, TE_UNROLL, stage, loop);
 }
 
-static void depthwise(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
+static void depthwise(const te_case *x, const rows_conv *v)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    te_node *anchor = x->anchor, *last = x->last;
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), depthwise_tile(v->out_extent[1]), "col_o", "col_i");
@@ -157,8 +160,11 @@ static const te_node *products_stage(te_sched *s, const rows_conv *v, const te_n
     return chunk;
 }
 
-static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_node *anchor, te_node *last)
+static void sums(const te_case *x, const rows_conv *v)
 {
+    te_sched *s = x->s;
+    const struct target *t = x->t;
+    te_node *anchor = x->anchor, *last = x->last;
     const char *o = last->name, *all = te_sums_stage(s, anchor, last, "local"), *line = te_cut_lines(s, t, last);
     const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), ROWS_TILE, "col_o", "col_i");
@@ -200,14 +206,16 @@ static void sums(te_sched *s, const struct target *t, const rows_conv *v, te_nod
 }
 
 /* One pixel, a few channels at a time. */
-static void direct(te_sched *s, const rows_conv *v, const graph_node *n, te_node *anchor, te_node *last)
+static void direct(const te_case *x, const rows_conv *v)
 {
+    te_sched *s = x->s;
+    te_node *anchor = x->anchor, *last = x->last;
     const char *o = last->name, *acc = te_sums_stage(s, anchor, last, "local");
     te_sched_split(s, o, te_axis_name(last, CHANNEL), v->block, "channel_o", "channel_i");
     te_sched_annotate(s, TE_UNROLL, o, "channel_i");
     te_sched_compute_at(s, acc, o, "channel_o");
     te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), te_axis_name(anchor, CHANNEL), tap(anchor, 2)});
-    const bool is_u8 = n->inputs[0]->type.dt == DT_U8;
+    const bool is_u8 = x->n->inputs[0]->type.dt == DT_U8;
     if (v->nibbles)
         te_sched_split(s, acc, te_axis_name(anchor, CHANNEL), 2, "pair_of_channels", "channel");
     const char *const codes[] = {"dot_bytes", "dot_bytes_u8", "nibble_bytes", "nibble_bytes_u8"};
@@ -243,32 +251,96 @@ static uint32_t inline_between(te_sched *s, const te_node *anchor, const te_node
     return n_kept;
 }
 
-bool te_schedule_conv2d_rows(te_sched *s, const struct target *t, const graph_node *n, te_node *anchor, te_node *last)
+rows_conv runs_read(const te_case *x)
 {
     rows_conv v;
-    if (!rows_conv_read(s->c, n, &v))
-        return false;
+    if (!rows_conv_read(x->s->c, x->n, &v))
+        v = (rows_conv){.images = 0};
+    return v;
+}
+
+bool runs_schedule(const te_case *x, runs_loops loops, const char *each)
+{
+    te_sched *s = x->s;
+    const graph_node *n = x->n;
+    const rows_conv v = runs_read(x);
     const te_node *kept[MOST_STAGES + 1];
     uint32_t n_kept = 0;
-    if (s->g->params.len - s->g->n_inputs == 1 && last->kind == TE_COMPUTE)
-        n_kept = inline_between(s, anchor, last, kept);
+    if (s->g->params.len - s->g->n_inputs == 1 && x->last->kind == TE_COMPUTE)
+        n_kept = inline_between(s, x->anchor, x->last, kept);
     kept[n_kept] = te_find_tag(s->g, ROWS_CHUNKS); /* placed with the sums */
     /* A single weight is a number in the expression of the sums, not a load: no intrinsic multiplies by that. */
     const bool literal = graph_constant(n->inputs[1]) && !te_is_data(n->inputs[1]);
-    if (n_kept == MOST_STAGES || literal || !te_is_one_nest_with(s, anchor, last, "pad", n_kept + 1, kept))
-        return te_schedule_default(s, t, n, NULL, last);
+    if (n_kept == MOST_STAGES || literal || !te_is_one_nest_with(s, x->anchor, x->last, "pad", n_kept + 1, kept))
+        return false;
     for (uint32_t i = 0; i < n_kept; i++)
         te_sched_set_scope(s, kept[i]->name, "local");
-    if (v.lanes)
-        te_schedule_lanes_conv(s, t, &v, anchor, last);
-    else if (v.direct)
-        direct(s, &v, n, anchor, last);
-    else if (v.depthwise)
-        depthwise(s, t, &v, anchor, last);
-    else
-        sums(s, t, &v, anchor, last);
+    loops(x, &v);
     for (uint32_t i = 0; i < n_kept; i++)
-        te_sched_compute_at(s, kept[i]->name, last->name,
-                            v.depthwise && !v.lanes ? te_axis_name(last, CHANNEL) : "channel_o");
+        te_sched_compute_at(s, kept[i]->name, x->last->name, each ? each : te_axis_name(x->last, CHANNEL));
     return true;
 }
+
+/* --- rules --- */
+
+static bool takes_direct(const te_case *x)
+{
+    const rows_conv v = runs_read(x);
+    return !v.lanes && v.direct;
+}
+
+static bool takes_depthwise(const te_case *x)
+{
+    const rows_conv v = runs_read(x);
+    return !v.lanes && !v.direct && v.depthwise;
+}
+
+static bool takes_sums(const te_case *x)
+{
+    const rows_conv v = runs_read(x);
+    return !v.lanes && !v.direct && !v.depthwise;
+}
+
+/* Instructions of the kernels of kernel/dsp, as cost.c counts them for each call: of a run by two channels, of six
+ * neighbors under three taps, of a tile of three runs by two channels. */
+static double cost_direct(const te_case *x)
+{
+    (void)x;
+    return (6 + 5 * 2) / 8.0;
+}
+
+static double cost_depthwise(const te_case *x)
+{
+    (void)x;
+    return (5 + 3 + 5 * 6) / 18.0;
+}
+
+static double cost_sums(const te_case *x)
+{
+    (void)x;
+    return (3 + 2 * 3 + 3 * 2 + 2 * 3 * 2) / 24.0;
+}
+
+static bool schedule_direct(const te_case *x)
+{
+    return runs_schedule(x, direct, "channel_o");
+}
+
+static bool schedule_depthwise(const te_case *x)
+{
+    return runs_schedule(x, depthwise, NULL);
+}
+
+static bool schedule_sums(const te_case *x)
+{
+    return runs_schedule(x, sums, "channel_o");
+}
+
+static const te_rule rows[] = {
+    {"one pixel", TE_RUNS, "a run of bytes as it is by a few channels", takes_direct, cost_direct, schedule_direct},
+    {"taps of a row", TE_RUNS, "neighbors of one channel under each row of its window", takes_depthwise,
+     cost_depthwise, schedule_depthwise},
+    {"runs", TE_RUNS, "a few pixels, whose windows are runs of 16-bit numbers, by two channels", takes_sums, cost_sums,
+     schedule_sums},
+};
+const te_rules te_rules_runs = {rows, sizeof rows / sizeof *rows};
