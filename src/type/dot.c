@@ -26,11 +26,13 @@ typedef struct wish {
 
 static const target_dot *find_in(const target_dot *rows, size_t n, const wish *w)
 {
-    for (const target_dot *r = rows; r < rows + n; r++)
+    for (size_t i = 0; i < n; i++) {
+        const target_dot *r = &rows[i];
         if (r->a == w->a && r->b == w->b && (w->t->features & r->features) == r->features &&
             r->vector_bytes <= w->t->vector_bytes && (w->proved || !r->needs_proof) && w->tiles == (r->tile > 0) &&
             w->steps == r->steps)
             return r;
+    }
     return NULL;
 }
 
