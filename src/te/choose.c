@@ -22,9 +22,11 @@ static void find_rules(const te_case *x, te_family family)
 static te_tried *cheapest(const te_sched *s)
 {
     te_tried *best = NULL;
-    for (te_tried *k = s->tried.data; k < s->tried.data + s->tried.len; k++)
+    for (size_t i = 0; i < s->tried.len; i++) {
+        te_tried *k = &s->tried.data[i];
         if (!k->refused && (!best || k->cost < best->cost))
             best = k;
+    }
     return best;
 }
 
@@ -63,8 +65,10 @@ void te_print_tried(writer *w, const te_sched *s)
         w_fmt(w, "  // from %s\n", s->origin);
     else if (chosen)
         w_fmt(w, "  // rule: %s, %.3g cycles: %s\n", chosen->rule->name, chosen->cost, chosen->rule->help);
-    for (const te_tried *k = s->tried.data; k < s->tried.data + s->tried.len; k++)
+    for (size_t i = 0; i < s->tried.len; i++) {
+        const te_tried *k = &s->tried.data[i];
         if (k != chosen)
             w_fmt(w, "  // not: %s, %.3g cycles%s: %s\n", k->rule->name, k->cost, k->refused ? ", does not fit" : "",
                   k->rule->help);
+    }
 }
