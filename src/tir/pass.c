@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passes on loops: the default orders, lists with some left out, and what base/pass.h has to know of this level. */
+#include "base/ptr_map.h"
 #include "tir/facts.h"
 #include "tir/family.h"
 #include "tir/pass.h"
@@ -51,16 +52,14 @@ static const tir_pass_row *row_at(uint32_t i)
 }
 
 typedef struct looking {
-    const tir_func *f;
+    ptr_map params; /* of the function */
     bool flat;
 } looking;
 
 static void look_at(looking *k, const tir_buffer *b, uint32_t n_indices)
 {
-    bool is_param = false;
-    for (uint32_t i = 0; i < k->f->n_params; i++)
-        is_param |= k->f->params[i] == b;
-    k->flat &= is_param || n_indices == 1;
+    uint32_t place;
+    k->flat &= n_indices == 1 || ptr_map_get(&k->params, b, &place);
 }
 
 static void look_at_store(void *ctx, tir_stmt *s)
@@ -79,8 +78,11 @@ uint32_t tir_facts(const tir_module *m)
 {
     looking k = {.flat = true};
     for (uint32_t i = 0; i < m->funcs.len && k.flat; i++) {
-        k.f = m->funcs.data[i];
-        tir_visit_stmt(k.f->body, look_at_store, look_at_access, &k);
+        const tir_func *f = m->funcs.data[i];
+        ptr_map_init(&k.params, &m->c->mem);
+        for (uint32_t p = 0; p < f->n_params; p++)
+            ptr_map_set(&k.params, f->params[p], p);
+        tir_visit_stmt(f->body, look_at_store, look_at_access, &k);
     }
     return k.flat ? TIR_FACT_FLAT : 0u;
 }
