@@ -873,8 +873,8 @@ def signal_window(net, r, q):
 
 
 def signal_fft_auto_scale(net, r, q):
-    """Of -32768 there is one in some cases: the kernel counts on from there."""
-    length = r.int(1, 40)
+    """Of -32768 there is one in some cases: the kernel counts on from there, in short ones from numbers below 0."""
+    length = r.int(1, r.pick(5, 40))
     x = net.input("int16", [length])
     net.spans[x] = r.pick(None, "low")
     net.operator("SignalFftAutoScale", 1, [x], [net.tensor("int16", [length]), net.tensor("int32", [])], {})

@@ -21,16 +21,26 @@ bool tflite_op_signal_window(tflite_node *n)
     return tflite_result(n, 0, compose_with_rows(n, x, 1, 1, &last));
 }
 
-/* The largest number without its sign, as the kernel finds it: -32768 has no counterpart, so that it forgets what stood
- * before it, and the number behind it counts with its sign. */
+/* The largest number without its sign, as the kernel finds it: -32768 has no counterpart, so that it forgets what
+ * stood before it. Numbers below 0 that rise from there on are taken with their sign each, and do not count. */
 static graph_value *largest(tflite_node *n, graph_value *x, int64_t length)
 {
     graph_value *i = compose_positions(n, length), *low = compose_by(n, "equal", x, INT16_MIN);
     graph_value *last = compose_reduced(n, "max", compose_chosen(n, low, i, compose_number(n, DT_I32, -1)), 0, true);
-    graph_value *next = tflite_binary(n, "equal", i, compose_by(n, "add", last, 1));
-    next = tflite_binary(n, "logical_and", next, compose_by(n, "greater_equal", last, 0));
-    graph_value *sizes = compose_chosen(n, next, x, tflite_unary(n, "abs", x));
-    sizes = compose_chosen(n, tflite_binary(n, "greater", i, last), sizes, compose_number(n, DT_I32, INT16_MIN));
+    graph_value *before = compose_slice(n, x, 0, 0, 1);
+    if (length > 1)
+        before = compose_joined(n, before, compose_slice(n, x, 0, 0, length - 1), 0);
+    graph_value *falls = tflite_binary(n, "greater", i, compose_by(n, "add", last, 1));
+    falls = tflite_binary(n, "logical_and", falls, tflite_binary(n, "less_equal", x, before));
+    graph_value *stops = tflite_binary(n, "logical_or", falls, compose_by(n, "greater_equal", x, 0));
+    graph_value *behind = tflite_binary(n, "greater", i, last);
+    stops = tflite_binary(n, "logical_and", stops, behind);
+    graph_value *none = compose_number(n, DT_I32, length);
+    graph_value *first = compose_reduced(n, "min", compose_chosen(n, stops, i, none), 0, true);
+    graph_value *counts = tflite_binary(n, "logical_or", tflite_binary(n, "greater_equal", i, first),
+                                        compose_by(n, "less", last, 0));
+    counts = tflite_binary(n, "logical_and", counts, behind);
+    graph_value *sizes = compose_chosen(n, counts, tflite_unary(n, "abs", x), compose_number(n, DT_I32, INT16_MIN));
     return compose_reduced(n, "max", sizes, 0, true);
 }
 
