@@ -111,7 +111,8 @@ def write_x86(readme, means):
     float1, float2, int1, int2, older1, older2 = means
     readme = put(readme, r"on average\s[\d.]+( times[^.]*?thread,?\s+and )[\d.]+( times)",
                  rf"on average {float1}\g<1>{float2}\g<2>")
-    readme = put(readme, r"(it\s+is )[\d.]+ and [\d.]+( times\.\s+On an Intel)", rf"\g<1>{int1} and {int2}\g<2>")
+    readme = put(readme, r"(they\s+run )[\d.]+ and [\d.]+( times as fast\.\s+On an Intel)",
+                 rf"\g<1>{int1} and {int2}\g<2>")
     return put(readme, r"(\(AVX-512\),[^.]*?)[\d.]+( and )[\d.]+( times)", rf"\g<1>{older1}\g<2>{older2}\g<3>")
 
 
@@ -140,8 +141,8 @@ def write_plan(page, usual, least, budget):
     for n, name in NETWORKS.items():
         page = put_row(page, name, r"[\d,]+", [f"{usual[n]['ram']:,}", f"{least[n]['ram']:,}"] + [
             f"{of[n]['instructions'] / 1e6:.2f}" for of in (usual, least)])
-    return put(page, r"`--ram 34K` takes [\d,]+ bytes and\s[\d.]+ million instructions",
-               f"`--ram 34K` takes {budget['ram']:,} bytes and {millions(budget['instructions'])} million instructions")
+    return put(page, r"(`--ram 34K` takes\s)[\d,]+( bytes and\s)[\d.]+( million instructions)",
+               rf"\g<1>{budget['ram']:,}\g<2>{millions(budget['instructions'])}\g<3>")
 
 
 def write_tflite(page, found):
