@@ -2,6 +2,7 @@
 /* Default schedules of element-wise operators, reductions and row-wise normalisations. They decide what runs in
  * parallel and how long intermediate results live. The innermost loop is cut into lanes where the C compiler would not
  * vectorize it: behind function calls, and along sums (lanes.c). */
+#include "te/inline.h"
 #include "te/merge.h"
 #include "te/rule/rule.h"
 #include "tir/walk.h"
@@ -73,29 +74,38 @@ static const char *cut_vector(te_sched *s, const te_node *n)
 }
 
 typedef struct choice_search {
+    const te_sched *s;
     const tir_var *lane;
     uint32_t n;
     bool beside; /* a number that all lanes share is read: under a condition, that stays one lane's */
 } choice_search;
 
+/* Numbers that the compiler knows: what is inlined of them is a number, whatever they are made of. */
+static bool is_literal(const te_node *n)
+{
+    return n->tag && strcmp(n->tag, "constant") == 0;
+}
+
 static void count_choice(void *ctx, tir_expr_ref e)
 {
     choice_search *x = ctx;
+    const te_tensor *t = e->kind == TIR_LOAD ? te_tensor_of(x->s->g, e->u.buffer) : NULL;
     bool bound = e->kind == TIR_BINOP && (e->op == TIR_MIN || e->op == TIR_MAX);
     if (e->type.dt == DT_F32 && (bound || e->kind == TIR_SELECT))
         x->n += bound ? 1 : 2;
-    x->beside |= e->kind == TIR_LOAD && !tir_uses_var(e, x->lane);
+    x->beside |= t && !is_literal(t->node) && !tir_uses_var(e, x->lane);
 }
 
 /* A choice, of which C compilers may make a jump, or several bounds: each is one instruction of vectors, where C asks
  * twice because of NaN. */
 static bool has_choices(const te_sched *s, const te_node *last)
 {
-    choice_search all = {last->axes[last->n_axes - 1]->var, 0, false};
+    choice_search all = {s, last->axes[last->n_axes - 1]->var, 0, false};
     for (uint32_t i = 0; i < s->g->nodes.len; i++) {
         const te_node *x = s->g->nodes.data[i];
         all.lane = x->n_axes > 0 ? x->axes[x->n_axes - 1]->var : all.lane;
-        if (x->kind == TE_COMPUTE && (x == last || te_is_inlined(s, x)))
+        bool is_read = x == last || (te_is_inlined(s, x) && te_uses_of(s->g, x) > 0);
+        if (x->kind == TE_COMPUTE && !is_literal(x) && is_read)
             tir_visit_expr(x->body[0], count_choice, &all);
     }
     return all.n > 1 && !all.beside;
@@ -119,9 +129,9 @@ bool te_by_stages(te_sched *s, const struct target *t, te_node *last)
     uint32_t count = te_parallel_axes(s->g, last);
     if (count > 0)
         te_fuse_parallel(s, last, count);
-    if (te_calls_functions(s, NULL, last) || has_choices(s, last))
-        te_row_in_lanes(s, t, last, inner);
-    else if (last->n_axes > 1)
+    const bool calls = te_calls_functions(s, NULL, last);
+    const bool lanes = (calls || has_choices(s, last)) && te_row_in_lanes(s, t, last, inner);
+    if (!lanes && !calls && last->n_axes > 1)
         te_cut_phases(s, last);
     return true;
 }
