@@ -29,9 +29,9 @@ FUNCTIONS = {
     "Erf": ("erf(x)", 1.4, 0),
     "Tanh": ("tanh(x)", 1.4, 0),
     "Elu": ("x < 0 ? expm1(x) : x", 1.0, 0),
-    "Sigmoid": ("1 / (1 + exp(-x))", 2.5, 1.2e-38),
+    "Sigmoid": ("1 / (1 + exp(-x))", 2.8, 1.2e-38),
     "Softplus": ("x > 0 ? x + log1p(exp(-x)) : x == x ? log1p(exp(x)) : x", 2.0, 0),
-    "Mish": ("x == -INFINITY ? NAN : x * tanh(x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)))", 4.5, 1e-35),
+    "Mish": ("x == -INFINITY ? NAN : x * tanh(x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)))", 5.5, 1e-35),
 }
 # name: (what /proc/cpuinfo has to say, CC, what runs it)
 TARGETS = {
