@@ -35,7 +35,8 @@ static bool is_scheduled(const prog_kernel *k)
     return k->loops || (!k->func && !k->node);
 }
 
-uint32_t prog_facts(const prog_module *m)
+/* What holds of it, of the facts that some pass gives. */
+static uint32_t prog_facts(const prog_module *m)
 {
     bool all = true;
     for (uint32_t i = 0; i < m->kernels.len; i++)

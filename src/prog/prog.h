@@ -244,7 +244,6 @@ PROG_PASSES(X)
 #undef X
 /* The named passes ("a,b"), or with NULL those of the optimisation level. Verifies after each. */
 bool prog_run_passes(compiler *c, prog_module *m, const char *names, int opt_level, bool print_after_all, writer *dump);
-uint32_t prog_facts(const prog_module *m); /* what holds of it, of the facts that some pass gives */
 extern const struct pass_level prog_passes; /* base/pass.h */
 /* Drops constants and kernels that no step uses; values and kernels are numbered anew. */
 void prog_drop_unused(prog_module *m);

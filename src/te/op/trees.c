@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-tir_expr_ref walk_load(const walk *v, uint32_t table, tir_expr_ref i)
+/* An entry of a table. */
+static tir_expr_ref walk_load(const walk *v, uint32_t table, tir_expr_ref i)
 {
     const tir_expr_ref at = tir_cast(v->c, DT_I64, i);
     return tir_load(v->c, v->in[table], 1, &at);

@@ -32,8 +32,7 @@ static inline tir_expr_ref walk_i32(const walk *v, int64_t k)
     return tir_int(v->c, DT_I32, k);
 }
 
-/* An entry of a table; of one of numbers, which may be narrow, as i32. */
-tir_expr_ref walk_load(const walk *v, uint32_t table, tir_expr_ref i);
+/* An entry of a table of numbers, which may be narrow, as i32. */
 tir_expr_ref walk_entry(const walk *v, uint32_t table, tir_expr_ref i);
 /* Whether the walk goes left. NaN compares as C does, and goes left as well where a node tracks missing values. */
 tir_expr_ref walk_goes_left(const walk *v, tir_expr_ref x, walk_node at);
