@@ -214,7 +214,7 @@ static bool add_constant(builder *b, const graph_node *n)
     *own = *t;
     te_tensor *x = te_compute(b->g, "constant", t->dt, t->rank, te_shape(b->g, &v->type), literal_body, own);
     x->node->inline_hint = true;
-    x->node->tag = t->kind == TENSOR_SPLAT || t->count <= 1 ? "constant" : NULL;
+    x->node->tag = t->kind == TENSOR_SPLAT || t->count <= 1 ? TE_LITERAL : NULL;
     bind(b, v, x);
     return true;
 }
@@ -313,10 +313,9 @@ static void inline_producers(te_sched *s, const struct target *t, uint32_t weigh
         if (n->kind != TE_COMPUTE || n->reducer || (!n->inline_hint && i >= weights) || is_output(g, n) ||
             (n->tag && strcmp(n->tag, TE_UNPACKED) == 0) || (tables && n->tag && strcmp(n->tag, TE_TABLE) == 0))
             continue;
-        bool literal = n->tag && strcmp(n->tag, "constant") == 0;
         uint32_t uses = plain ? 100 : te_uses_of(g, n);
         const te_operations u = te_count_operations(g, n, &inlined);
-        if (!literal && i >= weights && uses > 1 && (uses >= 100 || u.own > CHEAP || u.whole > MOST_REPEATED))
+        if (!te_is_literal(n) && i >= weights && uses > 1 && (uses >= 100 || u.own > CHEAP || u.whole > MOST_REPEATED))
             continue;
         te_sched_compute_inline(s, n->name);
         te_note_inlined(&inlined, n, u);

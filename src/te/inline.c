@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts operations and reads of stages. */
 #include "te/inline.h"
+#include "te/te_op.h"
 
 #include "tir/walk.h"
+
+#include <string.h>
 
 #define MOST (UINT32_MAX / 2)
 
@@ -73,4 +76,9 @@ uint32_t te_uses_of(te_graph *g, const te_node *n)
             u.uses++;
     }
     return u.uses;
+}
+
+bool te_is_literal(const te_node *n)
+{
+    return n->tag && strcmp(n->tag, TE_LITERAL) == 0;
 }

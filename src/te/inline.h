@@ -14,4 +14,6 @@ te_operations te_count_operations(const te_graph *g, const te_node *n, const tir
 void te_note_inlined(tir_map *inlined, const te_node *n, te_operations o);
 /* Reads of n by other computations, 100 for each by a node that wants it stored; under a reduction one counts twice. */
 uint32_t te_uses_of(te_graph *g, const te_node *n);
+/* Whether n has the tag TE_LITERAL: what is inlined of it is a number, whatever it is made of. */
+bool te_is_literal(const te_node *n);
 #endif

@@ -29,6 +29,7 @@ typedef struct te_op {
 
 #define TE_FFT_STEP "fft_step" /* the tag of a step of a Fourier transform (te/op/fft.c) */
 #define TE_COLUMNS "columns" /* the stage, and the tag, of extremes of the columns of windows (te/windows.c) */
+#define TE_LITERAL "constant" /* the tag of a number that the compiler knows, which is inlined wherever it is read */
 #define TE_TABLE "table" /* the tag of numbers along one axis, which vectors read rather than compute for each row */
 #define TE_UNPACKED "unpacked" /* the stage, and the tag, of weights of 4 bits that are taken apart */
 /* Schedules it where it is read, unless the rule has said where it is computed. */

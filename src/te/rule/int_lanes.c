@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of quantised numbers in vector lanes: what ends in a rounding to 8 bits, which C compilers do not vectorize. */
+#include "te/inline.h"
 #include "te/rule/rule.h"
 #include "tir/instr.h"
 #include "tir/walk.h"
@@ -38,8 +39,7 @@ bool te_bytes_fit(const te_sched *s, const te_node *n)
         tir_visit_expr(n->body[0], look, &k);
     for (uint32_t i = 0; k.fits && i < s->g->nodes.len; i++) {
         const te_node *x = s->g->nodes.data[i];
-        bool literal = x->tag && strcmp(x->tag, "constant") == 0;
-        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !literal)
+        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !te_is_literal(x))
             tir_visit_expr(x->body[0], look, &k);
     }
     return k.fits && k.rounds;

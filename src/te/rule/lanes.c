@@ -2,6 +2,7 @@
 /* Rows in vector lanes: which computations are float arithmetic that vectors do well, and how a row and the sum of a
  * row are cut into lanes. A sum has PARTIAL sums side by side whatever the vector's width, so that its order, and with
  * it every bit of the result, is the same for vectors of 4, 8 and 16 lanes and for any number of workers. */
+#include "te/inline.h"
 #include "te/rule/rule.h"
 #include "tir/pass.h"
 #include "tir/walk.h"
@@ -45,8 +46,7 @@ static bool stage_fits(const te_sched *s, const te_node *n, const te_axis *axis)
         return false;
     for (uint32_t i = 0; i < s->g->nodes.len; i++) {
         const te_node *x = s->g->nodes.data[i];
-        bool literal = x->tag && strcmp(x->tag, "constant") == 0;
-        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !literal && !fits(x->body[0], NULL))
+        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !te_is_literal(x) && !fits(x->body[0], NULL))
             return false;
     }
     return true;

@@ -80,12 +80,6 @@ typedef struct choice_search {
     bool beside; /* a number that all lanes share is read: under a condition, that stays one lane's */
 } choice_search;
 
-/* Numbers that the compiler knows: what is inlined of them is a number, whatever they are made of. */
-static bool is_literal(const te_node *n)
-{
-    return n->tag && strcmp(n->tag, "constant") == 0;
-}
-
 static void count_choice(void *ctx, tir_expr_ref e)
 {
     choice_search *x = ctx;
@@ -93,7 +87,7 @@ static void count_choice(void *ctx, tir_expr_ref e)
     bool bound = e->kind == TIR_BINOP && (e->op == TIR_MIN || e->op == TIR_MAX);
     if (e->type.dt == DT_F32 && (bound || e->kind == TIR_SELECT))
         x->n += bound ? 1 : 2;
-    x->beside |= t && !is_literal(t->node) && !tir_uses_var(e, x->lane);
+    x->beside |= t && !te_is_literal(t->node) && !tir_uses_var(e, x->lane);
 }
 
 /* A choice, of which C compilers may make a jump, or several bounds: each is one instruction of vectors, where C asks
@@ -105,13 +99,13 @@ static bool has_choices(const te_sched *s, const te_node *last)
         const te_node *x = s->g->nodes.data[i];
         all.lane = x->n_axes > 0 ? x->axes[x->n_axes - 1]->var : all.lane;
         bool is_read = x == last || (te_is_inlined(s, x) && te_uses_of(s->g, x) > 0);
-        if (x->kind == TE_COMPUTE && !is_literal(x) && is_read)
+        if (x->kind == TE_COMPUTE && !te_is_literal(x) && is_read)
             tir_visit_expr(x->body[0], count_choice, &all);
     }
     return all.n > 1 && !all.beside;
 }
 
-bool te_by_stages(te_sched *s, const struct target *t, te_node *last)
+static bool by_stages(te_sched *s, const struct target *t, te_node *last)
 {
     const te_graph *g = s->g;
     bool alone = true; /* a parallel loop must hold all stores of the function */
@@ -376,7 +370,7 @@ bool te_one_by_one(const te_case *x)
     const struct target *t = x->t;
     te_node *anchor = x->anchor, *last = x->last;
     if (!te_takes_one_by_one(x))
-        return te_by_stages(s, t, last);
+        return by_stages(s, t, last);
     if (is_in_parts(x))
         return search_in_parts(s, t, anchor);
     if (is_search(x)) {
@@ -429,7 +423,7 @@ static double cost_along_rows(const te_case *x)
 
 static bool stages(const te_case *x)
 {
-    return te_by_stages(x->s, x->t, x->last);
+    return by_stages(x->s, x->t, x->last);
 }
 
 static const te_rule rows[] = {

@@ -48,8 +48,6 @@ bool te_reads_lines(const te_node *n, uint32_t axis);
  * (phases.c). */
 bool te_cut_phases(te_sched *s, const te_node *n);
 /* --- schedules of several families (plain.c) --- */
-/* Every stage by itself, or all along rows that they have in common. */
-bool te_by_stages(te_sched *s, const struct target *t, te_node *last);
 /* The sum of each result in a register, or the first of these where there are several reductions. */
 bool te_one_by_one(const te_case *x);
 bool te_takes_one_by_one(const te_case *x);
