@@ -283,6 +283,8 @@ stages() {
     run test strings "$python" test/py/strings.py --lathe "$build/lathe"
     run long "strings at random" "$python" test/py/strings.py --lathe "$build/lathe" --count 30 --seed "$chance"
     run test transformers "$python" test/py/transformers.py --lathe "$build/lathe"
+    run test domains "$python" test/py/domains.py --lathe "$build/lathe"
+    run long "domains as packages" "$python" test/py/domains.py --lathe "$build/lathe" --packages --seed "$chance"
     run test "quantised layers" "$python" test/py/quantised.py --lathe "$build/lathe" --count 1
     run test documents "$python" test/py/documents.py --lathe "$build/lathe"
     run test options "$python" test/py/options.py --lathe "$build/lathe" -j "$jobs"

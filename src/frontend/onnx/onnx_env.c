@@ -119,7 +119,8 @@ bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx
 /* The version of a set that a model uses; 0: it is not imported. Sets that onnxruntime has itself need no import. */
 int64_t onnx_opset_version(const onnx_env *env, const char *domain)
 {
-    static const onnx_opset always[] = {{"com.microsoft", 1}, {"ai.onnx.ml", 5}, {"ai.onnx.preview.training", 1}};
+    static const onnx_opset always[] = {{"com.microsoft", 1}, {"com.microsoft.nchwc", 1}, {"ai.onnx.ml", 5},
+                                        {"ai.onnx.preview.training", 1}};
     const onnx_opsets *o = env->frame ? &env->frame->opsets : &env->im->opsets;
     for (uint32_t i = 0; i < o->len; i++)
         if (o->data[i].domain == domain)
@@ -128,6 +129,15 @@ int64_t onnx_opset_version(const onnx_env *env, const char *domain)
         if (strcmp(always[i].domain, domain) == 0)
             return always[i].version;
     return 0;
+}
+
+const char *onnx_metadata(onnx_importer *im, const char *key)
+{
+    const pb_model *m = im->model;
+    for (uint32_t i = 0; m && i < m->metadata_props.len; i++)
+        if (strcmp(onnx_name(im, m->metadata_props.data[i]->key), key) == 0)
+            return onnx_name(im, m->metadata_props.data[i]->value);
+    return NULL;
 }
 
 /* --- functions of the model --- */

@@ -109,6 +109,7 @@ typedef struct onnx_importer {
     onnx_map reserved;  /* names of the main graph: made-up names keep clear of them */
     graph_value poison; /* stands for results of nodes that failed */
     graph_value absent; /* stands for inputs of a function that the call leaves out */
+    int64_t nchwc_block; /* channels of a block in com.microsoft.nchwc; 0: not known yet */
     uint32_t loops;     /* lists that loops carry, so far */
     uint32_t nodes;     /* imported so far */
     uint32_t nesting;
@@ -208,6 +209,7 @@ bool onnx_import_names(onnx_env *env, const pb_graph *g);
 graph_value *onnx_lookup(onnx_env *env, const char *name);
 void onnx_define(onnx_env *env, const char *name, graph_value *v);
 int64_t onnx_opset_version(const onnx_env *env, const char *domain); /* 0: not imported */
+const char *onnx_metadata(onnx_importer *im, const char *key);       /* what the model says under it; NULL: nothing */
 bool onnx_read_opsets(onnx_importer *im, uint32_t n, pb_opset *const *list, onnx_opsets *out);
 const pb_function *onnx_find_function(onnx_importer *im, const char *domain, const pb_node *node); /* NULL: none */
 
@@ -549,11 +551,15 @@ bool onnx_dropout_training(onnx_node *n, graph_value *training, graph_value *rat
 /* Convolution by the node's window attributes (onnx_op_nn.c): the operator stem, "nn.conv" or "qnn.conv", with its
  * operands, of which data and weights are the first two; bias may be NULL. */
 graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_value *const *in, graph_value *bias);
+/* Convolution by the node's operands and attributes, with these weights: with a sum and an activation behind it
+ * (onnx_op_fused.c). */
+bool onnx_fused_conv(onnx_node *n, graph_value *weights);
 /* Gemm by the node's operands and attributes (onnx_op_nn.c). */
 graph_value *onnx_gemm(onnx_node *n);
 
 /* qnn.avg_pool1d, 2d or 3d by the node's window attributes (onnx_op_nn.c). */
 graph_value *onnx_quantised_pool(onnx_node *n, uint32_t n_in, graph_value *const *in);
+graph_value *onnx_max_pool(onnx_node *n, graph_value *x); /* by the node's window attributes (onnx_op_nn.c) */
 /* x in 255 steps of u8 (onnx_op_quantize.c). */
 graph_value *onnx_quantize_dynamically(onnx_node *n, graph_value *x, graph_value **out_scale, graph_value **out_zero);
 /* The sums acc in the result's scale (input y_scale of the node, zero point behind it), of which sa and sb are the

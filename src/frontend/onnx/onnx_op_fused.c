@@ -158,10 +158,10 @@ static bool sum_fits(onnx_node *n, const graph_value *z, const graph_value *y)
     return fits || onnx_fail(n, DIAG_TYPE, "Z must have the shape of the result");
 }
 
-bool onnx_op_fused_conv(onnx_node *n)
+bool onnx_fused_conv(onnx_node *n, graph_value *weights)
 {
     const activation *a = onnx_has_attr(n, "activation") ? find_activation(n, true) : NULL;
-    graph_value *in[2] = {onnx_in(n, 0), onnx_in(n, 1)}, *z = onnx_optional(n, 3);
+    graph_value *in[2] = {onnx_in(n, 0), weights}, *z = onnx_optional(n, 3);
     double params[MOST_PARAMS] = {0};
     if (n->failed || (a && !read_list(n, a, params)))
         return false;
@@ -170,6 +170,11 @@ bool onnx_op_fused_conv(onnx_node *n)
         return false;
     y = z ? onnx_binary(n, "add", y, z) : y;
     return onnx_alias(n, 0, a ? activated(n, a, params, y) : y);
+}
+
+bool onnx_op_fused_conv(onnx_node *n)
+{
+    return onnx_fused_conv(n, onnx_in(n, 1));
 }
 
 bool onnx_op_fused_gemm(onnx_node *n)
@@ -226,25 +231,52 @@ static graph_value *mask_index(onnx_node *n, graph_value *ids, graph_value *mask
     return onnx_reduce(n, "sum", onnx_cast(n, is, DT_I32), 1, &last, false);
 }
 
-bool onnx_op_embed_layer_norm(onnx_node *n)
+typedef struct embedding {
+    graph_value *words, *positions, *segments; /* tables; the last may be NULL */
+    graph_value *gamma, *beta, *mask, *at;     /* the last two may be NULL */
+} embedding;
+
+/* Of the identities in operand 0 and the segments in operand 1. */
+static bool embed(onnx_node *n, const embedding *e)
 {
-    graph_value *ids = onnx_in(n, 0), *segment = onnx_optional(n, 1), *at = onnx_optional(n, 8);
-    graph_value *position = onnx_in(n, 3);
+    graph_value *ids = onnx_in(n, 0), *segment = onnx_optional(n, 1), *position = e->positions;
     attr eps = attr_float(n->c, "epsilon", onnx_attr_float(n, "epsilon", (double)1e-12f));
     (void)onnx_attr_int(n, "mask_index_type", 0); /* for the inference of types alone */
     if (onnx_rank(ids) != 2)
         return onnx_fail(n, DIAG_TYPE, "input_ids must be [batch, sequence]");
-    position = at ? rows_of(n, position, at) : onnx_slice(n, position, 0, 0, onnx_static_dim(n, ids, 1));
-    graph_value *sum = rows_of(n, onnx_in(n, 2), ids);
-    if (segment && onnx_optional(n, 4))
-        sum = onnx_binary(n, "add", sum, rows_of(n, onnx_optional(n, 4), segment));
+    position = e->at ? rows_of(n, position, e->at) : onnx_slice(n, position, 0, 0, onnx_static_dim(n, ids, 1));
+    graph_value *sum = rows_of(n, e->words, ids);
+    if (segment && e->segments)
+        sum = onnx_binary(n, "add", sum, rows_of(n, e->segments, segment));
     sum = onnx_binary(n, "add", sum, position);
-    onnx_result(n, 0, ONNX_ARGS(n->row->target, 1, &eps, sum, onnx_in(n, 5), onnx_in(n, 6)));
+    onnx_result(n, 0, ONNX_ARGS(n->row->target, 1, &eps, sum, e->gamma, e->beta));
     if (n->n_out > 1 && n->out_names[1])
-        onnx_alias(n, 1, mask_index(n, ids, onnx_optional(n, 7)));
+        onnx_alias(n, 1, mask_index(n, ids, e->mask));
     if (n->n_out > 2 && n->out_names[2])
         onnx_alias(n, 2, sum);
     return !n->failed;
+}
+
+bool onnx_op_embed_layer_norm(onnx_node *n)
+{
+    const embedding e = {onnx_in(n, 2), onnx_in(n, 3), onnx_optional(n, 4), onnx_in(n, 5), onnx_in(n, 6),
+                         onnx_optional(n, 7), onnx_optional(n, 8)};
+    return embed(n, &e);
+}
+
+/* A table of codes with its scale, behind which its zero point stands by five; NULL: there is none. */
+static graph_value *decoded(onnx_node *n, uint32_t i, uint32_t scale)
+{
+    graph_value *x = onnx_optional(n, i), *zero = onnx_optional(n, scale + 5);
+    return x && onnx_optional(n, scale) ? onnx_emit(n, ONNX_ARGS("qnn.dequantize", 0, NULL, x,
+                                                                 onnx_optional(n, scale), zero)) : NULL;
+}
+
+bool onnx_op_qembed_layer_norm(onnx_node *n)
+{
+    const embedding e = {decoded(n, 2, 8), decoded(n, 3, 9), decoded(n, 4, 10), decoded(n, 5, 11), decoded(n, 6, 12),
+                         onnx_optional(n, 7), NULL};
+    return embed(n, &e);
 }
 
 /* CDist: sums of squares of both rows, less twice their product, as onnxruntime has it. Rounding may leave it below

@@ -211,6 +211,15 @@ graph_value *onnx_quantised_pool(onnx_node *n, uint32_t n_in, graph_value *const
     return onnx_emit(n, (onnx_args){with_rank(n, "qnn.avg_pool", w.n, ""), n_in, in, count, a});
 }
 
+graph_value *onnx_max_pool(onnx_node *n, graph_value *x)
+{
+    window w = {0};
+    attr a[6];
+    if (!read_window(n, x, false, &w))
+        return onnx_nothing(n);
+    return onnx_emit(n, ONNX_ARGS(with_rank(n, "nn.max_pool", w.n, ""), pool_attrs(n, &w, a), a, x));
+}
+
 bool onnx_op_max_pool(onnx_node *n)
 {
     window w = {0};

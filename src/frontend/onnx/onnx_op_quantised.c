@@ -12,15 +12,21 @@ static graph_value *f32(onnx_node *n, uint32_t i)
 }
 
 /* x with its channels behind all spatial axes instead of in front of them, or, back, the other way round. */
-static graph_value *channels_moved(onnx_node *n, graph_value *x, bool back)
+static graph_value *channels_moved_always(onnx_node *n, graph_value *x, bool back)
 {
     const uint32_t rank = onnx_rank(x);
     int64_t perm[TYPE_MAX_RANK] = {0};
-    if (n->failed || onnx_attr_int(n, "channels_last", 0) == 0 || rank < 3)
+    if (n->failed || rank < 3)
         return x;
     for (uint32_t i = 1; i < rank; i++)
         perm[i] = back ? (i + 1 < rank ? i + 1 : 1) : (i == 1 ? rank - 1 : i - 1);
     return onnx_transpose(n, x, rank, perm);
+}
+
+/* The same where the model says that channels are last. */
+static graph_value *channels_moved(onnx_node *n, graph_value *x, bool back)
+{
+    return onnx_attr_int(n, "channels_last", 0) != 0 ? channels_moved_always(n, x, back) : x;
 }
 
 /* --- sums, products, pools --- */
@@ -48,6 +54,20 @@ bool onnx_op_qlinear_global_average_pool(onnx_node *n)
     graph_value *y = onnx_emit(n, ONNX_ARGS(n->row->target, 0, NULL, x, f32(n, 1), f32(n, 3), onnx_optional(n, 2),
                                             onnx_optional(n, 4)));
     return onnx_alias(n, 0, channels_moved(n, y, true));
+}
+
+bool onnx_op_qlinear_conv_ms(onnx_node *n)
+{
+    graph_value *in[4] = {channels_moved(n, onnx_in(n, 0), false), onnx_in(n, 3), onnx_in(n, 2), onnx_in(n, 5)};
+    graph_value *acc = onnx_conv(n, "qnn.conv", 4, in, onnx_optional(n, 8));
+    graph_value *y = onnx_requantize(n, acc, f32(n, 1), f32(n, 4), 1, 6);
+    return onnx_alias(n, 0, channels_moved(n, y, true));
+}
+
+bool onnx_op_nhwc_max_pool(onnx_node *n)
+{
+    graph_value *y = onnx_max_pool(n, channels_moved_always(n, onnx_in(n, 0), false));
+    return onnx_alias(n, 0, channels_moved_always(n, y, true));
 }
 
 /* --- tables --- */
@@ -194,10 +214,8 @@ bool onnx_op_qgemm(onnx_node *n)
         sb = onnx_binary(n, "multiply", sa, sb);
         sa = onnx_const_float(n, DT_F32, alpha);
     }
-    if (onnx_optional(n, 7)) {
-        onnx_requantize(n, acc, sa, sb, -1, 7);
-        return !n->failed;
-    }
+    if (onnx_optional(n, 7))
+        return onnx_alias(n, 0, onnx_requantize(n, acc, sa, sb, -1, 7));
     attr axis = attr_int(n->c, "axis", -1);
     onnx_result(n, 0, ONNX_ARGS("qnn.dequantize", 1, &axis, acc, onnx_binary(n, "multiply", sa, sb)));
     return !n->failed;

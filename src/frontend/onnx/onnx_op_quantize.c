@@ -8,17 +8,10 @@
 /* The model's rounding; fails the node when it is none that is known. */
 static const char *rounding_of(onnx_node *n)
 {
-    const pb_model *m = n->im->model;
-    for (uint32_t i = 0; m && i < m->metadata_props.len; i++) {
-        const pb_entry *e = m->metadata_props.data[i];
-        if (strcmp(onnx_name(n->im, e->key), "lathe.rounding") != 0)
-            continue;
-        const char *value = onnx_name(n->im, e->value);
-        if (strcmp(value, "half_up") != 0 && strcmp(value, "nearest_even") != 0)
-            onnx_fail(n, DIAG_FORMAT, "lathe.rounding is '%.40s', neither half_up nor nearest_even", value);
-        return value;
-    }
-    return "nearest_even";
+    const char *value = onnx_metadata(n->im, "lathe.rounding");
+    if (value && strcmp(value, "half_up") != 0 && strcmp(value, "nearest_even") != 0)
+        onnx_fail(n, DIAG_FORMAT, "lathe.rounding is '%.40s', neither half_up nor nearest_even", value);
+    return value ? value : "nearest_even";
 }
 
 /* Into a type of less than a byte, or a float of 8 bits: integers by their range within a byte, floats of what
@@ -90,14 +83,13 @@ graph_value *onnx_requantize(onnx_node *n, graph_value *acc, graph_value *sa, gr
 {
     compiler *c = n->c;
     attr attrs[2] = {attr_int(c, "axis", axis), attr_string(c, "rounding", rounding_of(n))};
-    return onnx_result(n, 0, ONNX_ARGS("qnn.requantize", 2, attrs, acc, onnx_binary(n, "multiply", sa, sb),
+    return onnx_emit(n, ONNX_ARGS("qnn.requantize", 2, attrs, acc, onnx_binary(n, "multiply", sa, sb),
                                        onnx_cast(n, onnx_optional(n, y_scale), DT_F32), onnx_optional(n, y_scale + 1)));
 }
 
 static bool requantize(onnx_node *n, graph_value *acc, graph_value *sa, graph_value *sb, int64_t axis)
 {
-    onnx_requantize(n, acc, sa, sb, axis, 6);
-    return !n->failed;
+    return onnx_alias(n, 0, onnx_requantize(n, acc, sa, sb, axis, 6));
 }
 
 bool onnx_op_matmul_integer(onnx_node *n)

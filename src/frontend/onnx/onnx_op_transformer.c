@@ -115,30 +115,56 @@ static bool read_sizes(onnx_node *n, int64_t heads, int64_t sizes[3])
                              "%lld heads", (long long)all, (long long)heads));
 }
 
-bool onnx_op_attention_ms(onnx_node *n)
+/* past, mask and what is added beside it, or NULL; keys and values of `a` are those of now. */
+static bool attend_behind(onnx_node *n, onnx_attention *a, graph_value *past, graph_value *mask, graph_value *more)
 {
     static const int64_t front[1] = {0};
+    if (past && onnx_rank(past) != 5)
+        return onnx_fail(n, DIAG_TYPE, "past must be [2, batch, heads, positions, size]");
+    a->k = behind_past(n, past, 0, a->k);
+    a->v = behind_past(n, past, 1, a->v);
+    read_scale(n, a);
+    add_bias(n, a, mask, more, past ? onnx_static_dim(n, past, 3) : 0);
+    graph_value *y = onnx_attend(n, a);
+    onnx_alias(n, 0, onnx_join_heads(n, y));
+    if (n->n_out > 1 && n->out_names[1]) {
+        graph_value *both[2] = {onnx_expand_dims(n, a->k, 1, front), onnx_expand_dims(n, a->v, 1, front)};
+        onnx_alias(n, 1, onnx_concat(n, 2, both, 0));
+    }
+    return !n->failed;
+}
+
+bool onnx_op_attention_ms(onnx_node *n)
+{
     const int64_t heads = onnx_attr_int(n, "num_heads", 0);
-    graph_value *past = onnx_optional(n, 4);
     int64_t sizes[3];
     if (!refuse_attr(n, "do_rotary") || !refuse_attr(n, "past_present_share_buffer") ||
         !refuse_input(n, 6, "past_sequence_length") || !read_sizes(n, heads, sizes))
         return false;
     (void)onnx_attr_int(n, "rotary_embedding_dim", 0); /* read with do_rotary alone */
-    if (past && onnx_rank(past) != 5)
-        return onnx_fail(n, DIAG_TYPE, "past must be [2, batch, heads, positions, size]");
     onnx_attention a = {.q = projection(n, 0, sizes[0], heads)};
-    a.k = behind_past(n, past, 0, projection(n, sizes[0], sizes[1], heads));
-    a.v = behind_past(n, past, 1, projection(n, 2 * sizes[0], sizes[2], heads));
-    read_scale(n, &a);
-    add_bias(n, &a, onnx_optional(n, 3), onnx_optional(n, 5), past ? onnx_static_dim(n, past, 3) : 0);
-    graph_value *y = onnx_attend(n, &a);
-    onnx_alias(n, 0, onnx_join_heads(n, y));
-    if (n->n_out > 1 && n->out_names[1]) {
-        graph_value *both[2] = {onnx_expand_dims(n, a.k, 1, front), onnx_expand_dims(n, a.v, 1, front)};
-        onnx_alias(n, 1, onnx_concat(n, 2, both, 0));
-    }
-    return !n->failed;
+    a.k = projection(n, sizes[0], sizes[1], heads);
+    a.v = projection(n, 2 * sizes[0], sizes[2], heads);
+    return attend_behind(n, &a, onnx_optional(n, 4), onnx_optional(n, 3), onnx_optional(n, 5));
+}
+
+/* input, weight, bias, their scales, mask, their zero points, past: the products are of integers. */
+bool onnx_op_qattention(onnx_node *n)
+{
+    const int64_t heads = onnx_attr_int(n, "num_heads", 0);
+    const attr last = attr_int(n->c, "axis", -1);
+    int64_t sizes[3];
+    if (!refuse_attr(n, "do_rotary") || !refuse_attr(n, "past_present_share_buffer") || !read_sizes(n, heads, sizes))
+        return false;
+    graph_value *sums = onnx_emit(n, ONNX_ARGS("qnn.matmul", 0, NULL, onnx_in(n, 0), onnx_in(n, 1),
+                                               onnx_optional(n, 6), onnx_optional(n, 7)));
+    graph_value *scale = onnx_binary(n, "multiply", onnx_in(n, 3), onnx_in(n, 4));
+    graph_value *x = onnx_emit(n, ONNX_ARGS("qnn.dequantize", 1, &last, sums, scale));
+    x = onnx_binary(n, "add", x, onnx_in(n, 2));
+    onnx_attention a = {.q = onnx_split_heads(n, onnx_slice(n, x, 2, 0, sizes[0]), heads)};
+    a.k = onnx_split_heads(n, onnx_slice(n, x, 2, sizes[0], 2 * sizes[0]), heads);
+    a.v = onnx_split_heads(n, onnx_slice(n, x, 2, 2 * sizes[0], 2 * sizes[0] + sizes[2]), heads);
+    return attend_behind(n, &a, onnx_optional(n, 8), onnx_optional(n, 5), NULL);
 }
 
 /* --- MultiHeadAttention --- */

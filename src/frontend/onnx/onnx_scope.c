@@ -55,8 +55,14 @@ const char *onnx_name(onnx_importer *im, span s)
 
 const char *onnx_domain(onnx_importer *im, span s)
 {
+    static const struct {
+        const char *other, *name;
+    } names[] = {{"ai.onnx", ""}, {"onnx.brevitas", "qonnx.custom_op.general"}};
     const char *d = onnx_name(im, s);
-    return strcmp(d, "ai.onnx") == 0 ? intern(im->c->names, "") : d;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(d, names[i].other) == 0)
+            return intern(im->c->names, names[i].name);
+    return d;
 }
 
 src_loc onnx_loc(const onnx_importer *im)

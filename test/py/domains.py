@@ -1,0 +1,412 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of com.microsoft beside those of transformers, models that onnxruntime's optimizer saved, and QONNX.
+
+    domains.py [--lathe FILE] [--seed N] [--count N] [--packages] [--filter GLOB]
+
+Each model has an operator several times with random shapes, types, attributes and operands, and some of the optional
+ones left out. onnxruntime gives the numbers; for QONNX, which it has not, the formulas of the package qonnx do.
+Networks of convolutions are saved by onnxruntime's optimizer in blocks of channels (com.microsoft.nchwc) and read
+again. What Lathe does not take is one message that says what to do."""
+import argparse
+import fnmatch
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+from transformers import MS, Model, i32
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+QONNX = "qonnx.custom_op.general"
+FLOAT = TensorProto.FLOAT
+
+
+class Random(Model):
+    """A model whose choices a generator makes."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.sets = [helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)]
+
+    def number(self, low, high):
+        return int(self.rng.integers(low, high + 1))
+
+    def pick(self, *values):
+        return values[self.number(0, len(values) - 1)]
+
+    def maybe(self, *values):
+        return self.pick(True, False) and self.pick(*values)
+
+    def floats(self, *shape):
+        return self.rng.standard_normal(shape).astype(np.float32)
+
+    def codes(self, dt, *shape):
+        r = np.iinfo(dt)
+        return self.rng.integers(r.min, r.max + 1, shape).astype(dt)
+
+    def operand(self, value):
+        """A constant, or an input."""
+        return self.constant(value) if self.pick(True, False) else self.input(value)
+
+    def add(self, kind, ins, *kinds, domain=MS, **attrs):
+        """kinds: element types of the results."""
+        names = [f"y{len(self.outputs) + i}" for i in range(len(kinds))]
+        self.nodes.append(helper.make_node(kind, ins, names, domain=domain, **attrs))
+        self.outputs += [helper.make_tensor_value_info(n, t, None) for n, t in zip(names, kinds)]
+
+    def proto(self):
+        graph = helper.make_graph(self.nodes, "domains", self.inputs, self.outputs, self.weights)
+        return helper.make_model(graph, opset_imports=self.sets, ir_version=10)
+
+
+# --- com.microsoft ---
+
+def q_attention(m):
+    heads, size, seq, batch = m.number(1, 3), m.pick(4, 8), m.number(1, 6), m.number(1, 2)
+    width, past = heads * size, m.maybe(m.number(1, 4))
+    kind, wkind = (np.uint8, m.pick(np.uint8, np.int8))
+    wide = m.pick(True, False)
+    ins = [m.input(m.codes(kind, batch, seq, width)), m.constant(m.codes(wkind, width, 3 * width) // 8),
+           m.constant(m.floats(3 * width)), m.constant(np.float32(.02)),
+           m.constant((m.rng.random(3 * width if wide else ()) / 40 + .01).astype(np.float32)), "", "", "", ""]
+    total = seq + (past or 0)
+    if m.pick(True, False):
+        ins[5] = m.input((m.rng.random((batch, total)) < .7).astype(np.int32))
+    if m.pick(True, False):
+        ins[6] = m.constant(kind(m.number(0, 100)))
+        ins[7] = m.constant(wkind(m.number(0, 20)))
+    if past:
+        ins[8] = m.input(m.floats(2, batch, heads, past, size))
+    m.add("QAttention", ins, FLOAT, *([FLOAT] if past else []), num_heads=heads, unidirectional=m.number(0, 1))
+
+
+def q_embed(m):
+    batch, seq, width = 2, m.number(1, 6), m.pick(8, 12)
+    kind, segments = m.pick(np.uint8, np.int8), m.pick(True, False)
+    ids = m.input(m.rng.integers(0, 20, (batch, seq)).astype(np.int32))
+    tables = [m.constant(m.codes(kind, *s)) for s in ((20, width), (9, width), (2, width), (width,), (width,))]
+    scales = [m.constant(np.float32(m.rng.uniform(.01, .02))) for _ in range(5)]
+    zeros = [m.constant(kind(m.number(0, 9))) for _ in range(5)]
+    second = m.input(m.rng.integers(0, 2, (batch, seq)).astype(np.int32)) if segments else ""
+    if not segments:
+        tables[2] = scales[2] = zeros[2] = ""
+    mask = m.input(m.rng.integers(0, 2, (batch, seq)).astype(np.int32)) if m.pick(True, False) else ""
+    m.add("QEmbedLayerNormalization", [ids, second] + tables + [mask] + scales + zeros, FLOAT, TensorProto.INT32,
+          epsilon=1e-3)
+
+
+def gather_blocks(m):
+    dt = m.pick(TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT8)
+    rows, blocks, block, bits = m.number(3, 7), m.number(1, 3), m.pick(16, 32), m.pick(4, 8)
+    bits = bits if dt == TensorProto.UINT8 else 4
+    axis = 1 if dt == TensorProto.UINT8 else m.pick(1, 2)
+    middle = m.number(1, 3)
+    if dt == TensorProto.UINT8:
+        width = blocks * block - (m.pick(0, 2) if bits == 4 else m.pick(0, 1))
+        shape, scales = (rows, width * bits // 8), (rows, blocks)
+        zeros = (rows, (blocks + 1) // 2 if bits == 4 else blocks)
+    else:
+        width = blocks * block - m.pick(0, 3)
+        shape = (rows, width, middle) if axis == 1 else (rows, middle, width)
+        scales = zeros = (rows, blocks, middle) if axis == 1 else (rows, middle, blocks)
+
+    def table(shape):
+        name, low = f"w{len(m.weights)}", -8 if dt == TensorProto.INT4 else 0
+        v = m.rng.integers(low, low + (256 if dt == TensorProto.UINT8 else 16), shape)
+        m.weights.append(helper.make_tensor(name, dt, shape, v.flatten().tolist()))
+        return name
+    at = m.input(m.rng.integers(0, rows, m.pick((3,), (2, 2), ())).astype(m.pick(np.int32, np.int64)))
+    ins = [table(shape), at, m.constant(m.floats(*scales))]
+    if m.pick(True, False):
+        ins.append(table(zeros))
+    given = {"bits": bits} if dt == TensorProto.UINT8 else {}
+    m.add("GatherBlockQuantized", ins, FLOAT, block_size=block, gather_axis=0, quantize_axis=axis, **given)
+
+
+def bits_of_bnb(m):
+    k, cols, block = m.pick(16, 32, 64), m.number(1, 9), m.pick(16, 32)
+    count = k * cols
+    b = m.constant(m.codes(np.uint8, (count + 1) // 2))
+    most = m.constant(m.rng.random((count + block - 1) // block).astype(np.float32))
+    m.add("MatMulBnb4", [m.input(m.floats(2, 3, k)), b, most], FLOAT, K=k, N=cols, block_size=block,
+          quant_type=m.number(0, 1))
+
+
+def crops(m):
+    h, w, n = m.number(1, 7), m.number(1, 7), m.number(1, 4)
+    x = m.input(m.floats(2, m.number(1, 3), h, w))
+    rois = m.rng.uniform(-.2, 1.2, (n, 4)).astype(np.float32)
+    given = {"extrapolation_value": .5} if m.pick(True, False) else {}
+    m.add("CropAndResize", [x, m.operand(rois), m.operand(m.rng.integers(0, 2, n).astype(np.int32)),
+                            m.constant(i32(m.number(1, 4), m.number(1, 4)))], FLOAT,
+          mode=m.pick("bilinear", "nearest"), **given)
+
+
+def early(m):
+    """What there was before ONNX had it."""
+    m.add("ExpandDims", [m.input(m.floats(2, 3)), m.constant(np.array(m.number(-3, 2), np.int32))], FLOAT)
+    dt = m.pick(np.float32, np.int32, np.int64)
+    ins = [m.constant(dt(v)) for v in ((1, 9, 2), (1, 9))[m.number(0, 1)]]
+    m.add("Range", ins, helper.np_dtype_to_tensor_dtype(np.dtype(dt)))
+    m.add("Unique", [m.input(m.rng.integers(0, 5, 9).astype(np.float32))], FLOAT, TensorProto.INT64, TensorProto.INT64)
+    size = m.number(1, 4)
+    shape = tuple(m.number(4, 6) for _ in range(m.number(1, 3)))
+    m.add("UnfoldTensor", [m.input(m.floats(*shape))], FLOAT, size=size, step=m.number(1, 3),
+          dim=m.number(-len(shape), len(shape) - 1))
+    m.add("MatMulInteger16", [m.input(m.codes(np.int16, 2, 3, 5)), m.operand(m.codes(np.int16, 5, 4))],
+          TensorProto.INT32)
+
+
+def channels_last(m):
+    h, w, c = m.number(4, 8), m.number(4, 8), m.pick(4, 8, 16)
+    kind = m.pick(np.uint8, np.int8)
+    dt = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    m.add("NhwcMaxPool", [m.input(m.codes(kind, 1, h, w, c))], dt, kernel_shape=[m.number(1, 3), 2],
+          strides=[m.number(1, 2), 1], pads=[0, 1, 0, 1])
+    group = m.pick(1, 2, c)
+    out = group * m.number(1, 3)
+    ins = [m.input(m.codes(kind, 1, h, w, c)), m.constant(np.float32(.02)), m.constant(kind(3)),
+           m.constant(m.rng.integers(-60, 61, (out, c // group, 3, 2)).astype(np.int8)),
+           m.constant((m.rng.random(out) / 50 + .01).astype(np.float32)), m.constant(np.zeros(out, np.int8)),
+           m.constant(np.float32(.2)), m.constant(kind(7))]
+    ins += [m.constant(m.rng.integers(-999, 999, out).astype(np.int32))] if m.pick(True, False) else []
+    m.add("QLinearConv", ins, dt, channels_last=1, group=group, strides=[1, m.number(1, 2)], pads=[1, 0, 1, 1])
+
+
+KINDS = {"q_attention": q_attention, "q_embed": q_embed, "gather_blocks": gather_blocks, "bnb": bits_of_bnb,
+         "crops": crops, "early": early, "channels_last": channels_last}
+
+
+# --- convolutions in blocks ---
+
+def network(m, channels, first):
+    """Convolutions, pools, sums and joins: channels that fill blocks of 8 or 16, or do not."""
+    def node(kind, ins, **attrs):
+        name = f"v{len(m.nodes)}"
+        m.nodes.append(helper.make_node(kind, ins, [name], **attrs))
+        return name
+
+    def conv(x, c, out, size, group=1, **attrs):
+        ins = [x, m.constant((out, c // group, size, size))]
+        ins += [m.constant((out,))] if m.pick(True, False) else []
+        return node("Conv", ins, group=group, pads=[size // 2] * 4, **attrs)
+
+    def activation(x):
+        kind = m.pick("Relu", "Sigmoid", "LeakyRelu", "HardSigmoid", "Tanh", "Clip", "HardSwish", "")
+        if kind == "Clip":
+            return node(kind, [x, m.constant(np.float32(-.5)), m.constant(np.float32(.75))])
+        return node(kind, [x]) if kind else x
+    first, many = m.pick(*first), [m.pick(*channels) for _ in range(5)]
+    x = activation(conv(m.input((m.number(1, 2), first, 12, 14)), first, many[0], 3, strides=[m.number(1, 2)] * 2))
+    y = activation(conv(x, many[0], many[0], 3, group=many[0]))
+    x = activation(node("Add", [conv(y, many[0], many[0], 1), x]))
+    kind = m.pick("MaxPool", "AveragePool")
+    x = node(kind, [x], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+    parts = [activation(conv(x, many[0], many[i], m.pick(1, 3))) for i in (1, 2)]
+    x, c = node("Concat", parts, axis=1), many[1] + many[2]
+    x = node("Resize", [x, "", m.constant(np.float32([1, 1, 2, m.number(1, 2)]))], mode="nearest",
+             coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    x = activation(conv(x, c, many[3], 1))
+    z = node(m.pick("GlobalAveragePool", "GlobalMaxPool"), [x])
+    x = node("Mul", [x, node("Sigmoid", [conv(z, many[3], many[3], 1)])])
+    x = node("Transpose", [x], perm=[0, 2, 3, 1])
+    m.outputs += [helper.make_tensor_value_info(n, FLOAT, None) for n in (x, z)]
+
+
+def saved(m, folder):
+    """What onnxruntime's optimizer makes of the model for this processor."""
+    o = onnxruntime.SessionOptions()
+    o.log_severity_level = 3
+    o.optimized_model_filepath = os.path.join(folder, "saved.onnx")
+    onnxruntime.InferenceSession(m.proto().SerializeToString(), o, providers=["CPUExecutionProvider"])
+    return onnx.load(o.optimized_model_filepath)
+
+
+def in_blocks_of_8(proto):
+    """A model whose channels fill blocks of 16, as a processor with smaller ones would save it; the model says so."""
+    weights = {w.name: w for w in proto.graph.initializer}
+    for node in proto.graph.node:
+        if node.op_type != "Conv" or node.domain != MS + ".nchwc":
+            continue
+        w = numpy_helper.to_array(weights[node.input[1]])
+        o, i, *area = w.shape
+        block = i if i < 16 else 16  # of inputs: 1 where there is one for each group
+        plain = w.reshape(o // 16, i // block, *area, block, 16) if i >= 16 else w.reshape(o // 16, i, *area, 1, 16)
+        plain = plain.transpose(0, 5, 1, 4, 2, 3).reshape(w.shape)
+        if i >= 8:
+            w = plain.reshape(o // 8, 8, i // 8, 8, *area).transpose(0, 2, 4, 5, 3, 1)
+        else:
+            w = plain.reshape(o // 8, 8, i, *area).transpose(0, 2, 3, 4, 1)
+        weights[node.input[1]].raw_data = np.ascontiguousarray(w).tobytes()
+    helper.set_model_props(proto, {"lathe.nchwc_block": "8"})
+    return proto
+
+
+# --- QONNX: the formulas of its package ---
+
+def rounding(mode, x):
+    far = {"UP": np.ceil, "DOWN": np.floor, "HALF_UP": lambda v: np.floor(v + np.float32(.5)),
+           "HALF_DOWN": lambda v: np.ceil(v - np.float32(.5))}
+    near = {"ROUND": np.round, "HALF_EVEN": np.round, "CEIL": np.ceil, "FLOOR": np.floor}
+    return near[mode](x) if mode in near else (np.sign(x) * far[mode](np.abs(x)))
+
+
+def limits(bits, signed, narrow):
+    if signed:
+        return -(2. ** (bits - 1)) + narrow, 2. ** (bits - 1) - 1
+    return 0., 2. ** bits - 1 - narrow
+
+
+def qonnx_model(m):
+    """The model, and what the formulas give."""
+    want, f = [], np.float32
+    domain = m.pick(QONNX, "onnx.brevitas")
+    m.sets = [helper.make_opsetid("", 21), helper.make_opsetid(domain, 1)]
+    modes = ("ROUND", "HALF_EVEN", "CEIL", "FLOOR", "UP", "DOWN", "HALF_UP", "half_down")
+    for _ in range(4):
+        x, step = (m.rng.standard_normal((2, 3, 4)) * 4).astype(f), f(m.pick(.25, .1, .5))
+        scale = step if m.pick(True, False) else (m.rng.random((1, 3, 1)) + .1).astype(f)
+        zero, bits, mode = f(m.pick(0, 0, 2)), m.number(1, 8), m.pick(*modes)
+        signed, narrow = m.number(0, 1), m.number(0, 1)
+        m.add("Quant", [m.operand(x), m.constant(scale), m.constant(zero), m.constant(f(bits))], FLOAT, domain=domain,
+              signed=signed, narrow=narrow, rounding_mode=mode)
+        y = x / scale + zero
+        if bits == 1 and signed:
+            y = np.where(y >= 0, f(1), f(-1))
+        else:
+            low, high = limits(bits, signed, narrow)
+            y = rounding(mode.upper(), np.maximum(np.minimum(y, f(high)), f(low)))
+        want.append((y - zero) * scale)
+        mode, less = m.pick(*modes), m.number(1, 4)
+        m.add("Trunc", [m.operand(x), m.constant(scale), m.constant(zero), m.constant(f(8)), m.constant(f(8 - less))],
+              FLOAT, domain=domain, rounding_mode=mode)
+        y = rounding(mode.upper(), np.round(x / scale + zero) / f(2. ** less))
+        want.append((y - zero) * scale)
+    m.add("BipolarQuant", [m.operand(x), m.constant(scale)], FLOAT, domain=domain)
+    want.append(np.where(x >= 0, f(1), f(-1)) * scale)
+    return m, want
+
+
+def qonnx_newest(m):
+    """Trunc of version 2."""
+    want, f = [], np.float32
+    m.sets = [helper.make_opsetid("", 21), helper.make_opsetid(QONNX, 2)]
+    for _ in range(4):
+        x, scale, zero = (m.rng.standard_normal((2, 3, 4)) * 20).astype(f), f(.25), f(m.pick(0, 4))
+        by, bits, signed, narrow = m.pick(1, 2, 4), m.number(2, 6), m.number(0, 1), m.number(0, 1)
+        mode = m.pick("FLOOR", "ROUND", "CEIL")
+        m.add("Trunc", [m.operand(x)] + [m.constant(f(v)) for v in (scale, zero, 8, scale * by, bits)], FLOAT,
+              domain=QONNX, rounding_mode=mode, signed=signed, narrow=narrow)
+        low, high = limits(bits, signed, narrow)
+        y = np.maximum(np.minimum(np.round(x / scale + zero) / f(by), f(high)), f(low))
+        want.append((rounding(mode, y) - zero / f(by)) * (scale * f(by)))
+    return m, want
+
+
+# --- what is refused: operator, domain, operands, attributes, a part of the message ---
+ONES = np.ones((1, 4, 4, 4), np.float32)
+REFUSED = (
+    ("Quant", QONNX, [ONES, np.float32(1), np.float32(0), (1,)], {"signed": 1}, "the number of bits must be one"),
+    ("Quant", QONNX, [ONES] + [np.float32(v) for v in (1, 0, 4)], {"rounding_mode": "SIDEWAYS"}, "is none of ROUND"),
+    ("Conv", MS + ".nchwc", [ONES, (16, 4, 1, 1)], {}, "weights must be constants"),
+    ("CropAndResize", MS, [ONES, (1, 4), i32(0), i32(2, 2)], {}, "crop_size must be a constant"),
+    ("CropAndResize", MS, [ONES, (1, 4), i32(0), i32(2, 2)], {"mode": "cubic"}, "neither bilinear nor nearest"),
+    ("Unique", MS, [(2, 3)], {}, "must have one dimension"),
+    ("GatherBlockQuantized", MS, [np.zeros((2, 16), np.uint8), i32(0), (2, 1)], {"bits": 2}, "of 2 bits"),
+    ("GatherBlockQuantized", MS, [np.zeros((2, 16), np.uint8), i32(0), (2, 1)], {"block_size": 7}, "block_size = 7"),
+    ("MatMulBnb4", MS, [(2, 16), np.zeros(8, np.uint8), (1,)], {"K": 16, "N": 1, "block_size": 16, "quant_type": 0},
+     "must be constants"),
+    ("UnfoldTensor", MS, [(2, 3)], {"size": 5}, "do not fit an extent of 3"),
+    ("QAttention", MS, [np.zeros((1, 2, 8), np.uint8), np.zeros((8, 24), np.uint8), (24,), np.float32(1),
+                        np.float32(1)], {"num_heads": 2, "do_rotary": 1}, "do_rotary"),
+)
+
+
+class Test:
+    def __init__(self, lathe, folder, how):
+        self.lathe, self.folder, self.how, self.passed, self.failed = lathe, folder, how, 0, 0
+
+    def check(self, what, good, text=""):
+        self.passed, self.failed = self.passed + good, self.failed + (not good)
+        if not good:
+            print(f"FAILED {what}: {text[-1500:]}")
+
+    def run(self, *words):
+        p = subprocess.run([self.lathe, *words], capture_output=True, text=True, timeout=600, check=False)
+        return p.returncode, p.stdout + p.stderr
+
+    def against(self, name, m, proto, want):
+        """The numbers stored beside the model as ONNX's own cases are."""
+        path, data = os.path.join(self.folder, f"{name}.onnx"), os.path.join(self.folder, name)
+        onnx.save(proto, path)
+        os.makedirs(data, exist_ok=True)
+        for kind, values in (("input", m.feed.items()), ("output", zip((o.name for o in m.outputs), want))):
+            for i, (label, value) in enumerate(values):
+                with open(os.path.join(data, f"{kind}_{i}.pb"), "wb") as f:
+                    f.write(numpy_helper.from_array(np.asarray(value), label).SerializeToString())
+        code, text = self.run("verify", path, "--data", data, *self.how)
+        self.check(name, code == 0, text)
+
+    def against_runtime(self, name, m, proto, changed=lambda p: p):
+        quiet = onnxruntime.SessionOptions()
+        quiet.log_severity_level = 3
+        quiet.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        quiet.add_session_config_entry("session.x64quantprecision", "1")
+        session = onnxruntime.InferenceSession(proto.SerializeToString(), quiet, providers=["CPUExecutionProvider"])
+        self.against(name, m, changed(proto), session.run(None, m.feed))
+
+    def refusal(self, kind, domain, operands, attrs, part):
+        m, out = Random(1), os.path.join(self.folder, "refused")
+        m.sets = [helper.make_opsetid("", 21), helper.make_opsetid(domain, 1)]
+        ins = [m.constant(v) if isinstance(v, np.float32) else m.input(v) for v in operands]
+        m.add(kind, ins, FLOAT, domain=domain, **attrs)
+        onnx.save(m.proto(), out + ".onnx")
+        code, text = self.run("compile", out + ".onnx", "-o", out)
+        self.check(f"{kind} {attrs}: {part}", code == 1 and part in text and not os.path.exists(out), text)
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--count", type=int, default=2)
+    a.add_argument("--packages", action="store_true", help="build C instead of interpreting")
+    a.add_argument("--filter", default="*")
+    a = a.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        t = Test(os.path.abspath(a.lathe), folder, [] if a.packages else ["--interpret"])
+
+        def wanted(name):
+            return fnmatch.fnmatch(name, a.filter)
+        for seed in range(a.seed, a.seed + a.count):
+            for name, make in KINDS.items():
+                if wanted(name):
+                    m = Random(seed)
+                    for _ in range(6):
+                        make(m)
+                    t.against_runtime(f"{name}-{seed}", m, m.proto())
+            if wanted("nchwc"):
+                m = Random(seed)
+                network(m, (8, 12, 16, 24, 32, 48), (1, 3, 8, 12, 16))
+                t.against_runtime(f"nchwc-{seed}", m, saved(m, folder))
+                m = Random(seed)
+                network(m, (16, 32, 48), (1, 3, 16))
+                t.against_runtime(f"nchwc8-{seed}", m, saved(m, folder), in_blocks_of_8)
+            if wanted("qonnx"):
+                for name, make in (("qonnx", qonnx_model), ("qonnx2", qonnx_newest)):
+                    m, want = make(Random(seed))
+                    t.against(f"{name}-{seed}", m, m.proto(), want)
+        for case in REFUSED if wanted("refused") else ():
+            t.refusal(*case)
+    print(f"domains: {t.passed} passed, {t.failed} failed")
+    return 1 if t.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
