@@ -70,9 +70,11 @@ static LATHE_ALWAYS void lathe_transpose(float *out, const float *a, int64_t m, 
 {
 #if defined(LATHE_TRANSPOSE)
     const int64_t b = LATHE_TRANSPOSE, high = m / b * b, wide = n / b * b;
-    for (int64_t i = 0; i < high; i += b)
-        for (int64_t j = 0; j < wide; j += b)
-            lathe_transpose_block(out + j * out_row + i, a + i * a_row + j, a_row, out_row);
+    const int64_t down = high / b, along = wide / b;
+    for (int64_t t = 0; t < down * along; t++) { /* the shorter side first: its lines stay in the cache */
+        const int64_t i = (m < n ? t % down : t / along) * b, j = (m < n ? t / down : t % along) * b;
+        lathe_transpose_block(out + j * out_row + i, a + i * a_row + j, a_row, out_row);
+    }
     lathe_transpose_lines(out + wide * out_row, a + wide, high, n - wide, a_row, out_row);
     lathe_transpose_lines(out + high, a + high * a_row, m - high, n, a_row, out_row);
 #else

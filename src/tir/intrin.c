@@ -24,6 +24,27 @@ static struct tir_intrin_list *list_of(compiler *c)
     return c->intrins;
 }
 
+/* Lines of bytes as columns. Rows of a whole image are moved at once: the kernel cuts them into blocks. */
+#define TRANSPOSE_BYTES(NAME, TYPE)                                                                                    \
+    {.name = NAME,                                                                                                     \
+     .help = "lines of bytes as columns: out[j, i] = a[i, j]",                                                         \
+     .nest = "primfn(a: handle, out: handle) -> ()\n"                                                                  \
+             "  attr = {\"global_symbol\": \"" NAME "\", \"inputs\": 1}\n"                                             \
+             "  buffers = {a: Buffer(" TYPE ", [m, n], strides=[a_row, 1]),\n"                                         \
+             "             out: Buffer(" TYPE ", [n, m], strides=[out_row, 1])} {\n"                                   \
+             "  for (i: int64, 0, m) {\n"                                                                              \
+             "    for (j: int64, 0, n) {\n"                                                                            \
+             "      out[j, i] = (" TYPE "*)a[i, j]\n"                                                                  \
+             "    }\n"                                                                                                 \
+             "  }\n"                                                                                                   \
+             "}\n",                                                                                                    \
+     .n_symbols = 4,                                                                                                   \
+     .symbols = {TIR_EXTENT("m", 1 << 20), TIR_EXTENT("n", 1 << 20), TIR_STRIDE("a_row"), TIR_STRIDE("out_row")},      \
+     .body = TIR_INSTRUCTION,                                                                                          \
+     .passed = "aa",                                                                                                   \
+     .call = "lathe_transpose_bytes(out, a, m, n, a_row, out_row)",                                                    \
+     .kernel = "kernel/lanes/transpose_bytes.h"}
+
 static const tir_intrin built_in[] = {
     {.name = "fma_tile",
      .help = "a register tile: out[i, j] = fma(a[i], b[j], out[i, j])",
@@ -44,7 +65,7 @@ static const tir_intrin built_in[] = {
      .update = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" {\n"
                "  out[i, j] = fma((float32*)a[i], (float32*)b[j], (float32*)out[i, j]) } }"},
     {.name = "transpose_tile",
-     .help = "a few lines of floats as columns: out[j, i] = a[i, j]",
+     .help = "lines of floats as columns: out[j, i] = a[i, j]",
      .nest = "primfn(a: handle, out: handle) -> ()\n"
              "  attr = {\"global_symbol\": \"transpose_tile\", \"inputs\": 1}\n"
              "  buffers = {a: Buffer(float32, [m, n], strides=[a_row, 1]),\n"
@@ -56,11 +77,13 @@ static const tir_intrin built_in[] = {
              "  }\n"
              "}\n",
      .n_symbols = 4,
-     .symbols = {TIR_EXTENT("m", 16), TIR_EXTENT("n", 32), TIR_STRIDE("a_row"), TIR_STRIDE("out_row")},
+     .symbols = {TIR_EXTENT("m", 1 << 20), TIR_EXTENT("n", 1 << 20), TIR_STRIDE("a_row"), TIR_STRIDE("out_row")},
      .body = TIR_INSTRUCTION,
      .passed = "aa",
      .call = "lathe_transpose(out, a, m, n, a_row, out_row)",
      .kernel = "kernel/lanes/transpose.h"},
+    TRANSPOSE_BYTES("transpose_u8", "uint8"),
+    TRANSPOSE_BYTES("transpose_i8", "int8"),
 };
 static const tir_instructions of_any = {built_in, sizeof built_in / sizeof *built_in};
 

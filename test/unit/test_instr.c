@@ -428,13 +428,19 @@ static void test_runs(void **unused)
 
 /* --- a program that runs kernels --- */
 
+/* Of any processor, and by the address of its operands: elements that change their order. */
+static bool is_shuffled(const tir_intrin *row)
+{
+    return row->passed && row->features == 0 && strcmp(row->passed, "aa") == 0;
+}
+
 /* A row says which processors its kernel is for, or it has lanes, whose text is for all that have vectors. */
 static bool is_for(const tir_intrin *row, const target *t)
 {
     if (tir_instr_gives_value(row))
         return !t->small;
     if (!t->small)
-        return (t->features & row->features & TARGET_AMX) != 0;
+        return (t->features & row->features & TARGET_AMX) != 0 || is_shuffled(row);
     return row->features == ((t->features & TARGET_MVE) != 0 ? TARGET_MVE : TARGET_DSP);
 }
 
@@ -454,7 +460,7 @@ static numbers choose_small(const tir_intrin *row, uint32_t seed)
             n.of[i] = dense ? 4 : (large ? 32 : 160) + 4 * below(4) + (seed % 3 == 0);
         else if (s->max == 0)
             n.of[i] = unit * (seed % 3 == 2 ? 16 : 1 + below(40));
-        else if (large && strcmp(s->name, "m") == 0)
+        else if ((large || is_shuffled(row)) && strcmp(s->name, "m") == 0)
             n.of[i] = heights[(seed + 4) % sizeof heights];
         else if (strcmp(s->name, "n") == 0)
             n.of[i] = lengths[seed % sizeof lengths] < s->max ? lengths[seed % sizeof lengths] : s->max;

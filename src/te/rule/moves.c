@@ -12,7 +12,9 @@
 #define WRITE_TILE 8  /* and in the result, from each of a few lines that stay in the cache */
 #define LEAST_LINE_MOVED 17 /* elements of the result's lines */
 #define LINE_TILE  16 /* floats side by side in the operand that shuffles move: those of a line of the cache */
-#define MOST_READ  32 /* elements of a block, that are moved at a time */
+#define LEAST_BLOCK 4 /* elements of a block that shuffles move */
+#define LONG_ROW   1024 /* pixels of blocks that one call of the kernel moves */
+#define MOST_READ  64 /* elements side by side in the operand, that are moved at a time */
 #define WAY        4096 /* bytes: lines that are a multiple of it apart stand in one set of the first cache */
 
 typedef struct move_search {
@@ -63,16 +65,65 @@ static int64_t read_tile(const te_node *last, uint32_t read, int64_t block)
     return block == 0 || (block == 2 * READ_TILE && apart % WAY == 0) ? READ_TILE : block;
 }
 
-/* Floats that only change their order: both axes are known, and each follows one index of the read alone. Shuffles
- * move a tile of them. */
-static bool is_plain(const te_node *last, const move_search *m, uint32_t read)
+/* What moves tiles of elements of a type by shuffles: so many side by side in the operand, and in the result. */
+typedef struct mover {
+    dtype dt;
+    const char *intrin;
+    int64_t read, write;
+    int64_t least; /* of both, or other loops do as well */
+} mover;
+static const mover movers[] = {
+    {DT_F32, "transpose_tile", LINE_TILE, WRITE_TILE, WRITE_TILE},
+    {DT_U8, "transpose_u8", 4 * LINE_TILE, LINE_TILE, LEAST_BLOCK},
+    {DT_I8, "transpose_i8", 4 * LINE_TILE, LINE_TILE, LEAST_BLOCK},
+};
+
+/* An index that grows in even steps with both axes; in blocks, which are moved one by one, it does, too. */
+static bool is_even(tir_expr_ref at, int64_t block)
 {
-    const uint32_t inner = last->n_axes - 1;
-    bool plain = last->body[0] == m->found && m->found->type.dt == DT_F32 && te_axis_extent(last, read) > 0 &&
-                 te_axis_extent(last, inner) > 0;
+    const bool sum = at->kind == TIR_BINOP && (at->op == TIR_ADD || at->op == TIR_MUL),
+               cut = at->kind == TIR_BINOP && (at->op == TIR_FLOORDIV || at->op == TIR_FLOORMOD);
+    return at->kind == TIR_VAR || at->kind == TIR_INT ||
+           (sum && is_even(at->args[0], block) && is_even(at->args[1], block)) ||
+           (cut && at->args[0]->kind == TIR_VAR && tir_is_const(at->args[1], block));
+}
+
+/* Elements that only change their order: both axes are known, and each follows one index of the read. NULL: no. */
+static const mover *find_mover(const te_node *last, const move_search *m, uint32_t read, int64_t block)
+{
+    const int64_t extent = te_axis_extent(last, read), inner = te_axis_extent(last, last->n_axes - 1);
+    bool plain = last->body[0] == m->found && extent > 0 && inner > 0 && (block == 0 || extent % block == 0);
     for (uint32_t i = 0; i < m->found->n_args && plain; i++)
-        plain = m->found->args[i]->kind == TIR_VAR || m->found->args[i]->kind == TIR_INT;
-    return plain;
+        plain = is_even(m->found->args[i], block);
+    for (uint32_t i = 0; i < sizeof movers / sizeof *movers && plain; i++)
+        if (movers[i].dt == m->found->type.dt)
+            return &movers[i];
+    return NULL;
+}
+
+/* The tile that is moved. */
+typedef struct move_tile {
+    int64_t read, write;
+    const char *intrin; /* NULL: element by element */
+} move_tile;
+
+/* Into blocks or out of them, a long row at once: on one side of the move all of it is contiguous. false: rows of the
+ * result do as well. */
+static bool choose_tile(const te_node *last, const move_search *m, uint32_t read, int64_t block, move_tile *out_tile)
+{
+    const int64_t extent = te_axis_extent(last, read), inner = te_axis_extent(last, last->n_axes - 1);
+    const mover *by = find_mover(last, m, read, block);
+    if (by && block > 0)
+        *out_tile = (move_tile){block, LONG_ROW, by->intrin};
+    else if (by && inner <= LINE_TILE)
+        *out_tile = (move_tile){LONG_ROW, inner, by->intrin};
+    else if (by)
+        *out_tile = (move_tile){by->read, by->write, by->intrin};
+    else
+        *out_tile = (move_tile){read_tile(last, read, block), WRITE_TILE, NULL};
+    if (by && (block > 0 || inner <= LINE_TILE))
+        return extent >= LEAST_BLOCK && inner >= LEAST_BLOCK && extent + inner > LEAST_LINE_MOVED;
+    return inner >= LEAST_LINE_MOVED && extent >= (by ? by->least : WRITE_TILE) && out_tile->read <= MOST_READ;
 }
 
 bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
@@ -80,33 +131,28 @@ bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
     move_search m = {.g = s->g};
     int64_t block = 0;
     uint32_t inner = last->n_axes - 1, read;
+    move_tile tile;
     if (t->vector_bytes / 4 < 2 || last->n_outputs != 1 || last->n_axes < 2)
         return false;
     tir_visit_expr(last->body[0], note_read, &m);
     if (!m.found || m.several)
         return false;
     read = contiguous_axis(last, m.found->args[m.found->n_args - 1], &block);
-    if (read >= inner || te_axis_extent(last, inner) < LEAST_LINE_MOVED ||
-        (block == 0 && !is_apart(m.found, last->axes[read])))
+    if (read >= inner || (block == 0 && !is_apart(m.found, last->axes[read])) ||
+        !choose_tile(last, &m, read, block, &tile))
         return false;
-    int64_t tile = read_tile(last, read, block), extent = te_axis_extent(last, read);
-    if (extent < WRITE_TILE || tile > MOST_READ)
-        return false;
-    bool plain = block == 0 && is_plain(last, &m, read);
-    if (plain && extent >= LINE_TILE)
-        tile = LINE_TILE;
     const char **order = arena_array(&s->c->mem, const char *, last->n_axes + 2u), *part;
     uint32_t n = 0, count = te_parallel_axes(s->g, last);
-    te_sched_split(s, last->name, te_axis_name(last, read), tile, "read_o", "read_i");
-    te_sched_split(s, last->name, te_axis_name(last, inner), WRITE_TILE, "write_o", "write_i");
+    te_sched_split(s, last->name, te_axis_name(last, read), tile.read, "read_o", "read_i");
+    te_sched_split(s, last->name, te_axis_name(last, inner), tile.write, "write_o", "write_i");
     for (uint32_t i = 0; i < inner; i++)
         order[n++] = i == read ? "read_o" : te_axis_name(last, i);
     order[n++] = "write_o";
     order[n++] = "write_i";
     order[n++] = "read_i";
     te_sched_reorder(s, last->name, n, order);
-    if (plain)
-        te_sched_tensorize(s, last->name, "write_i", "transpose_tile");
+    if (tile.intrin)
+        te_sched_tensorize(s, last->name, "write_i", tile.intrin);
     part = order[0];
     for (uint32_t i = 1; i < count; i++) {
         const char *fused = arena_printf(&s->c->mem, "f%u", i);

@@ -50,15 +50,28 @@ static bool may_merge(const te_graph *g, const te_node *n, int64_t lanes)
            (all < PARALLEL_WORTH || outer >= PARALLEL_ENOUGH);
 }
 
+/* An image that only goes into blocks of channels: all of its rows as one, so that shuffles move whole blocks of it. */
+static te_graph *merge_rows_of_blocks(te_graph *g)
+{
+    const te_node *n = vec_last(&g->params)->node;
+    const uint32_t a = n->n_axes - 3; /* rows, columns, channels of a block */
+    if (g->params.len - g->n_inputs != 1 || n->kind != TE_COMPUTE || n->reducer || n->n_axes < 5 ||
+        n->body[0]->kind != TIR_LOAD || n->body[0]->n_args != n->n_axes - 1)
+        return g;
+    const int64_t height = te_axis_extent(n, a), width = te_axis_extent(n, a + 1);
+    te_graph *merged = height > 1 && width > 0 ? te_merge_rows(g, a, height, width, height) : NULL;
+    return merged ? merged : g;
+}
+
 te_graph *te_merge_elements(te_graph *g, const struct target *t)
 {
     for (te_graph *next = g; next; next = merge_innermost(g)) {
         g = next;
         const te_node *n = vec_last(&g->params)->node;
         if (n->kind != TE_COMPUTE || n->reducer || !may_merge(g, n, t->vector_bytes / 4))
-            return g;
+            break;
     }
-    return g;
+    return t->vector_bytes / 4 > 1 ? merge_rows_of_blocks(g) : g;
 }
 
 /* Cuts a long vector into parts, of which the last one is shorter; the name of the innermost loop. */
