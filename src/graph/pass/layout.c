@@ -71,16 +71,43 @@ static graph_value *transform(converter *v, graph_value *x, const char *src, con
     return rewrite_emit(&v->t.r, "layout_transform", 1, &x, 3, attrs, loc);
 }
 
-/* x in blocks of channels; NULL after an error. */
+/* A border around rows and columns alone. */
+static bool is_border(const graph_node *n)
+{
+    const tensor_data *t = graph_constant(n->inputs[1]);
+    bool border = t && t->count == 8 && (n->n_inputs <= 3 || !n->inputs[3]);
+    for (int64_t i = 0; border && i < 8; i++)
+        border = i % 4 >= 2 || tensor_get_i64(t, i) == 0;
+    return border;
+}
+
+/* The border of n around x, which is in blocks; NULL after an error. */
+static graph_value *border(converter *v, graph_node *n, graph_value *x)
+{
+    const tensor_data *t = graph_constant(n->inputs[1]);
+    int64_t pads[10] = {0};
+    for (int64_t i = 0; i < 8; i++)
+        pads[i < 4 ? i : i + 1] = tensor_get_i64(t, i);
+    graph_value *in[3] = {x, rewrite_constant(&v->t.r, tensor_from_i64s(v->t.r.c, 10, pads), "pads", n->loc)};
+    if (n->n_inputs > 2 && n->inputs[2])
+        in[2] = twins_plain(&v->t, n->inputs[2], n->loc);
+    return in[1] ? rewrite_emit(&v->t.r, "nn.pad", in[2] ? 3 : 2, in, n->n_attrs, n->attrs, n->loc) : NULL;
+}
+
+/* x in blocks of channels; NULL after an error. What has a border gets it in blocks: there it is whole vectors, and
+ * rows without it are as long as the image. */
 static graph_value *packed(converter *v, graph_value *x, src_loc loc)
 {
-    twin *t = twins_of(&v->t, x);
-    if (!t->other) {
-        graph_value *p = transform(v, t->plain, "NCHW", v->blocked, 0, loc);
-        t = twins_of(&v->t, x);
-        t->other = p;
+    if (twins_of(&v->t, x)->other)
+        return twins_of(&v->t, x)->other;
+    graph_value *plain = twins_of(&v->t, x)->plain, *p = NULL;
+    if (rewrite_is_op(plain, "nn.pad") && rewrite_is_read_once(plain) && is_image(plain) && is_border(plain->def)) {
+        graph_value *inside = transform(v, plain->def->inputs[0], "NCHW", v->blocked, 0, loc);
+        p = inside ? border(v, plain->def, inside) : NULL;
+    } else {
+        p = transform(v, plain, "NCHW", v->blocked, 0, loc);
     }
-    return t->other;
+    return twins_of(&v->t, x)->other = p;
 }
 
 /* One pixel and whole blocks: the same bytes in both layouts. */
@@ -134,9 +161,12 @@ static bool fills_blocks(const converter *v, int64_t channels)
 typedef enum conv_kind { CONV_KEEP, CONV_PLAIN_DATA, CONV_PACKED_DATA, CONV_WIDER_GROUPS } conv_kind;
 
 /* Depthwise: lanes lie along a row, whose neighbours are neighbours in memory. On short rows most lanes are idle, with
- * a stride they are loaded one by one, and an open row ends anywhere: each costs more than packing. */
+ * a stride they are loaded one by one, and an open row ends anywhere: each costs more than packing. Integers have no
+ * products in plain rows. */
 static bool plain_rows_do(const graph_node *n)
 {
+    if (n->inputs[0]->type.dt != DT_F32)
+        return false;
     const int64_t *strides = NULL;
     uint32_t len = graph_attr_ints(n, "strides", &strides);
     for (uint32_t i = 0; i < len; i++)
@@ -155,7 +185,7 @@ static conv_kind judge_conv(converter *v, const graph_node *n)
     int64_t groups = graph_attr_int(n, "groups"), ins = t->dims[1], outs = t->dims[0] / groups;
     bool ready = is_packed(v, x);
     if (groups > 1 && ins == 1 && outs == 1)
-        return ready || (x->type.dt == DT_F32 && t->dims[2] * t->dims[3] > FEW_TAPS && !plain_rows_do(n))
+        return ready || (t->dims[2] * t->dims[3] > FEW_TAPS && !plain_rows_do(n))
                    ? CONV_PACKED_DATA
                    : CONV_KEEP;
     if (groups > 1 && (ins % v->lanes || outs % v->lanes))
@@ -310,25 +340,14 @@ static bool convert_reduce(converter *v, graph_node *n, bool *done)
     return emit_packed(v, n, &twins_of(&v->t, n->inputs[0])->other, 1, &both);
 }
 
-/* A border around rows and columns. */
 static bool convert_pad(converter *v, graph_node *n, bool *done)
 {
-    const tensor_data *t = graph_constant(n->inputs[1]);
-    if (!is_packed(v, n->inputs[0]) || !t || t->count != 8 || (n->n_inputs > 3 && n->inputs[3]))
+    graph_value *y = NULL;
+    if (!is_packed(v, n->inputs[0]) || !is_border(n))
         return true;
-    int64_t pads[10] = {0};
-    for (int64_t i = 0; i < 8; i++) {
-        pads[i < 4 ? i : i + 1] = tensor_get_i64(t, i);
-        if (i % 4 < 2 && tensor_get_i64(t, i) != 0)
-            return true;
-    }
-    graph_value *in[3] = {twins_of(&v->t, n->inputs[0])->other,
-                          rewrite_constant(&v->t.r, tensor_from_i64s(v->t.r.c, 10, pads), "pads", n->loc)};
-    if (n->n_inputs > 2 && n->inputs[2])
-        in[2] = twins_plain(&v->t, n->inputs[2], n->loc);
-    n->n_inputs = in[2] ? 3 : 2;
     *done = true;
-    return in[1] && emit_packed(v, n, in, 0, NULL);
+    y = border(v, n, twins_of(&v->t, n->inputs[0])->other);
+    return twins_set(&v->t, n, y);
 }
 
 static bool convert_concat(converter *v, graph_node *n, bool *done)
