@@ -9,15 +9,19 @@
 #define TURN (2 * 3.14159265358979323846)
 
 /* Fours first: they take the fewest multiplications, and the steps behind them have long rows. A single two is last:
- * the number in the middle is a sum less a sum, and rounding does not show where it is real. In fixed point the order
- * is kissfft's, whose first factor is the last step. */
+ * the number in the middle is a sum less a sum, and rounding does not show where it is real. Back from complex numbers
+ * it stands where NumPy has it, in front of the odd ones, so that parts that cancel leave the same noise. In fixed
+ * point the order is kissfft's, whose first factor is the last step. */
 static bool take_apart(int64_t points, fft_plan *p)
 {
     static const int64_t floats[] = {4, 3, 5, 7, 11, FFT_MOST_RADIX, 2, 0}, fixed[] = {4, 2, 3, 5, 0};
-    const int64_t *radices = p->fixed ? fixed : floats;
-    for (; *radices; radices++)
-        for (; points % *radices == 0; points /= *radices)
-            p->radix[p->n_steps++] = *radices;
+    static const int64_t back[] = {4, 2, 3, 5, 7, 11, FFT_MOST_RADIX, 0};
+    const int64_t *radices = p->fixed ? fixed : p->form == FFT_COMPLEX && p->inverse ? back : floats;
+    for (const int64_t *r = radices; *r; r++)
+        for (; points % *r == 0; points /= *r)
+            p->radix[p->n_steps++] = *r;
+    for (uint32_t i = 0; i + 1 < p->n_steps; i++)
+        p->apart |= radices == back && p->radix[i] == 2;
     for (uint32_t i = 0; p->fixed && i < p->n_steps / 2; i++) {
         const int64_t other = p->radix[p->n_steps - 1 - i];
         p->radix[p->n_steps - 1 - i] = p->radix[i];

@@ -33,6 +33,7 @@ typedef struct fft_plan {
     dtype fixed;    /* DT_I16, DT_I32: in fixed point; DT_NONE: in floats */
     int64_t points; /* of the complex transform: N, or N / 2 */
     bool inverse;   /* the exponents are positive, and the sums are divided by N */
+    bool apart;     /* products are rounded before they are added: NumPy's noise, where parts cancel */
     uint32_t n_steps;
     int64_t radix[FFT_MOST_STEPS];
 } fft_plan;

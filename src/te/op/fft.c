@@ -55,14 +55,16 @@ static tir_expr_ref difference(compiler *c, tir_expr_ref a, tir_expr_ref b)
     return a && b ? tir_sub(c, a, b) : a ? a : negative(c, b);
 }
 
-static tir_expr_ref times(compiler *c, double k, tir_expr_ref a)
+static tir_expr_ref product(compiler *c, const fft_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
-    return a ? tir_mul(c, tir_float(c, a->type.dt, k), a) : NULL;
+    if (!a || !b)
+        return NULL;
+    return v->plan.apart ? tir_call1(c, TIR_APART, tir_mul(c, a, b)) : tir_mul(c, a, b);
 }
 
-static tir_expr_ref product(compiler *c, tir_expr_ref a, tir_expr_ref b)
+static tir_expr_ref times(compiler *c, const fft_ctx *v, double k, tir_expr_ref a)
 {
-    return a && b ? tir_mul(c, a, b) : NULL;
+    return a ? product(c, v, tir_float(c, a->type.dt, k), a) : NULL;
 }
 
 static complex_expr plus(compiler *c, complex_expr a, complex_expr b)
@@ -75,10 +77,10 @@ static complex_expr minus(compiler *c, complex_expr a, complex_expr b)
     return (complex_expr){difference(c, a.re, b.re), difference(c, a.im, b.im)};
 }
 
-static complex_expr multiply(compiler *c, complex_expr a, complex_expr b)
+static complex_expr multiply(compiler *c, const fft_ctx *v, complex_expr a, complex_expr b)
 {
-    return (complex_expr){difference(c, product(c, a.re, b.re), product(c, a.im, b.im)),
-                          sum(c, product(c, a.re, b.im), product(c, a.im, b.re))};
+    return (complex_expr){difference(c, product(c, v, a.re, b.re), product(c, v, a.im, b.im)),
+                          sum(c, product(c, v, a.re, b.im), product(c, v, a.im, b.re))};
 }
 
 /* exp(-2 pi i k / r) a, or with the exponent of the inverse. */
@@ -89,8 +91,8 @@ static complex_expr turned(compiler *c, const fft_ctx *v, int64_t k, int64_t r, 
         return a;
     if (4 * k == r) /* i or -i */
         return v->plan.inverse ? (complex_expr){negative(c, a.im), a.re} : (complex_expr){a.im, negative(c, a.re)};
-    return (complex_expr){difference(c, times(c, cos(angle), a.re), times(c, sine, a.im)),
-                          sum(c, times(c, cos(angle), a.im), times(c, sine, a.re))};
+    return (complex_expr){difference(c, times(c, v, cos(angle), a.re), times(c, v, sine, a.im)),
+                          sum(c, times(c, v, cos(angle), a.im), times(c, v, sine, a.re))};
 }
 
 /* Number q of the transform of r numbers in[0], in[stride], ..., r odd: numbers p and r - p share their products. */
@@ -100,9 +102,9 @@ static complex_expr odd_sum(compiler *c, const fft_ctx *v, int64_t r, int64_t q,
     for (int64_t p = 1; 2 * p < r; p++) {
         const complex_expr a = in[p * stride], b = in[(r - p) * stride], u = plus(c, a, b), d = minus(c, a, b);
         const double angle = TURN * (double)(p * q % r) / (double)r, sine = v->plan.inverse ? sin(angle) : -sin(angle);
-        all = plus(c, all, (complex_expr){times(c, cos(angle), u.re), times(c, cos(angle), u.im)});
+        all = plus(c, all, (complex_expr){times(c, v, cos(angle), u.re), times(c, v, cos(angle), u.im)});
         if (q != 0)
-            all = plus(c, all, (complex_expr){times(c, -sine, d.im), times(c, sine, d.re)});
+            all = plus(c, all, (complex_expr){times(c, v, -sine, d.im), times(c, v, sine, d.re)});
     }
     return all;
 }
@@ -146,7 +148,7 @@ static complex_expr fixed_divided(compiler *c, const fft_ctx *v, complex_expr a,
 
 static complex_expr fixed_product(compiler *c, const fft_ctx *v, complex_expr a, complex_expr b)
 {
-    const complex_expr y = multiply(c, a, b);
+    const complex_expr y = multiply(c, v, a, b);
     return (complex_expr){rounded(c, v, y.re), rounded(c, v, y.im)};
 }
 
@@ -252,7 +254,7 @@ static complex_expr from_half(te_graph *g, const fft_ctx *v, tir_expr_ref b, tir
     complex_expr x = {read_x(g, v, b, k, 0), tir_select(c, first, zero, read_x(g, v, b, k, 1))};
     complex_expr y = {read_x(g, v, b, back, 0), tir_select(c, first, zero, read_x(g, v, b, back, 1))};
     complex_expr mirrored = {y.re, negative(c, y.im)};
-    complex_expr odd = multiply(c, read_real_table(g, v, k), minus(c, x, mirrored));
+    complex_expr odd = multiply(c, v, read_real_table(g, v, k), minus(c, x, mirrored));
     return plus(c, plus(c, x, mirrored), (complex_expr){negative(c, odd.im), odd.re});
 }
 
@@ -288,7 +290,7 @@ static complex_expr read_turned(te_graph *g, const fft_ctx *v, int64_t p, tir_ex
     if (p == 0 || v->step == 0)
         return x;
     const complex_expr w = read_table(g, v, v->offset + 2 * (p - 1) * v->done, v->done, j);
-    return v->plan.fixed ? fixed_product(g->c, v, x, w) : multiply(g->c, x, w);
+    return v->plan.fixed ? fixed_product(g->c, v, x, w) : multiply(g->c, v, x, w);
 }
 
 static complex_expr step_sum(compiler *c, const fft_ctx *v, int64_t r, int64_t q, const complex_expr *in)
@@ -373,10 +375,10 @@ static tir_expr_ref half_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
                  back = tir_select(c, tir_binary(c, TIR_EQ, k, zero), zero, tir_sub(c, n, k));
     complex_expr x = read_point(g, v, idx[0], zero, at), y = read_point(g, v, idx[0], zero, back);
     complex_expr mirrored = {y.re, negative(c, y.im)};
-    complex_expr odd = multiply(c, read_real_table(g, v, k), minus(c, x, mirrored)), even = plus(c, x, mirrored);
+    complex_expr odd = multiply(c, v, read_real_table(g, v, k), minus(c, x, mirrored)), even = plus(c, x, mirrored);
     complex_expr twice = {sum(c, even.re, odd.im), difference(c, even.im, odd.re)};
     tir_expr_ref part = tir_select(c, tir_binary(c, TIR_EQ, idx[2], zero), twice.re, twice.im);
-    return tir_cast(c, v->x->dt, times(c, 0.5, part));
+    return tir_cast(c, v->x->dt, times(c, v, 0.5, part));
 }
 
 bool compute_fft(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
