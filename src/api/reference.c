@@ -596,11 +596,11 @@ bool reference_has_ties(const session *s)
 /* A line: in or out, type, scale, zero point, name. */
 static bool write_ends(session *s)
 {
-    const codegen_unit *u = &s->result.unit;
+    const graph_module *g = s->result.graph;
     writer w;
     writer_init(&w, &s->x->c->mem);
-    for (uint32_t i = 0; i < u->n_ends; i++) {
-        const model_end *e = &u->ends[i];
+    for (uint32_t i = 0; g && i < g->ends.len; i++) {
+        const model_end *e = &g->ends.data[i];
         const run_tensor *t = e->is_input ? s->model.inputs : s->model.outputs;
         const uint32_t n = e->is_input ? s->model.n_inputs : s->model.n_outputs;
         for (uint32_t k = 0; k < n; k++)
@@ -614,13 +614,13 @@ static bool write_ends(session *s)
 /* What the numbers or the columns of outputs are called: a list for each name. */
 static bool write_labels(session *s)
 {
-    const codegen_unit *u = &s->result.unit;
+    const graph_module *g = s->result.graph;
     writer w;
     writer_init(&w, &s->x->c->mem);
     json_out j = json_out_begin(&w, JSON_OUT_LINE);
     json_out_object(&j, NULL);
-    for (uint32_t i = 0; i < u->n_labels; i++)
-        report_labels(&j, u->labels[i].name, &u->labels[i]);
+    for (uint32_t i = 0; g && i < g->labels.len; i++)
+        report_labels(&j, g->labels.data[i].name, &g->labels.data[i]);
     json_out_end(&j);
     return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "labels"), w.data, w.len);
 }

@@ -49,6 +49,19 @@ CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 0 '^lathe        median' bench
 CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 0 'nn.softmax' inspect digits.so
 LATHE_PYTHON=$python CC=/nonexistent XDG_CACHE_HOME=$work/empty expect 0 '' \
     verify digits.so --against onnxruntime --model "$digits"
+cat > labels.py << 'END'
+import onnx
+from onnx import TensorProto, helper
+node = helper.make_node("LinearClassifier", ["x"], ["label", "scores"], domain="ai.onnx.ml", intercepts=[0., 1.],
+                        coefficients=[1., 2., -1., 0.], classlabels_strings=["cat", "dog"])
+value = helper.make_tensor_value_info
+graph = helper.make_graph([node], "g", [value("x", TensorProto.FLOAT, [4, 2])],
+                          [value("label", TensorProto.STRING, [4]), value("scores", TensorProto.FLOAT, [4, 2])])
+sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=9), "labels.onnx")
+END
+"$python" labels.py
+LATHE_PYTHON=$python expect 0 '^label: .*ok' verify labels.onnx --interpret --against onnxruntime
 
 # --- branches and loops
 cat > flow.txt << 'END'
