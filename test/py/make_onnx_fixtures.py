@@ -359,6 +359,19 @@ def one_number():
                  [ints("zero", [0]), ints("one", [1])])
 
 
+def two_ranks():
+    """A condition at run time between a matrix and a cube, and one that is constant: the places that Compress takes."""
+    cube = helper.make_graph([node("Unsqueeze", ["r", "one"], ["a"])], "cube", [], [f32("a", [])])
+    cube.output[0].type.tensor_type.ClearField("shape")
+    same = helper.make_graph([node("Identity", ["r"], ["b"])], "same", [], [f32("b", [])])
+    same.output[0].type.tensor_type.ClearField("shape")
+    nodes = [node("Reshape", ["x", "rows"], ["r"]),
+             node("If", ["c"], ["k"], "choose", then_branch=cube, else_branch=same),
+             node("Compress", ["k", "which"], ["y"], "some", axis=-1)]
+    return model(nodes, [f32("x", [2]), helper.make_tensor_value_info("c", BOOL, [])], [f32("y", [1, 1])],
+                 [ints("rows", [1, 2]), ints("one", [1]), helper.make_tensor("which", BOOL, [2], [False, True])])
+
+
 def strings():
     """Strings that only a run knows, moved and joined."""
     info = helper.make_tensor_value_info
@@ -529,7 +542,8 @@ GOLDEN = {"golden/string": [strings, pattern],
                                 function_without, linear_heads],
           "golden/sequence": [lists, kept_rows],
           "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, found_rows, open_pools,
-                             squeezed, one_number, texts, run_time_branch, lost_weights, quantised, functions_double]}
+                             squeezed, one_number, two_ranks, texts, run_time_branch, lost_weights, quantised,
+                             functions_double]}
 
 
 def values_of_lists():

@@ -247,6 +247,28 @@ static void align_rank(onnx_region *a, onnx_region *b, uint32_t i)
     a->n->failed |= inside.failed;
 }
 
+/* The first result of two ranks that the model declares nothing of; n_out: there is none. */
+static uint32_t of_two_ranks(onnx_node *n, const onnx_region *a, const onnx_region *b)
+{
+    uint32_t i = 0;
+    while (i < n->n_out && (onnx_rank(a->made[i]) == onnx_rank(b->made[i]) || onnx_declared(n, i)))
+        i++;
+    return i;
+}
+
+/* Values have one rank in all runs, which is that of the else branch: exporters have the unchanged value there. A run
+ * that takes the other branch ends with a status. */
+static bool keep_else(onnx_node *n, graph_value *cond, const pb_graph *no)
+{
+    const int64_t one = 1, never = 0;
+    if (!onnx_inline_branch(n, no))
+        return false;
+    graph_value *taken = onnx_cast(n, onnx_reshape_ints(n, cond, 1, &one), DT_I64);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        n->out[i] = onnx_expect(n, n->out[i], taken, 1, 1, &never);
+    return !n->failed;
+}
+
 /* Branches give strings of one width. */
 static bool match_text(onnx_node *n, onnx_region *a, onnx_region *b)
 {
@@ -297,6 +319,13 @@ static bool import_regions(onnx_node *n, graph_value *cond, const pb_graph *yes,
         return emit_with_lists(n, &a, &b, in.len, in.data);
     for (uint32_t i = 0; i < n->n_out; i++)
         align_rank(&a, &b, i);
+    const uint32_t odd = of_two_ranks(n, &a, &b);
+    if (odd < n->n_out) {
+        diag_warning(&n->c->diags, DIAG_UNSUPPORTED, n->loc,
+                     "the branches give result %u with %u and with %u dimensions: a run that takes 'then_branch' ends "
+                     "with a status", odd, onnx_rank(a.made[odd]), onnx_rank(b.made[odd]));
+        return keep_else(n, cond, no);
+    }
     attr at[2] = {attr_func(n->c, "then_branch", a.f), attr_func(n->c, "else_branch", b.f)};
     good = onnx_results(n, (onnx_args){"if", in.len, in.data, 2, at}, n->n_out);
     if (good)

@@ -21,11 +21,30 @@ static graph_value *along_axis(onnx_node *n, int64_t *axis)
     return onnx_has_attr(n, "axis") ? x : flat(n, x);
 }
 
+/* A condition that the model knows tells the extent of the result. NULL: it is none, or reaches behind the axis. */
+static graph_value *known_places(onnx_node *n, const graph_value *x, int64_t axis)
+{
+    const tensor_data *known = n->failed ? NULL : graph_constant(onnx_in(n, 1));
+    const int64_t rank = (int64_t)onnx_rank(x);
+    int64_t extent = 0, count = 0;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank || !known || known->dt != DT_BOOL ||
+        !dim_is_const(x->type.shape.dims[axis], &extent) || known->count > extent)
+        return NULL;
+    int64_t *at = arena_array(&n->c->mem, int64_t, (uint32_t)known->count + 1u);
+    for (int64_t i = 0; i < known->count; i++)
+        if (tensor_get_i64(known, i))
+            at[count++] = i;
+    return onnx_const_ints(n, (uint32_t)count, at);
+}
+
 bool onnx_op_compress(onnx_node *n)
 {
     int64_t axis = 0;
-    graph_value *x = along_axis(n, &axis);
+    graph_value *x = along_axis(n, &axis), *places = known_places(n, x, axis);
     attr a = attr_int(n->c, "axis", axis);
+    if (places)
+        return onnx_result(n, 0, ONNX_ARGS("take", 1, &a, x, places));
     onnx_result(n, 0, ONNX_ARGS("compress", 1, &a, x, onnx_in(n, 1)));
     return !n->failed;
 }
