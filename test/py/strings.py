@@ -172,10 +172,11 @@ def split(rng):
 def tokens(rng):
     b = Batch()
     for k, how in enumerate(({"tokenexp": "[a-c]+"}, {"tokenexp": r"\w+"}, {"tokenexp": "[a-b]{2,}"},
-                             {"tokenexp": "a+"}, {"separators": [" "]}, {"separators": ["-", " +"]})):
-        x = strings(rng, (3,) if k % 2 else (2, 2), "ab  -c" if "tokenexp" in how else "ab  -é")
+                             {"tokenexp": "a+"}, {"separators": [" "]}, {"separators": ["-", " +"]},
+                             {"tokenexp": "."}, {"tokenexp": "[^a]"}, {"tokenexp": "[a-b ]"})):
+        x = strings(rng, (3,) if k % 2 else (2, 2), "ab  -c" if "tokenexp" in how and k < 4 else "ab  -é\n")
         x.reshape(-1)[0] = "ab a-abc"
-        b.node("Tokenizer", [b.input(x)], [S], "com.microsoft", mark=0, mincharnum=[1, 3, 1, 2, 1, 1][k],
+        b.node("Tokenizer", [b.input(x)], [S], "com.microsoft", mark=0, mincharnum=[1, 3, 1, 2, 1, 1, 1, 1, 1][k],
                pad_value=["", "#", "none"][k % 3], **how)
     return b
 
@@ -241,8 +242,19 @@ def unique(rng):
     return b
 
 
+def hashes(rng):
+    b = Batch()
+    wide = np.array([0, -1, 2**31, -2**62, 5])
+    for k, x in enumerate((strings(rng, (2, 5), "ab é"), strings(rng, (9,), "xyz"), wide, wide.astype(np.int32),
+                           wide.astype(np.uint32))):
+        for positive in (0, 1):
+            b.node("MurmurHash3", [b.input(x)], [[TensorProto.INT32, TensorProto.UINT32][positive]], "com.microsoft",
+                   positive=positive, seed=[0, 7, 2**31 + 5 - 2**32][k % 3])
+    return b
+
+
 FAMILIES = {f.__name__: f for f in (equal_and_concat, movers, bodies, normalizer, split, tokens, regex, encoders, tfidf,
-                                    unique)}
+                                    unique, hashes)}
 
 
 # --- refusals: a node that must end with an error, and a part of its message ---

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define DOT_IS_ALL "(?s)"
+
 typedef struct split {
     onnx_node *n;
     graph_value *x; /* u8[..., width] */
@@ -60,6 +62,17 @@ static graph_value *both(const split *s, graph_value *a, graph_value *b)
     return onnx_binary(s->n, "logical_and", a, b);
 }
 
+/* bool[..., width]: the first bytes of pieces, and the last ones. */
+static void between(split *s, graph_value *first, graph_value *last)
+{
+    onnx_node *n = s->n;
+    graph_value *seen = summed(s, first), *closed = summed(s, last);
+    graph_value *all = over_bytes(s, "max", seen);
+    s->count = onnx_binary(n, "minimum", all, number(s, s->most));
+    s->begin = places(s, seen, s->most, 1);
+    s->end = onnx_binary(n, "add", places(s, closed, s->most, 1), number(s, 1));
+}
+
 /* --- words: runs of bytes that are inside --- */
 
 static void at_words(split *s, graph_value *inside)
@@ -69,11 +82,7 @@ static void at_words(split *s, graph_value *inside)
     graph_value *word = onnx_binary(n, "not_equal", inside, zero);
     graph_value *first = both(s, word, onnx_binary(n, "equal", onnx_text_shifted(n, inside, 1), zero));
     graph_value *last = both(s, word, onnx_binary(n, "equal", onnx_text_shifted(n, inside, -1), zero));
-    graph_value *seen = summed(s, first), *closed = summed(s, last);
-    graph_value *all = over_bytes(s, "max", seen);
-    s->count = onnx_binary(n, "minimum", all, number(s, s->most));
-    s->begin = places(s, seen, s->most, 1);
-    s->end = onnx_binary(n, "add", places(s, closed, s->most, 1), number(s, 1));
+    between(s, first, last);
     if (!s->limited)
         return;
     /* the last piece goes to the end of the last word */
@@ -197,7 +206,9 @@ static bool give(split *s)
 }
 
 enum { MOST_BYTES = 1 << 24, /* of all pieces of a string */
-       MOST_LEAST = 16 };    /* bytes that a token has at least */
+       MOST_LEAST = 16,      /* bytes that a token has at least */
+       FIRST_LEAD = 0xc2,    /* of the bytes that begin a character of several in UTF-8 */
+       LAST_LEAD = 0xf4 };
 
 /* Whether the pieces of a string are not too many for what holds all of them. */
 static bool fits(const split *s)
@@ -270,19 +281,54 @@ static bool matches_runs(const regex_automaton *m, bool single, uint8_t *in, int
     return false;
 }
 
+/* Whether what the expression matches is each single character of some; in: their bytes. Of those that are no ASCII it
+ * matches all or none. */
+static bool matches_characters(const regex_automaton *m, uint8_t *in)
+{
+    const bool wide = !is_dead(m, m->next[FIRST_LEAD]);
+    for (uint32_t b = 0; b < 256; b++) {
+        const uint32_t to = m->next[b];
+        in[b] = b > 0 && (b < 0x80 ? !is_dead(m, to) : wide);
+        if (b >= FIRST_LEAD && b <= LAST_LEAD && is_dead(m, to) == wide)
+            return false;
+        for (uint32_t k = 1; k < 256 && b < 0x80 && in[b]; k++)
+            if (!m->accepts[to] || !is_dead(m, m->next[to * 256u + k]))
+                return false;
+    }
+    return !m->accepts[0];
+}
+
+/* Each character of bytes that are inside. */
+static void at_characters(split *s, graph_value *inside)
+{
+    onnx_node *n = s->n;
+    graph_value *zero = onnx_const_int(n, DT_U8, 0), *bits = onnx_const_int(n, DT_U8, 0xc0);
+    graph_value *more = onnx_binary(n, "equal", onnx_binary(n, "bitwise_and", s->x, bits),
+                                    onnx_const_int(n, DT_U8, 0x80));
+    graph_value *next = onnx_text_shifted(n, onnx_cast(n, more, DT_U8), -1);
+    graph_value *used = onnx_binary(n, "not_equal", inside, zero);
+    between(s, both(s, used, onnx_unary(n, "logical_not", more)), both(s, used, onnx_binary(n, "equal", next, zero)));
+}
+
 /* in: the bytes that `pattern` matches runs of. The longest run is what it finds if there is no choice in it. */
 static bool read_runs(onnx_node *n, const char *pattern, bool single, uint8_t *in, int64_t *least)
 {
     regex_automaton m;
     regex_error why;
-    if (!regex_compile(&n->c->mem, pattern, &m, &why))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "'%.200s', character %zu: %s", pattern, why.at, why.why);
+    /* in onnxruntime's tokens a dot is a line feed, too */
+    if (!regex_compile(&n->c->mem, arena_printf(&n->c->mem, DOT_IS_ALL "%s", pattern), &m, &why))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "'%.200s', character %zu: %s", pattern,
+                         why.at - (sizeof DOT_IS_ALL - 1), why.why);
+    if (!single && matches_characters(&m, in)) {
+        *least = 0;
+        return true;
+    }
     if (strchr(pattern, '|') || strchr(pattern, '?') || !matches_runs(&m, single, in, least))
         return onnx_fail(n, DIAG_UNSUPPORTED, "'%.200s' is not a run of certain bytes, as '[a-z0-9]+' is", pattern);
     return true;
 }
 
-/* in: the bytes of tokens, by `tokenexp`, or those of no separator. */
+/* in: the bytes of tokens, by `tokenexp`, or those of no separator. *least: 0 where tokens are single characters. */
 static bool read_token_bytes(onnx_node *n, const char *pattern, uint8_t *in, int64_t *least)
 {
     const ml_strings separators = ml_attr_strings(n, "separators");
@@ -336,15 +382,22 @@ bool onnx_op_tokenizer(onnx_node *n)
         diag_hint(&n->c->diags, "handle texts in your program, and cut the model after them");
         return false;
     }
+    const bool single = least == 0;
+    if (single && characters > 1)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "'%.200s' matches single characters, and mincharnum asks for more",
+                         pattern);
     least = characters > least ? characters : least;
     s.width = onnx_text_width(s.x);
-    s.most = (s.width + 1) / (least + 1);
+    s.most = single ? s.width : (s.width + 1) / (least + 1);
     s.most = s.most > 0 ? s.most : 1;
     if (!fits(&s))
         return false;
     const attr axis = attr_int(n->c, "axis", 0);
     graph_value *table = onnx_constant(n, tensor_dense(n->c, DT_U8, 1, &all, in));
     graph_value *inside = onnx_emit(n, ONNX_ARGS("take", 1, &axis, table, onnx_cast(n, s.x, DT_I32)));
-    at_words(&s, long_runs(n, inside, least));
+    if (single)
+        at_characters(&s, inside);
+    else
+        at_words(&s, long_runs(n, inside, least));
     return give(&s);
 }
