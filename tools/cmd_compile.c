@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "cli.h"
-#include "driver/computation.h"
+#include "driver/vta/vta_computation.h"
 #include "driver/functions.h"
 #include "driver/html.h"
 #include "driver/summary.h"
@@ -140,7 +140,7 @@ static bool compile_accelerated(ask *x, const char *file, const compile_options 
     if (!compiler_read_file(c, file, &bytes) || !computation_read(c, file, bytes, o->schedule, &t))
         return false;
     const char *name = accelerated_name(x, &t, file);
-    if (!computation_lower_vta(c, &t, name, &f))
+    if (!vta_computation_lower(c, &t, name, &f))
         return false;
     if (o->stop == STOP_LOOPS) {
         tir_print_func(&w, f);
@@ -184,11 +184,11 @@ bool cmd_compile(ask *x)
     if (!model || !ask_compile_options(x, false, &o))
         return false;
     bool is_computation = false;
-    if (o.vta && !pipeline_is_computation(x->c, model, &o, &is_computation))
+    if (o.device && !pipeline_is_computation(x->c, model, &o, &is_computation))
         return false;
     if (is_computation)
         return check_accelerated(x) && compile_accelerated(x, model, &o);
-    if (!o.vta && ask_has(x, OPT_CAPTURE))
+    if (!o.device && ask_has(x, OPT_CAPTURE))
         return ask_usage_error(x, "add --target vta, or leave it out", "--capture is for the accelerator");
     bool package = compile_makes(&o, BACKEND_C), module = compile_makes(&o, BACKEND_MODULE);
     if (package && !ask_has(x, OPT_OUT))

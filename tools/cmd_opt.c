@@ -2,7 +2,7 @@
 /* lathe opt: passes on text. The first word tells what the text is: driver/format.def. */
 #include "base/file.h"
 #include "cli.h"
-#include "driver/computation.h"
+#include "driver/vta/vta_computation.h"
 #include "driver/format.h"
 #include "driver/stages.h"
 #include "graph/pass.h"
@@ -129,7 +129,7 @@ static bool opt_computations(ask *x, const char *file, span s, const compile_opt
     if (!tir_run_passes(c, &m, passes, after_all, out))
         return false;
     for (uint32_t i = 0; i < m.funcs.len && device && !ask_has(x, OPT_PASSES); i++)
-        computation_warn_of_host(c, m.funcs.data[i]);
+        vta_computation_warn(c, m.funcs.data[i]);
     if (!after_all)
         tir_print(out, &m);
     return true;

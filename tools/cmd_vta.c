@@ -107,7 +107,7 @@ static bool vta_layer(ask *x, te_vta_kind kind, const char *layer)
     te_vta_layer l;
     writer computation, schedule;
     const char *config = ask_get(x, OPT_VTA_CONFIG, NULL), *out = ask_get(x, OPT_OUT, NULL);
-    if ((config && !vta_text_parse(c, config, &c->vta)) || !te_vta_layer_parse(c, kind, layer, &l) ||
+    if ((config && !vta_text_set(c, config)) || !te_vta_layer_parse(c, kind, layer, &l) ||
         !te_vta_layer_check(c, &l))
         return false;
     writer_init(&computation, &c->mem);

@@ -72,7 +72,7 @@ void shown_cycles(writer *w, const vta_cycle_report *r)
 bool shown_vta(session *s)
 {
     const char *timeline = ask_get(s->x, OPT_TIMELINE, NULL);
-    if (!s->options.vta)
+    if (!s->options.device)
         return true;
     if (!ask_has(s->x, OPT_JSON)) {
         w_fmt(&s->x->out, "counters: %s\n", s->ran.counters);

@@ -4,7 +4,7 @@
 #include "cmd_vta.h"
 
 #include "base/json_out.h"
-#include "driver/vta_model.h"
+#include "driver/vta/vta_model.h"
 #include "api/session.h"
 #include "target/vta/vta_text.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "base/json_out.h"
-#include "driver/run_vta.h"
-#include "driver/vta_vectors.h"
+#include "driver/vta/run_vta.h"
+#include "driver/vta/vta_vectors.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -33,7 +33,12 @@ enum package_storage {
 enum package_step { PACKAGE_STEP_RUN = 0, PACKAGE_STEP_JUMP = 1, PACKAGE_STEP_JUMP_IF_ZERO = 2 };
 
 /* Who executes an operator: the values of tvmrt_backend_kind_t. */
-enum package_backend { PACKAGE_BACKEND_CPU = 0, PACKAGE_BACKEND_VTA = 1, PACKAGE_BACKEND_EXTERNAL = 2 };
+#define PACKAGE_BACKENDS(X) X(CPU, 0) X(VTA, 1) X(EXTERNAL, 2)
+enum package_backend {
+#define X(name, value) PACKAGE_BACKEND_##name = value,
+    PACKAGE_BACKENDS(X)
+#undef X
+};
 
 /* An extent of 0, as a caller states it: 0 itself is one that was forgotten (PACKAGE_STATUS_EXTENT). */
 enum { PACKAGE_EMPTY = -1 };

@@ -522,6 +522,8 @@
 #define target_numbers_of lathe_op_target_numbers_of
 #define target_region_names lathe_op_target_region_names
 #define target_register lathe_op_target_register
+#define target_set lathe_op_target_set
+#define target_settings lathe_op_target_settings
 #define target_with_features lathe_op_target_with_features
 #define te_add_symbol lathe_op_te_add_symbol
 #define te_check lathe_op_te_check

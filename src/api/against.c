@@ -18,7 +18,7 @@ bool session_run_as_c(session *s, run_model *out)
     compile_options o = s->options;
     compile_result r;
     const char *dir = path_join(&c->mem, s->scratch, "against"), *package = path_join(&c->mem, dir, "package");
-    o.vta = false;
+    o.device = NULL;
     o.schedule = NULL;
     compile_set_emit(&o, EMIT_C);
     o.opt_level = plain_level(s);

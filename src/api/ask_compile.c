@@ -391,8 +391,9 @@ static bool read_target(const ask *x, bool native, compile_options *out)
 {
     const bool small = out->port->system != PORT_HOSTED, module = compile_makes(out, BACKEND_MODULE);
     const char *name = ask_get(x, OPT_TARGET, NULL);
-    out->vta = name && strcmp(name, "vta") == 0;
-    name = out->vta ? NULL : name; /* the host's part is for its usual target */
+    const target *named = name ? target_lookup(x->c, name) : NULL;
+    out->device = named && named->computations ? named : NULL;
+    name = out->device ? NULL : name; /* the host's part is for its usual target */
     if (!take_board(x, &name, out) || !check_artifact_options(x, out))
         return false;
     out->target = name ? target_lookup(x->c, name)
@@ -408,7 +409,7 @@ static bool read_target(const ask *x, bool native, compile_options *out)
     if (module && out->target->address_bits == 32)
         return ask_usage_error(x, "--emit c makes a package for it", "--target: %s is a microcontroller, and "
                                "modules are for machines with an operating system", out->target->name);
-    return !ask_has(x, OPT_VTA_CONFIG) || vta_text_parse(x->c, ask_get(x, OPT_VTA_CONFIG, ""), &x->c->vta);
+    return !ask_has(x, OPT_VTA_CONFIG) || vta_text_set(x->c, ask_get(x, OPT_VTA_CONFIG, ""));
 }
 
 /* What a module's file is for. */

@@ -157,7 +157,7 @@ static bool compile(lathe_context *x, home *h, void *args)
                                compile_emit_name(&o));
     if (o.n_signatures > 1)
         return ask_usage_error(&q, "make an executable of each", "signature: an executable has one");
-    if (o.vta)
+    if (o.device)
         return ask_usage_error(&q, "--offload vta gives it the parts that it can run",
                                "target: vta is for computations");
     if (!pipeline_compile(brief, a->model->path, &o, &r))

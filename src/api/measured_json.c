@@ -53,7 +53,7 @@ static void write_accelerator(json_out *j, const session *s)
 
 bool session_write_measured(json_out *j, const session *s)
 {
-    if (s->options.vta)
+    if (s->options.device)
         write_accelerator(j, s);
     return !s->model.board || write_board(j, s);
 }

@@ -230,7 +230,7 @@ static bool open_model(session *s)
     if (s->is_computation && reference_title(s->x))
         return ask_usage_error(s->x, "lathe verify --against interpreter, or lathe run --against interpreter or c",
                                "%s cannot run a computation", reference_title(s->x));
-    if (s->is_computation && s->options.vta)
+    if (s->is_computation && s->options.device)
         return session_open_vta(s);
     if (!s->is_computation && !shapes_from_data(s))
         return false;

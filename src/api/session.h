@@ -6,7 +6,7 @@
 #include "base/json_out.h"
 #include "driver/run.h"
 #include "driver/run_remote.h"
-#include "driver/run_vta.h"
+#include "driver/vta/run_vta.h"
 
 typedef struct session {
     ask *x;

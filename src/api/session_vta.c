@@ -3,7 +3,7 @@
 #include "api/session.h"
 
 #include "base/file.h"
-#include "driver/computation.h"
+#include "driver/vta/vta_computation.h"
 
 #include <string.h>
 
@@ -58,7 +58,7 @@ static bool check_with(const session *s)
 bool session_check_vta(session *s)
 {
     const char *timeline = ask_get(s->x, OPT_TIMELINE, NULL);
-    if (!s->options.vta)
+    if (!s->options.device)
         return check_without(s);
     long seed;
     if (!ask_number(s->x, OPT_SEED, 0, 2147483647, 0, &seed))
@@ -89,7 +89,7 @@ bool session_open_vta(session *s)
     if (s->options.n_schedules > 0)
         return computation_refuses_schedules(c, s->path);
     if (!compiler_read_file(c, s->path, &bytes) || !computation_read(c, s->path, bytes, s->options.schedule, &t) ||
-        !computation_lower_vta(c, &t, "main", &f))
+        !vta_computation_lower(c, &t, "main", &f))
         return false;
     t.schedule = (span){NULL, 0}; /* what the outputs are compared with */
     return computation_program(c, &t, s->options.target, &s->result.prog) &&

@@ -12,10 +12,10 @@ struct graph_registry;  /* graph/op.h: operator rows */
 struct dim_table;       /* type/dim.h: unique symbolic expressions */
 struct target;          /* type/target.h */
 struct target_list;     /* type/target.c: targets of the user's own */
+struct target_setting;  /* type/target.c: what a target compiles for, of the target's own */
 struct tir_intrin_list; /* tir/intrin.c: tensor intrinsics of the user's own */
 struct graph_node;
 struct tensor_data;
-struct vta_config; /* include/abi/vta_config.h */
 struct input_file;
 
 typedef struct compiler {
@@ -25,8 +25,8 @@ typedef struct compiler {
     struct dim_table *dims;
     struct graph_registry *ops;
     struct target_list *targets;
+    struct target_setting *settings;
     struct tir_intrin_list *intrins;
-    const struct vta_config *vta; /* accelerator that the VTA passes compile for; NULL: the default one */
     /* Evaluates one pure node whose inputs are all constants; `driver` sets it (loop-IR interpreter). `out` holds one
      * entry per node output. false: cannot (no error reported). */
     bool (*evaluate)(struct compiler *c, const struct graph_node *n, const struct tensor_data **out);

@@ -2,7 +2,6 @@
 /* Computations of files: cut into sections, lowered, made into programs. */
 #include "driver/computation.h"
 
-#include "target/vta/code/vta_code.h"
 #include "driver/tune_log.h"
 #include "te/lower.h"
 #include "te/text.h"
@@ -175,43 +174,20 @@ bool computation_lower(compiler *c, const computation *t, bool plain, const char
     return true;
 }
 
-static bool run_passes(compiler *c, tir_func *f, const char *passes)
+bool computation_passes(compiler *c, tir_func *f, const char *passes)
 {
     tir_module m = {.c = c};
     vec_push(&c->mem, &m.funcs, f);
     return tir_run_passes(c, &m, passes, false, NULL);
 }
 
-static const char host_text[] = "%s: the schedule gives nothing to the accelerator";
-static const char host_hint[] =
-    "mark what should run there: set_scope, pragma \"dma_copy\" and \"alu\", tensorize (docs/explanation/vta.md)";
-
-void computation_warn_of_host(compiler *c, const tir_func *f)
-{
-    if (vta_code_on_device(f))
-        return;
-    (void)diag_warning(&c->diags, DIAG_USAGE, f->loc, host_text, f->name);
-    diag_hint(&c->diags, "%s", host_hint);
-}
-
-static bool has_numbers(compiler *c, const tir_func *f)
+bool computation_has_numbers(compiler *c, const tir_func *f)
 {
     if (f->n_symbols == 0)
         return true;
     diag_error(&c->diags, DIAG_UNSUPPORTED, f->loc, "the extent %s is known only when the computation runs",
                f->symbols[0]);
     diag_hint(&c->diags, "write a number in its place; 'lathe opt' lowers it as it is");
-    return false;
-}
-
-bool computation_lower_vta(compiler *c, const computation *t, const char *name, tir_func **out)
-{
-    if (!computation_lower(c, t, false, name, out) || !has_numbers(c, *out) || !run_passes(c, *out, "vta"))
-        return false;
-    if (vta_code_on_device(*out))
-        return true;
-    diag_error(&c->diags, DIAG_UNSUPPORTED, (*out)->loc, host_text, (*out)->name);
-    diag_hint(&c->diags, "%s", host_hint);
     return false;
 }
 
@@ -291,14 +267,15 @@ static void add_main(prog_module *m)
 
 bool computation_kernel(compiler *c, const computation *t, const struct target *runs, prog_kernel *k)
 {
-    if (!computation_lower(c, t, true, k->name, &k->plain) || !has_numbers(c, k->plain) || !has_ranks(c, k->plain))
+    if (!computation_lower(c, t, true, k->name, &k->plain) || !computation_has_numbers(c, k->plain) ||
+        !has_ranks(c, k->plain))
         return false;
     if (!t->schedule.data)
         return true;
     if (!computation_lower(c, t, false, k->name, &k->loops) || !has_memory(c, k->loops))
         return false;
     k->loops->target = runs;
-    return run_passes(c, k->loops, NULL);
+    return computation_passes(c, k->loops, NULL);
 }
 
 bool computation_together(compiler *c, uint32_t n, prog_kernel *const *kernels, prog_module **out)

@@ -35,8 +35,8 @@ bool computation_kernel(compiler *c, const computation *t, const struct target *
 bool computation_together(compiler *c, uint32_t n, prog_kernel *const *kernels, prog_module **out);
 /* A function main of one kernel. Errors: extents that are no numbers. */
 bool computation_program(compiler *c, const computation *t, const struct target *runs, prog_module **out);
-/* Lowered for the VTA accelerator that c compiles for. Errors: nothing of it runs there. */
-bool computation_lower_vta(compiler *c, const computation *t, const char *name, tir_func **out);
-/* Warns where nothing of a function that was lowered for VTA runs there. */
-void computation_warn_of_host(compiler *c, const tir_func *f);
+/* Whether all extents of f are numbers; false after a diagnostic. */
+bool computation_has_numbers(compiler *c, const tir_func *f);
+/* Passes on f alone: names as tir_run_passes takes them. */
+bool computation_passes(compiler *c, tir_func *f, const char *passes);
 #endif

@@ -65,10 +65,10 @@ static bool make_graph(compiler *c, const char *path, const compile_options *o, 
 /* Options that are for computations, beside a model. */
 static bool check_for_model(compiler *c, const char *path, const compile_options *o)
 {
-    if (o->vta) {
-        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--target vta is for computations, and '%s' is a model",
-                   path);
-        diag_hint(&c->diags, "the accelerator takes regions of a model, beside a CPU: --offload vta");
+    if (o->device) {
+        diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "--target %s is for computations, and '%s' is a model",
+                   o->device->name, path);
+        diag_hint(&c->diags, "the accelerator takes regions of a model, beside a CPU: --offload %s", o->device->name);
         return false;
     }
     if (o->schedule) {

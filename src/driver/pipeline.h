@@ -80,7 +80,7 @@ typedef struct compile_options {
     bool show_values; /* what every kernel makes is a result, too */
     const placement *memories; /* of the board that the package is for; NULL: not described */
     const struct board *board; /* the emulator's machine that the package is run on; NULL: this one */
-    bool vta; /* of a computation: the accelerator that the compiler context names runs it */
+    const struct target *device; /* of a computation: the accelerator that runs it; NULL: a processor */
     const char *const *schedules; /* files with schedules that stand before what the rules choose */
     uint32_t n_schedules;
     const char *schedule; /* file with the schedule of a computation; NULL: that behind it, or none */

@@ -472,8 +472,8 @@ bool run_call(compiler *c, run_model *m)
         return interpret(c, m);
     if (m->module)
         return m->call_module(c, m);
-    if (m->vta)
-        return m->call_vta(c, m);
+    if (m->device)
+        return m->call_device(c, m);
     if (m->emulator)
         return call_emulated(c, m);
     const run_operator *op = NULL;

@@ -73,8 +73,8 @@ struct run_model {
     void (*close_module)(run_model *m);
     /* Mean seconds of calls with the inputs of the last one, where they run; NULL: who calls takes the time. */
     bool (*time_module)(compiler *c, run_model *m, long calls, double *out_seconds);
-    struct run_vta *vta;             /* on the accelerator: no library; this is run_vta.c's */
-    bool (*call_vta)(compiler *c, run_model *m);
+    void *device;                    /* on an accelerator: no library; this is the caller's */
+    bool (*call_device)(compiler *c, run_model *m);
     bool (*next_log)(void *record);  /* of a package; NULL: built without a log */
     const char *(*status_text)(int32_t status); /* of a package */
     const char *dir;                 /* of a package; NULL: interpreted */

@@ -2,11 +2,10 @@
 /* A compiler context that is ready for use: built-in operators with their compute definitions, and the evaluation of
  * constant nodes, for which the loop-IR interpreter runs the operator's plain loops. */
 #include "codegen/byoc/byoc.h"
-#include "target/vta/code/vta_package.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
+#include "type/family.h"
 #include "te/from_graph.h"
-#include "target/vta/rule/vta_region.h"
 #include "te/te_op.h"
 #include "tir/interpret.h"
 
@@ -89,7 +88,8 @@ void compiler_setup_under(compiler *c, const arena *parent)
     compiler_init_under(c, parent);
     graph_register_builtin_ops(c);
     te_register_builtin_ops(c);
-    (void)te_vta_region_register(c, vta_package_codegen); /* its name is new */
+#define TARGET_PARTS(name) (void)target_parts_##name(c); /* its name is new */
+#include "target/targets.def"
     c->evaluate = evaluate;
     (void)byoc_register_builtin(c); /* names of our own, each once */
 }

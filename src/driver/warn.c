@@ -53,7 +53,7 @@ void warn_of_options(compiler *c, const char *path, const compile_options *o, co
     if (o->offload && r->prog)
         offload_warn(c, path, o->offload);
     warn_of_machine(c, o, r);
-    if (c->vta && r->graph && !has_region(r->graph, "vta"))
+    if (target_settings(c, "vta") && r->graph && !has_region(r->graph, "vta"))
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(),
                      "no part of '%s' runs on the accelerator, so --vta-config has no effect", path);
 }

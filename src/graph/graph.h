@@ -53,8 +53,8 @@ struct graph_func {
     VEC(graph_node *) nodes;
     VEC(graph_state) states; /* of main */
     VEC(attr) attrs; /* "primitive" = 1: a fused group, lowered as one kernel; "apart" = 1: each of its products is
-                      * rounded by itself; "compiler" = "vta": a region, which that target takes as one kernel;
-                      * "composite" = "vta.conv2d": what a pattern of it has found */
+                      * rounded by itself; "compiler" = "acme": a region, which that target takes as one kernel;
+                      * "composite" = "acme.conv2d": what a pattern of it has found */
     struct graph_module *module;
     struct ptr_map *names; /* taken value names, each with the next suffix to try */
     uint32_t next_value;   /* fresh value names */

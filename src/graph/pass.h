@@ -82,16 +82,12 @@ enum {
       "inputs and results get the quantized type that the model uses inside")                                     \
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACTS_NODES, 0, 0, 1,                                            \
       "identities, transpose pairs, reshape chains, batch norm and pad into convolution")                         \
-    X(VTA_PACK, "vta-pack", graph_pass_vta_pack, FACTS_NODES, 0, 0, 0,                                            \
-      "regions of VTA take and give tensors in the tiles of the device")                                          \
     X(FOLD, "fold-constants", graph_pass_fold, FACT_TYPES, FACT_FOLDED, FACT_STORED, 2,                           \
       "evaluate pure nodes of constants")                                                                         \
     X(BRANCHES, "take-branches", graph_pass_take_branches, FACTS_NODES, 0, 0, 2,                                  \
       "branches with constant conditions and loops of one round are inlined")                                     \
     X(CSE, "cse", graph_pass_cse, FACT_TYPES, 0, 0, 1, "common subexpressions")                                   \
     X(DCE, "dce", graph_pass_dce, 0, 0, 0, 1, "dead code")                                                        \
-    X(VTA_FOLD, "vta-fold", graph_pass_vta_fold, FACTS_MODEL | FACT_FREE, 0, 0, 0,                                \
-      "windows of few channels become channels, which fill the lanes of VTA")                                     \
     X(COMPOSITE, "MergeComposite", graph_pass_merge_composite, FACTS_MODEL | FACT_FREE, 0, 0, 0,                  \
       "nodes that a target's pattern matches become a function with its name")                                    \
     X(ANNOTATE, "AnnotateTarget", graph_pass_annotate_target, FACTS_MODEL, FACT_TAKEN, FACT_FREE, 0,              \
@@ -145,7 +141,8 @@ enum {
 GRAPH_PASSES(X)
 #undef X
 
-const char *graph_default_passes(const pass_options *o);
+/* The order without a list of names, with the passes of targets (graph/family.h) in it; it lasts as long as c. */
+const char *graph_default_passes(compiler *c, const pass_options *o);
 uint32_t graph_facts(const graph_module *m); /* what holds of it, of the facts that some pass gives */
 extern const struct pass_level graph_passes; /* base/pass.h */
 /* Runs the named passes ("a,b") or, with names NULL, the default order as far as the optimization level goes. o may be

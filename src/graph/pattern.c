@@ -600,22 +600,3 @@ bool graph_patterns_parse(compiler *c, const char *file, const char *text, size_
         ok = parse_pattern(p, out);
     return ok && !p->l.failed;
 }
-
-static const struct {
-    const char *owner, *name, *text;
-} rows[] = {
-#define PATTERN(target, name, text) {target, name, text},
-#include "graph/patterns.def"
-#undef PATTERN
-};
-
-bool graph_patterns_builtin(compiler *c, const char *owner, graph_patterns *out)
-{
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *text = rows[i].text;
-        if (strcmp(rows[i].owner, owner) == 0 &&
-            !graph_patterns_parse(c, rows[i].name, text, strlen(text), owner, out))
-            return false;
-    }
-    return true;
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns: which nodes a target takes as one operation of its own, as text (docs/reference/partition.md). Built-in
- * ones are rows of patterns.def; a user's own come from a file or with a registered target. */
+/* Patterns: which nodes a target takes as one operation of its own, as text (docs/reference/partition.md). They
+ * come with a target, or from a file of the user's. */
 #ifndef LATHE_GRAPH_PATTERN_H
 #define LATHE_GRAPH_PATTERN_H
 #include "graph/op.h"
@@ -106,8 +106,6 @@ typedef struct graph_patterns {
  * column. */
 bool graph_patterns_parse(compiler *c, const char *file, const char *text, size_t len, const char *owner,
                           graph_patterns *out);
-/* Appends the built-in patterns of a target. */
-bool graph_patterns_builtin(compiler *c, const char *owner, graph_patterns *out);
 const target_check *graph_pattern_checks(void); /* built-in checks; name NULL at the end */
 
 /* --- matching --- */

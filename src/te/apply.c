@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "te/stage.h"
 #include "tir/intrin.h"
+#include "tir/pass.h"
 
 #include <string.h>
 
@@ -175,29 +176,16 @@ bool te_apply_vthread(te_lowering *lw, const te_prim *p, te_stage *st)
     return set_loop(lw, p, st, p->u.vthread.axis, FOR_VTHREAD);
 }
 
-#define PRAGMA_WORD(key) " " #key
-
-static bool is_pragma(const char *key)
-{
-#define X(known) #known,
-    static const char *const keys[] = {TIR_PRAGMAS(X)};
-#undef X
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
-}
-
 bool te_apply_pragma(te_lowering *lw, const te_prim *p, te_stage *st)
 {
     te_iter *it = te_find_leaf(lw, p, st, p->u.pragma.axis);
     if (!it)
         return false;
-    if (!is_pragma(p->u.pragma.key)) {
+    if (!tir_is_pragma(p->u.pragma.key)) {
+        const char *known = tir_pragmas(lw->c);
         (void)te_prim_error(lw, p, it->name,
                             arena_printf(&lw->c->mem, "no pass knows the pragma \"%s\"", p->u.pragma.key));
-        diag_hint(&lw->c->diags, "%spragmas are:" TIR_PRAGMAS(PRAGMA_WORD),
-                  nearest_in(p->u.pragma.key, TIR_PRAGMAS(PRAGMA_WORD), &lw->c->mem));
+        diag_hint(&lw->c->diags, "%spragmas are:%s", nearest_in(p->u.pragma.key, known, &lw->c->mem), known);
         return false;
     }
     if (it->notes.len == MAX_NOTES)

@@ -40,6 +40,7 @@ typedef struct tir_loops {
     /* One more, with flags for debugging as its number, and the pass behind which they put it; NULL: none. */
     const tir_pass_row *flags;
     const char *flags_after;
+    const char *const *pragmas; /* keys of annotations that the passes act on, NULL at the end; NULL: none */
 } tir_loops;
 
 extern const tir_instructions tir_instructions_dot; /* intrin_dot.c: products of bytes, on any processor */

@@ -155,6 +155,43 @@ bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_af
     return true;
 }
 
+/* --- pragmas --- */
+
+/* Of all processors, then of each device; NULL behind the last. */
+static const char *pragma_at(uint32_t i)
+{
+#define X(key) #key,
+    static const char *const own[] = {TIR_PRAGMAS(X)};
+#undef X
+    if (i < sizeof own / sizeof *own)
+        return own[i];
+    i -= (uint32_t)(sizeof own / sizeof *own);
+    for (const tir_loops *const *d = devices; *d; d++)
+        for (const char *const *key = (*d)->pragmas; key && *key; key++)
+            if (i-- == 0)
+                return *key;
+    return NULL;
+}
+
+bool tir_is_pragma(const char *key)
+{
+    const char *known;
+    for (uint32_t i = 0; (known = pragma_at(i)); i++)
+        if (strcmp(known, key) == 0)
+            return true;
+    return false;
+}
+
+const char *tir_pragmas(compiler *c)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    const char *key;
+    for (uint32_t i = 0; (key = pragma_at(i)); i++)
+        w_fmt(&w, " %s", key);
+    return w.data;
+}
+
 /* --- build configurations --- */
 
 static bool is_among(const char *list, const char *name, size_t len)

@@ -111,9 +111,9 @@ typedef enum tir_scope {
 #undef X
 } tir_scope;
 
-/* Keys of annotations "pragma_KEY" that passes act on; a schedule can write no others (docs/explanation/vta.md,
- * docs/reference/schedule.md). */
-#define TIR_PRAGMAS(X) X(dma_copy) X(skip_dma_copy) X(alu) X(skip_alu) X(coproc_sync) X(conv2d_transpose_gemm) X(whole)
+/* Keys of annotations "pragma_KEY" that passes act on, beside those of devices (tir/family.h); a schedule can write no
+ * others (docs/reference/schedule.md). */
+#define TIR_PRAGMAS(X) X(whole)
 
 /* The annotation of a call for its status, which is i32: the kernel ends with it unless it is 0. */
 #define TIR_STATUS "status"

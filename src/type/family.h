@@ -25,6 +25,7 @@ typedef struct target_family {
 } target_family;
 
 #define TARGET_FAMILY(name) extern const target_family target_family_##name;
+#define TARGET_PARTS(name)  bool target_parts_##name(compiler *c); /* target_register of what takes parts of models */
 #include "target/targets.def"
 
 extern const target_family *const target_families[]; /* NULL at the end */

@@ -157,3 +157,24 @@ bool target_register(compiler *c, const target *t)
     c->targets = l;
     return true;
 }
+
+typedef struct target_setting {
+    const char *name; /* of the target */
+    const void *value;
+    struct target_setting *next;
+} target_setting;
+
+void target_set(compiler *c, const char *name, const void *settings)
+{
+    target_setting *s = arena_new(&c->mem, target_setting);
+    *s = (target_setting){name, settings, c->settings};
+    c->settings = s;
+}
+
+const void *target_settings(const compiler *c, const char *name)
+{
+    for (const target_setting *s = c->settings; s; s = s->next)
+        if (strcmp(s->name, name) == 0)
+            return s->value;
+    return NULL;
+}

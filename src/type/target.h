@@ -42,7 +42,7 @@ typedef struct target_numbers {
 
 /* What a target that takes parts of a model says of them: docs/reference/partition.md. */
 typedef struct target_offload {
-    const char *patterns;       /* text; NULL: those of patterns.def alone */
+    const char *patterns;       /* text; NULL: none */
     const target_check *checks; /* those that its patterns name; NULL: only built-in ones */
     target_rewrite_fn rewrite;  /* NULL: none */
     uint64_t least_work;        /* multiply-adds below which a region is not worth the way there */
@@ -98,9 +98,10 @@ typedef struct target {
     target_codegen_fn codegen; /* of regions that `lower` declines; NULL: none */
     const void *generator;     /* for codegen */
     bool regions_only;         /* takes parts of a model, not whole ones: a library, an accelerator */
+    bool computations;         /* and computations of files with a schedule that is for it alone */
     const char *memory; /* of a device, in which its regions find operands and leave results in modules: a row of
                          * MODULE_MEMORIES (abi/module.h); constants they take from the host. NULL: all is the host's */
-    const target_offload *offload; /* it takes parts of a model: docs/reference/partition.md; NULL: patterns.def */
+    const target_offload *offload; /* it takes parts of a model: docs/reference/partition.md; NULL: none of its own */
 } target;
 
 /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 (NEON), rv64gcv (the V extension, VLEN 128 or more; needs clang),
@@ -114,6 +115,10 @@ typedef struct target {
 const target *target_find(const char *name);
 /* A target of the user's own, for this context: t must live as long as c. The name must be new (DIAG_USAGE). */
 bool target_register(compiler *c, const target *t);
+/* What a target compiles for in this context, such as the sizes of an accelerator. The target alone knows what is
+ * behind the pointer; name and settings live as long as c, and the last ones count. NULL: nobody has said anything. */
+void target_set(compiler *c, const char *name, const void *settings);
+const void *target_settings(const compiler *c, const char *name);
 /* The row of a level of instructions that has the most of `features`, and nothing beyond them. */
 const target *target_with_features(const target *level, uint32_t features);
 const target *target_lookup(const compiler *c, const char *name); /* registered ones, then target_find */

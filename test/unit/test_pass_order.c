@@ -145,12 +145,15 @@ static void check_holds(const pass_level *l, const char *names, int opt_level, u
 static void default_orders_hold(void **state)
 {
     static const struct offload someone;
+    compiler c;
     (void)state;
+    compiler_init(&c);
     for (int level = 0; level <= 3; level++) {
         const pass_options alone = {.opt_level = level}, shared = {.opt_level = level, .offload = &someone};
-        check_holds(&graph_passes, graph_default_passes(&alone), level, FACT_CLOSED | FACT_FOLDED);
-        check_holds(&graph_passes, graph_default_passes(&shared), level, FACT_CLOSED | FACT_FOLDED);
+        check_holds(&graph_passes, graph_default_passes(&c, &alone), level, FACT_CLOSED | FACT_FOLDED);
+        check_holds(&graph_passes, graph_default_passes(&c, &shared), level, FACT_CLOSED | FACT_FOLDED);
     }
+    compiler_free(&c);
     check_holds(&tir_passes, tir_default_passes, PASS_NAMED, 0);
     check_holds(&tir_passes, tir_plain_passes, PASS_NAMED, 0);
     check_holds(&tir_passes, tir_device_passes("vta"), PASS_NAMED, 0);
@@ -395,7 +398,7 @@ static void graphs_keep_their_numbers(void **state)
     uint32_t refusals = 0;
     (void)state;
     compiler_init(&c);
-    const list all = split(&c, graph_default_passes(&how));
+    const list all = split(&c, graph_default_passes(&c, &how));
     for (size_t k = 0; k < COUNT(targets); k++) {
         assert_true(run_graph(targets[k], "infer-types,close-loops,fuse", &want));
         for (size_t from = 0; from < all.len; from++)
@@ -426,7 +429,7 @@ static void graphs_are_as_told(void **state)
     (void)state;
     compiler_setup(&c);
     assert_true(graph_parse(&c, "model", model, strlen(model), &m));
-    const list all = split(&c, graph_default_passes(&how));
+    const list all = split(&c, graph_default_passes(&c, &how));
     uint32_t told = graph_facts(m);
     for (size_t i = 0; i < all.len; i++) {
         const pass_row *row = row_of(&graph_passes, all.names[i]);

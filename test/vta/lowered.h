@@ -4,7 +4,7 @@
 #define VTA_TEST_LOWERED_H
 #include "target/vta/code/vta_code.h"
 #include "driver/computation.h"
-#include "driver/run_vta.h"
+#include "driver/vta/run_vta.h"
 #include "runtime_test.h"
 
 /* Parameters of f in c's memory: inputs hold numbers that are the same every time, outputs a pattern. */

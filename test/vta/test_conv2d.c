@@ -2,6 +2,7 @@
  * published
  * blocking, run on the cycle model and compared with a plain convolution; blockings that are chosen; other devices.
  * With an argument it prints the table of docs/notes/vta.md. SPDX-License-Identifier: Apache-2.0 */
+#include "driver/vta/vta_computation.h"
 #include "lowered.h"
 #include "runtime_test.h"
 #include "target/vta/rule/vta.h"
@@ -87,13 +88,13 @@ static void run_layer(const char *config, te_vta_layer *l, int64_t step, run_vta
     compiler_init(&c);
     writer_init(&text, &c.mem);
     writer_init(&schedule, &c.mem);
-    bool ok = (!config || vta_text_parse(&c, config, &c.vta)) && te_vta_layer_check(&c, l);
+    bool ok = (!config || vta_text_set(&c, config)) && te_vta_layer_check(&c, l);
     if (ok) {
         te_vta_layer_print(&c, l, &text, &schedule);
         const computation t = {.file = "layer", .schedule_file = "schedule",
                                .text = {(const uint8_t *)text.data, text.len},
                                .schedule = {(const uint8_t *)schedule.data, schedule.len}};
-        ok = computation_lower_vta(&c, &t, "main", &f);
+        ok = vta_computation_lower(&c, &t, "main", &f);
     }
     if (!ok)
         fail_msg("%s", diags_print(&c.diags, &c.mem));

@@ -224,7 +224,7 @@ static void try_layer(const char *config, te_vta_layer *l, bool compute, tally *
     compiler c;
     tir_func *f = NULL;
     compiler_init(&c);
-    assert_true(vta_text_parse(&c, config, &c.vta));
+    assert_true(vta_text_set(&c, config));
     const char *why = te_vta_layer_plan(&c, l), *words = words_of(l, config);
     if (why) {
         t->refused++;
@@ -425,7 +425,7 @@ static uint64_t run_network_layer(const char *device, const network_layer *from,
     tir_func *f;
     run_vta_report r = {.n_insns = 0};
     compiler_init(&c);
-    assert_true(vta_text_parse(&c, device, &c.vta));
+    assert_true(vta_text_set(&c, device));
     te_vta_layer l = network_layer_of(&c, from);
     const char *reason = te_vta_layer_plan(&c, &l), *words = words_of(&l, device);
     snprintf(why, 300, "%s", reason ? reason : "");

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 
+#include "driver/vta/vta_computation.h"
 #include "lowered.h"
 #include "runtime_test.h"
 #include "te/text.h"
@@ -75,8 +76,8 @@ static bool check(const char *name, const char *config, const char *text, const 
     int32_t status = 0;
     compiler_init(&c);
     tir_func *lowered = NULL;
-    bool ok = (!config || vta_text_parse(&c, config, &c.vta)) &&
-              computation_lower(&c, &t, true, "main", &plain) && computation_lower_vta(&c, &t, "main", &lowered);
+    bool ok = (!config || vta_text_set(&c, config)) &&
+              computation_lower(&c, &t, true, "main", &plain) && vta_computation_lower(&c, &t, "main", &lowered);
     if (!ok)
         fail_msg("%s: %s", name, diags_print(&c.diags, &c.mem));
     bool small = elements(plain) <= MOST_ELEMENTS;
@@ -165,7 +166,7 @@ static void captures_in_little_memory(void **state)
     vta_code_captured k;
     (void)state;
     compiler_init(&c);
-    assert_true(vta_text_parse(&c, "sim", &c.vta));
+    assert_true(vta_text_set(&c, "sim"));
     if (!tir_parse(&c, "text", text, sizeof text - 1, &m))
         fail_msg("%s", diags_print(&c.diags, &c.mem));
     const size_t before = c.mem.bytes;

@@ -316,9 +316,43 @@ static bool begin(lathe_gen *g)
     return true;
 }
 
+/* Products and convolutions with bias and activation; larger ones first. */
+#define CUTLASS_CONV \
+    "{groups = 1, dilations = 1, data_layout = \"NCHW\", out_layout = \"NCHW\", kernel_layout = \"OIHW\"}"
+static const char patterns[] =
+    "pattern cutlass.conv2d_bias_act(%x: f32[_, _, _, _], %w: constant f32[_, _, _, _], %b: constant) {"
+    "  %c = nn.conv2d(%x, %w) " CUTLASS_CONV
+    "  %a = add(%c, %b)"
+    "  %y = optional nn.relu(%a)"
+    "  return %y"
+    "} where static(%x), per_channel(%b, %c)"
+    "pattern cutlass.conv2d(%x: f32[_, _, _, _], %w: constant f32[_, _, _, _]) {"
+    "  %c = nn.conv2d(%x, %w) " CUTLASS_CONV
+    "  %y = optional nn.relu(%c)"
+    "  return %y"
+    "} where static(%x)"
+    "pattern cutlass.dense_bias_gelu(%a: f32[_, _], %w: constant f32[_, _], %b: constant f32[_]) {"
+    "  %m = nn.matmul(%a, %w) {transpose_a = 0, weight_layout = \"KN\"}"
+    "  %s = add(%m, %b)"
+    "  %y = gelu(%s) {approximate = \"none\"}"
+    "  return %y"
+    "} where static(%a)"
+    "pattern cutlass.dense_bias_act(%a: f32[_, _], %w: constant f32[_, _], %b: constant f32[_]) {"
+    "  %m = nn.matmul(%a, %w) {transpose_a = 0, weight_layout = \"KN\"}"
+    "  %s = add(%m, %b)"
+    "  %y = optional nn.relu(%s)"
+    "  return %y"
+    "} where static(%a)"
+    "pattern cutlass.dense(%a: f32[_, _], %w: constant f32[_, _]) {"
+    "  %y = nn.matmul(%a, %w) {transpose_a = 0, weight_layout = \"KN\"}"
+    "  return %y"
+    "} where static(%a)";
+#undef CUTLASS_CONV
+
 const lathe_codegen byoc_cutlass = {
     .api = LATHE_CODEGEN_API,
     .name = "cutlass",
+    .patterns = patterns,
     .suffix = "cu",
     .ldflags = "-lcudart -lstdc++ -lpthread",
     .begin = begin,

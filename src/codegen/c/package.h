@@ -157,7 +157,7 @@ void makefile_write_cmake(const package *p, writer *w);
 bool runtime_add(const package *p, artifact *out);
 /* The embedded files that a code generator's source asks for, and what is made of them. */
 bool runtime_add_files(const package *p, const struct prog_source *s, artifact *out);
-/* "vta/sim.c": such a file in the package; "build/vta_sim.o": what it becomes, NULL: nothing. */
+/* "acme/sim.c": such a file in the package; "build/acme_sim.o": what it becomes, NULL: nothing. */
 const char *package_file(const package *p, const struct prog_source *s, uint32_t i);
 const char *package_file_object(const package *p, const struct prog_source *s, uint32_t i);
 /* Ends the first comment of a generated file. */

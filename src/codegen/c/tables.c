@@ -52,9 +52,11 @@ static void sid_list(writer *w, uint32_t op, const char *what, const uint32_t *s
     w_str(w, n ? "};\n" : "0};\n");
 }
 
-static const char *const backends[] = {[PACKAGE_BACKEND_CPU] = "TVMRT_BACKEND_CPU",
-                                       [PACKAGE_BACKEND_VTA] = "TVMRT_BACKEND_VTA",
-                                       [PACKAGE_BACKEND_EXTERNAL] = "TVMRT_BACKEND_EXTERNAL"};
+static const char *const backends[] = {
+#define X(name, value) [PACKAGE_BACKEND_##name] = "TVMRT_BACKEND_" #name,
+    PACKAGE_BACKENDS(X)
+#undef X
+};
 
 static void op_descs(const package *p, writer *w)
 {

@@ -42,8 +42,7 @@ static bool open_target(compiler *c, const offload_spec *s, const graph_patterns
         if (own->list.data[i]->target == t->name)
             vec_push(&c->mem, &t->patterns.list, own->list.data[i]);
     if (!graph_patterns_parse(c, arena_printf(&c->mem, "patterns of target %s", t->name), text, strlen(text), t->name,
-                              &t->patterns) ||
-        !graph_patterns_builtin(c, t->name, &t->patterns))
+                              &t->patterns))
         return false;
     if (t->patterns.list.len == 0)
         return no_patterns(c, t->name, t->row);

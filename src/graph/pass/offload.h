@@ -27,7 +27,7 @@ typedef struct offload_text {
 } offload_text;
 
 typedef struct offload_spec {
-    const char *targets; /* "vta,xnnpack": in order of preference */
+    const char *targets; /* "acme,brand": in order of preference */
     const offload_text *texts; /* of the user's own; they come before those of a target's row and the built-in ones */
     uint32_t n_texts;
     int64_t least_work; /* -1: each target's own */

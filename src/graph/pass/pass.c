@@ -3,21 +3,34 @@
 #include "graph/pass.h"
 
 #include "base/pass.h"
+#include "graph/family.h"
 #include "graph/op.h"
 
 #include <string.h>
 
-static const pass_row rows[] = {
-#define X(id, name, fn, needs, gives, breaks, level, help) {name, help, needs, gives, breaks, level},
+static const graph_pass_row rows[] = {
+#define X(id, name, fn, needs, gives, breaks, level, help) \
+    {{name, help, needs, gives, breaks, level}, fn, GRAPH_PLACE_NONE},
     GRAPH_PASSES(X)
 #undef X
 };
 
-static const graph_pass_fn functions[] = {
-#define X(id, name, fn, needs, gives, breaks, level, help) fn,
-    GRAPH_PASSES(X)
-#undef X
-};
+static const graph_device *const devices[] = {
+#define TARGET_GRAPH(name) &graph_device_##name,
+#include "target/targets.def"
+    NULL};
+
+/* Those of all targets, then those of each device. */
+static const graph_pass_row *row_at(uint32_t i)
+{
+    if (i < sizeof rows / sizeof *rows)
+        return &rows[i];
+    i -= (uint32_t)(sizeof rows / sizeof *rows);
+    for (const graph_device *const *d = devices; *d; i -= (*d)->n, d++)
+        if (i < (*d)->n)
+            return &(*d)->passes[i];
+    return NULL;
+}
 
 static const char *const facts[] = {
 #define X(id, text) text,
@@ -28,20 +41,16 @@ static const char *const facts[] = {
 /* Quantised weights find their integer operators before folding makes floats of them. Folding comes before the
  * rewrites, so that simplify sees weights that a model computes, and again after what simplify and pack-weights leave
  * for it: arithmetic on constants. */
-#define CLEAN \
-    "infer-types,sink-dequantize,use-integers,fold-constants,take-branches,simplify,fold-constants,take-branches," \
-    "cse,dce,quantized-ends,dce"
+static const char clean[] =
+    "infer-types,sink-dequantize,use-integers,fold-constants,take-branches,simplify,fold-constants,take-branches,"
+    "cse,dce,quantized-ends,dce";
 /* Other targets see the graph before the CPU's layouts. */
-#define OFFLOAD                                                                                      \
-    "vta-fold,MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,"                    \
-    "RelayToTIRTargetHook,"                                                                          \
-    "ExtractPrimFuncConstants"
-#define CPU                                                                                                \
-    "vta-pack,choose-trees,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,lines-to-images," \
-    "signed-bytes,fold-zero-points,phase-convolutions,dce,split-groups,convert-layout,convert-rows,"        \
-    "choose-conv-algorithm,pack-weights,fold-constants,dce,pack-nibbles,close-loops,fuse"
-static const char default_pipeline[] = CLEAN "," CPU;
-static const char offload_pipeline[] = CLEAN "," OFFLOAD "," CPU;
+static const char partition[] =
+    "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,ExtractPrimFuncConstants";
+static const char cpu[] =
+    "choose-trees,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,lines-to-images,"
+    "signed-bytes,fold-zero-points,phase-convolutions,dce,split-groups,convert-layout,convert-rows,"
+    "choose-conv-algorithm,pack-weights,fold-constants,dce,pack-nibbles,close-loops,fuse";
 
 static uint32_t facts_of_node(const graph_node *n)
 {
@@ -72,13 +81,14 @@ uint32_t graph_facts(const graph_module *m)
 
 static const pass_row *row(uint32_t i)
 {
-    return i < sizeof rows / sizeof *rows ? &rows[i] : NULL;
+    const graph_pass_row *r = row_at(i);
+    return r ? &r->row : NULL;
 }
 
 static bool run_row(compiler *c, void *ir, uint32_t i, int64_t number, const void *options)
 {
     (void)number;
-    return functions[i](c, ir, options);
+    return row_at(i)->run(c, ir, options);
 }
 
 static bool verify(compiler *c, const void *ir)
@@ -112,16 +122,33 @@ bool graph_pass_infer(compiler *c, graph_module *m, const pass_options *o)
     return graph_infer(c, m);
 }
 
-const char *graph_default_passes(const pass_options *o)
+static void put_devices(writer *w, graph_place place)
 {
-    return o->offload ? offload_pipeline : default_pipeline;
+    for (const graph_device *const *d = devices; *d; d++)
+        for (uint32_t i = 0; i < (*d)->n; i++)
+            if ((*d)->passes[i].place == place)
+                w_fmt(w, ",%s", (*d)->passes[i].row.name);
+}
+
+const char *graph_default_passes(compiler *c, const pass_options *o)
+{
+    writer w;
+    writer_init(&w, &c->mem);
+    w_str(&w, clean);
+    if (o->offload) {
+        put_devices(&w, GRAPH_PLACE_BEFORE);
+        w_fmt(&w, ",%s", partition);
+    }
+    put_devices(&w, GRAPH_PLACE_REGIONS);
+    w_fmt(&w, ",%s", cpu);
+    return w.data;
 }
 
 bool graph_run_passes(compiler *c, graph_module *m, const char *names, const pass_options *o)
 {
     const pass_options otherwise = pass_options_default();
     o = o ? o : &otherwise;
-    const pass_order order = {.names = names ? names : graph_default_passes(o),
+    const pass_order order = {.names = names ? names : graph_default_passes(c, o),
                               .opt_level = names ? PASS_NAMED : o->opt_level,
                               .holds = graph_facts(m),
                               .options = o,

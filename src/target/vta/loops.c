@@ -22,9 +22,13 @@ static const char order[] =
     "InjectALUIntrin,"
     "LowerDeviceStorageAccessInfo,FoldUopLoop,CPUAccessRewrite,simplify-loops";
 
+static const char *const pragmas[] = {"dma_copy", "skip_dma_copy", "alu", "skip_alu", "coproc_sync",
+                                      "conv2d_transpose_gemm", NULL};
+
 const tir_loops tir_loops_vta = {.name = "vta",
                                  .order = order,
                                  .passes = rows,
                                  .n = sizeof rows / sizeof *rows,
                                  .flags = &debug_flags,
-                                 .flags_after = "EarlyRewrite"};
+                                 .flags_after = "EarlyRewrite",
+                                 .pragmas = pragmas};

@@ -3,6 +3,7 @@
 #include "target/vta/vta_text.h"
 
 #include "base/nearest.h"
+#include "type/target.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,15 @@ bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out
     return true;
 }
 
+bool vta_text_set(compiler *c, const char *text)
+{
+    const struct vta_config *made;
+    if (!vta_text_parse(c, text, &made))
+        return false;
+    target_set(c, "vta", made);
+    return true;
+}
+
 const char *vta_text_name(compiler *c)
 {
     const vta_config *v = vta_text_config(c);
@@ -88,8 +98,9 @@ const char *vta_text_name(compiler *c)
 
 const struct vta_config *vta_text_config(compiler *c)
 {
-    if (c->vta)
-        return c->vta;
+    const struct vta_config *given = target_settings(c, "vta");
+    if (given)
+        return given;
     vta_config *standard = arena_new(&c->mem, vta_config);
     *standard = vta_config_default();
     return standard;

@@ -11,7 +11,9 @@ struct vta_config;
  * "pynq_1x16_...", or alone: then all else is the default. Checks every rule of vta_config.h. *out
  * lives as long as c; NULL, and false, after DIAG_USAGE. */
 bool vta_text_parse(compiler *c, const char *text, const struct vta_config **out);
-/* What c compiles for: c->vta, or the default configuration. */
+/* The same, and c compiles for it. */
+bool vta_text_set(compiler *c, const char *text);
+/* What c compiles for: what was set, or the default configuration. */
 const struct vta_config *vta_text_config(compiler *c);
 /* Its name, as vta_text_parse reads it. */
 const char *vta_text_name(compiler *c);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a package that runs its regions on the accelerator. */
 #include "target/vta/code/vta_package.h"
+#include "target/vta/rule/vta_region.h"
 #include "target/vta/vta_text.h"
+#include "type/family.h"
 
 #include <string.h>
 
@@ -206,4 +208,9 @@ bool vta_package_codegen(compiler *c, const struct target *t, struct prog_source
     out->n_files = sizeof files / sizeof *files;
     out->backend = PACKAGE_BACKEND_VTA;
     return true;
+}
+
+bool target_parts_vta(compiler *c)
+{
+    return te_vta_region_register(c, vta_package_codegen);
 }

@@ -43,7 +43,7 @@ typedef struct vta_code_captured {
     const tir_buffer *const *buffers;
     uint32_t n_buffers;
 } vta_code_captured;
-/* For the device of c->vta. Refused with the statement's kind: a function in which the host computes, too. */
+/* For the device of c. Refused with the statement's kind: a function in which the host computes, too. */
 bool vta_code_capture(compiler *c, const tir_func *f, vta_code_captured *out);
 /* The capture as C99: `NAME_capture` and its arrays, constant data without a pointer to fill in, and
  *     int32_t NAME(vta_device *device, const vta_memory *scratch, const vta_memory *buffers, vta_error *error)

@@ -5,10 +5,10 @@
  * of the device decide whether the pass is done. */
 #include "base/ptr_map.h"
 #include "graph/op.h"
-#include "graph/pass.h"
 #include "graph/pass/offload.h"
 #include "graph/pass/rewrite.h"
 #include "target/vta/graph/vta_layer.h"
+#include "target/vta/graph/vta_passes.h"
 #include "target/vta/vta_text.h"
 
 #include <math.h>

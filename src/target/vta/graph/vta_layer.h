@@ -51,6 +51,8 @@ typedef struct vta_layer {
                           * negative */
 } vta_layer;
 
+extern const char vta_patterns[]; /* vta_patterns.c: what the accelerator takes */
+
 /* The layer that makes `result`, found from there backwards, up to its anchor. false: it is none that the accelerator
  * computes, and *why, text that lasts as long as c, says what is in the way. */
 bool vta_layer_read(compiler *c, graph_value *result, vta_layer *out, const char **why);

@@ -7,9 +7,9 @@
  * block. */
 #include "base/ptr_map.h"
 #include "graph/op.h"
-#include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 #include "target/vta/graph/vta_layer.h"
+#include "target/vta/graph/vta_passes.h"
 
 #include <string.h>
 

@@ -68,7 +68,7 @@ typedef struct vta_pass {
     const char *last_error; /* unless ok */
 } vta_pass;
 
-/* The device of c (c->vta, else the default configuration); false after a diagnostic: its configuration breaks a rule.
+/* The device of c (vta_text_config); false after a diagnostic: its configuration breaks a rule.
  */
 bool vta_pass_begin(compiler *c, const tir_func *f, vta_pass *out);
 /* A pass that looks at one statement at a time: fn sees each after its children, under the bounds of the loops around

@@ -707,13 +707,14 @@ static const char *check_limits(compiler *c, uint32_t n, graph_value *const *v)
 static const target_check checks[] = {{"vta_layer", check_layer}, {"vta_limits", check_limits}, {NULL, NULL}};
 static const target_numbers numbers = {.with_sign = true, .one_scale = true, .powers = true};
 static const target_offload offload = {
+    .patterns = vta_patterns,
     .checks = checks,
     .numbers = &numbers,
     .advice = "vta takes quantized layers of i8 whose scales are powers of two: lathe quantize MODEL --for vta makes "
               "them"};
-static const target row = {.name = "vta", .cflags = "", .regions_only = true, .workers = 1, .address_bits = 64,
-                            .lower = te_vta_region_lower, .memory = "ext_dev",
-                            .offload = &offload};
+static const target row = {.name = "vta", .cflags = "", .regions_only = true, .computations = true, .workers = 1,
+                           .address_bits = 64, .lower = te_vta_region_lower, .memory = "ext_dev",
+                           .offload = &offload};
 
 bool te_vta_region_register(compiler *c, target_codegen_fn codegen)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs programs with regions for VTA on simulators. The regions run one after the other, and one report covers all of
  * them. */
-#include "driver/vta_model.h"
+#include "driver/vta/vta_model.h"
 
-#include "driver/vta_vectors.h"
+#include "driver/vta/vta_vectors.h"
 
 #include <string.h>
 

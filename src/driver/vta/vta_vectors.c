@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files for a hardware test bench. The stream of a region is its captured form; a simulator gives addresses and runs
  * it, so that what is written is what a device with the same memory map has to give. */
-#include "driver/vta_vectors.h"
+#include "driver/vta/vta_vectors.h"
 
 #include "base/file.h"
 #include "base/json_out.h"

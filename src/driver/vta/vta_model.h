@@ -3,7 +3,7 @@
 #ifndef LATHE_DRIVER_VTA_MODEL_H
 #define LATHE_DRIVER_VTA_MODEL_H
 #include "base/json_out.h"
-#include "driver/run_vta.h"
+#include "driver/vta/run_vta.h"
 #include "prog/prog.h"
 
 /* A region that ran: its layers are the stream's sections from `first` on. */

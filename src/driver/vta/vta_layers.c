@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the layers of a model take on the accelerator: as a table and as JSON. */
 #include "base/json_out.h"
-#include "driver/vta_model.h"
+#include "driver/vta/vta_model.h"
 #include "target/vta/vta_text.h"
 
 typedef struct layers {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lowered functions on simulated devices. Between the run-time and the device stands a driver that keeps each stream
  * with its timing, so that a call with several synchronisations has one timeline. */
-#include "driver/run_vta.h"
+#include "driver/vta/run_vta.h"
 
 #include "base/file.h"
 #include "target/vta/vta_text.h"
@@ -245,11 +245,12 @@ struct run_vta {
 
 static bool call_model(compiler *c, run_model *m)
 {
-    const tir_func *f = m->vta->f;
+    const struct run_vta *own = m->device;
+    const tir_func *f = own->f;
     void **params = arena_array(&c->mem, void *, f->n_params + 1u);
     for (uint32_t i = 0; i < f->n_params; i++)
         params[i] = i < m->n_inputs ? m->in[i] : m->out[i - m->n_inputs];
-    return run_vta_call(c, f, params, m->vta->options, m->vta->report);
+    return run_vta_call(c, f, params, own->options, own->report);
 }
 
 bool run_open_vta(compiler *c, const prog_module *p, const tir_func *f, const run_vta_options *o,
@@ -258,9 +259,10 @@ bool run_open_vta(compiler *c, const prog_module *p, const tir_func *f, const ru
     if (!run_open_interpreter(c, p, out))
         return false;
     out->prog = NULL;
-    out->call_vta = call_model;
-    out->vta = arena_new(&c->mem, struct run_vta);
-    *out->vta = (struct run_vta){f, o, report};
+    out->call_device = call_model;
+    struct run_vta *own = arena_new(&c->mem, struct run_vta);
+    *own = (struct run_vta){f, o, report};
+    out->device = own;
     return true;
 }
 
