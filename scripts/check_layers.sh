@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The law of the folders, and what goes with it: check_layers.sh [BUILD]
 #   1. a folder of src includes only what stands to its left; src/target/NAME is seen by driver and api alone;
 #   2. compiler and runtime meet only in include/abi, and runtime/vta and runtime/vm know only themselves and that; tools may
@@ -8,8 +9,8 @@
 #      table of sessions, the machine and its modules, the host's functions and what belongs to one thread excepted
 #      (BUILD: where they were built; bindings: where bindings/test.sh has built them, else left out);
 #   4. no allocator in any object of runtime/tvmrt, nor of what libvta_replay is made of;
-#   5. in no folder do files use each other in a circle (circles.sh).
-# SPDX-License-Identifier: Apache-2.0
+#   5. in no folder do files use each other in a circle (circles.sh);
+#   6. the code of a layer names no processor and no accelerator (names_allowed.txt has what is left, with reasons).
 set -u
 cd "$(dirname "$0")/.." || exit 3
 build=${1:-build}
@@ -186,8 +187,43 @@ circles() {
     else fail "files that use each other in a circle (scripts/circles.sh --why $build FOLDER):"; echo "$found"; fi
 }
 
+# "FILE LINES" of code that names a folder of src/target, or an instruction set of one. Comments are left out, and
+# capabilities (TARGET_...), which every layer may ask for.
+names() {
+    local words
+    words=$(find src/target -mindepth 1 -maxdepth 1 -type d ! -name generic -printf '%f|' | sed 's/cortex_m/cortex/')
+    awk -v words="${words}neon|mve|helium|rvv|amx" '
+        BEGIN { pattern = "(^|[^a-z])(" words ")([^a-z]|$)" }
+        FNR == 1 { comment = 0 }
+        {
+            line = tolower($0)
+            if (comment) { if (sub(/^.*\*\//, "", line)) comment = 0; else next }
+            while (match(line, /\/\*/)) {
+                head = substr(line, 1, RSTART - 1); rest = substr(line, RSTART + 2)
+                if (match(rest, /\*\//)) line = head " " substr(rest, RSTART + 2)
+                else { line = head; comment = 1 }
+            }
+            gsub(/target_[a-z0-9_]+/, "", line)
+            if (line ~ pattern) count[FILENAME]++
+        }
+        END { for (file in count) print file, count[file] }' "$@" | LC_ALL=C sort
+}
+
+check_names() {
+    local file found allowed
+    while read -r file found allowed; do
+        if [ "$found" = "$allowed" ]; then passed=$((passed + 1))
+        elif [ "$found" -gt "$allowed" ]; then fail "$file: $found lines name a processor or an accelerator, where $allowed may; what is theirs is in src/target"
+        else passed=$((passed + 1)); echo "note: $file: $found lines name a processor or an accelerator; scripts/names_allowed.txt says $allowed"; fi
+    done < <(LC_ALL=C join -a 1 -a 2 -e 0 -o 0,1.2,2.2 \
+        <(mapfile -t c < <(find src/base src/type src/graph src/tir src/te src/prog src/plan src/codegen/c src/codegen/*.[chd]* \
+            -name '*.[ch]' -o -name '*.def'); names "${c[@]}") \
+        <(grep -v '^#' scripts/names_allowed.txt | LC_ALL=C sort))
+}
+
 includes
 kernels
+check_names
 circles
 globals core
 globals vta

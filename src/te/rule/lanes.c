@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define MVE_LANES 4 /* of Cortex-M's vectors; its other code is of a processor without them */
+#define NARROW_LANES 4 /* of Cortex-M's vectors; its other code is of a processor without them */
 #define PARTIAL 16 /* sums side by side */
 #define LONG    4096 /* elements of a row that takes more of them */
 #define LONG_ROW 128 /* elements of a row among others, at whose end some lanes have nothing to do */
@@ -93,7 +93,7 @@ bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node 
 static int64_t lanes_of(const struct target *t)
 {
     if ((t->features & TARGET_MVE) != 0)
-        return MVE_LANES;
+        return NARROW_LANES;
     return t->vector_bytes / 4;
 }
 
