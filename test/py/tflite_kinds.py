@@ -72,7 +72,7 @@ def pool(name):
         same = net.graph.tensors[x].quantization
         y = result(net, r, q, same.scale[0] if q else None, same.zeroPoint[0] if q else None)
         slid(net, y, shape, (kh, kw), (sh, sw), (1, 1), padding, shape[3])
-        net.operator(name, 2, [x], [y], options(
+        net.operator(name, 1 if name == "L2_POOL_2D" else 2, [x], [y], options(
             "Pool2D", padding=padding, strideH=sh, strideW=sw, filterHeight=kh, filterWidth=kw,
             fusedActivationFunction=r.pick(*ACTIVATIONS)))
     return one
@@ -114,10 +114,15 @@ def unary(name, version=1, steps=None, zero=None, kind=None, high=0.2, finer=Non
 
 
 def root(name):
-    """Of numbers that are not below 0."""
+    """Of numbers that are not below 0: those of 16 bits are amounts."""
     def one(net, r, q):
         shape = r.shape()
-        x, y = data(net, r, q, shape, None, -128), result(net, r, q)
+        x, y = data(net, r, q, shape, None, 0 if q == "int16" else -128), result(net, r, q)
+        if q == "int16":
+            amount = result(net, r, q, scale_of(net, x))
+            net.graph.tensors[amount].shape = shape
+            net.operator("ABS", 4, [x], [amount], options("Abs"))
+            x = amount
         net.graph.tensors[y].shape = shape
         net.operator(name, 2, [x], [y])
     return one
@@ -137,6 +142,30 @@ def softmax(net, r, q):
         y = result(net, r, q, 1 / (32768 if q == "int16" else 256), {"int8": -128}.get(q, 0))
     net.graph.tensors[y].shape = shape
     net.operator("SOFTMAX", 2, [x], [y], options("Softmax", beta=float(r.pick(1.0, 1.0, 0.3, 2.5))))
+
+
+def log_softmax(net, r, q):
+    shape = r.shape(most=4)[1:] + [r.int(1, 40)]
+    x = data(net, r, q, shape, r.scale(1e-3, 1.0))
+    y = result(net, r, q, 1 / 16, 255 if q == "uint8" else 127)
+    net.graph.tensors[y].shape = shape
+    net.operator("LOG_SOFTMAX", 2, [x], [y])
+
+
+def quotient(net, r, q):
+    """What C does not define stays out of the way: no divisor is 0, and no number is so small that the kernel shifts it
+    by 32 bits and more."""
+    shape, up = r.shape(), 128 * (q == "uint8")
+    ends = [int(r.pick(-128, 127)) for _ in range(2)]
+    a, b = (data(net, r, q, shape, None, end + up) for end in ends)
+    if q:
+        net.spans[a] = (-64 + up, 127 + up) if ends[0] < 0 else (-128 + up, 63 + up)
+        net.spans[b] = (-127 + up, 127 + up) if ends[1] < 0 else (-128 + up, 126 + up)
+    else:
+        net.spans[b] = (0.5, 4.0)
+    y = result(net, r, q, np.float32(scale_of(net, a) / scale_of(net, b) * r.rng.uniform(0.002, 1)) if q else None)
+    net.graph.tensors[y].shape = shape
+    net.operator("DIV", 1, [a, b], [y], options("Div", fusedActivationFunction=r.pick(*ACTIVATIONS)))
 
 
 def requantize(net, r, q):
@@ -275,6 +304,18 @@ def spread(net, r, q, shape, name, version, more=(), to=None, kind=None, before=
 def moved(net, r, q, shape, name, version, more=(), to=None, kind=None, **fields):
     x, (y,) = same_numbers(net, r, q, shape, name, version, more, kind, **fields)
     net.graph.tensors[y].shape = shape if to is None else to
+
+
+def update_slice(net, r, q):
+    """The part may begin outside of what it is put into: it is moved there."""
+    shape = r.shape(r.int(1, 4))
+    part = [r.int(1, s) for s in shape]
+    scale, zero = r.scale(), r.zero(q)
+    x, p = data(net, r, q, shape, scale, zero), data(net, r, q, part, scale, zero)
+    start = net.input("int32", [len(shape)], span=(-3, 8))
+    y = result(net, r, q, scale, zero)
+    net.graph.tensors[y].shape = shape
+    net.operator("DYNAMIC_UPDATE_SLICE", 1, [x, p, start], [y])
 
 
 def resize(name, kind, version=4):
@@ -476,7 +517,8 @@ def one_hot(net, r, q):
 
 def cumsum(net, r, q):
     shape = r.shape(r.int(1, 4))
-    x, y = net.input("float32", shape), net.tensor("float32", shape)
+    x, y = data(net, r, q, shape), result(net, r, q, r.scale(0.2, 5.0))
+    net.graph.tensors[y].shape = shape
     net.operator("CUMSUM", 1, [x, ints(net, r.int(-len(shape), len(shape) - 1))], [y],
                  options("Cumsum", exclusive=r.pick(False, True), reverse=r.pick(False, True)))
 
@@ -581,9 +623,11 @@ def shape_of(net, r, q):
 
 
 def add_n(net, r, q):
-    shape, many = r.shape(), r.int(2, 5)
-    parts = [net.input("float32", shape) for _ in range(many)]
-    net.operator("ADD_N", 1, parts, [net.tensor("float32", shape)])
+    shape, many, scale, zero = r.shape(), r.int(2, 5), r.scale(), r.zero(q)
+    parts = [data(net, r, q, shape, scale, zero) for _ in range(many)]
+    y = result(net, r, q, r.scale(0.2, 1.0))
+    net.graph.tensors[y].shape = shape
+    net.operator("ADD_N", 1, parts, [y])
 
 
 def broadcast_args(net, r, q):
@@ -668,7 +712,7 @@ def where(net, r, q):
 
 
 def zeros_like(net, r, q):
-    kind, shape = r.pick("float32", "int32"), r.shape()
+    kind, shape = q or r.pick("float32", "int32"), r.shape()
     net.operator("ZEROS_LIKE", 1, [net.input(kind, shape)], [net.tensor(kind, shape)])
 
 
@@ -1000,6 +1044,7 @@ KINDS = {
     "fully_connected_hybrid": by(fully_connected, "int8"),
     "conv_int4": by(conv, "int4"), "fully_connected_int4": by(fully_connected, "int4"),
     "conv": conv, "depthwise": depthwise, "fully_connected": fully_connected,
+    "l2_pool": pool("L2_POOL_2D"), "update_slice": update_slice,
     "average_pool": pool("AVERAGE_POOL_2D"), "max_pool": pool("MAX_POOL_2D"),
     "add": binary("ADD", "Add"), "sub": binary("SUB", "Sub"), "mul": binary("MUL", "Mul"),
     "relu": unary("RELU", 2), "relu6": unary("RELU6", 2),
@@ -1029,8 +1074,8 @@ KINDS = {
     "neg": floats("NEG"), "sin": floats("SIN"), "cos": floats("COS"), "floor": floats("FLOOR"), "ceil": floats("CEIL"),
     "round": floats("ROUND"), "relu_n1_to_1": unary("RELU_N1_TO_1"), "gelu": unary("GELU", 1, kind="Gelu"),
     "elu": unary("ELU"), "l2_norm": unary("L2_NORMALIZATION", 2, 128, 0, kind="L2Norm"),
-    "sqrt_table": root("SQRT"), "rsqrt_table": root("RSQRT"), "conv_3d": conv_3d, "log_softmax": floats("LOG_SOFTMAX"),
-    "div": two("DIV", 1, True, "Div"),
+    "sqrt_table": root("SQRT"), "rsqrt_table": root("RSQRT"), "conv_3d": conv_3d,
+    "log_softmax": log_softmax, "div": quotient,
     "sum_of_many": add_n, "broadcast_args": broadcast_args, "embedding_lookup": embedding_lookup,
     "embedding_lookup_hybrid": by(embedding_lookup, "int8"), "range": range_, "rank": rank,
     "any_true": truth("REDUCE_ANY"), "all_true": truth("REDUCE_ALL"), "reverse_sequence": reverse_sequence,
@@ -1051,15 +1096,18 @@ HAVE = {
     "conv_hybrid": ("", "float32"), "depthwise_hybrid": ("", "float32"), "fully_connected_hybrid": ("", "float32"),
     "conv_int4": ("int8", "int8"), "fully_connected_int4": ("int8", "int8"),
     **{k: ("float32", "float32") for k in (
-        "floor_div", "floor_mod", "cumsum", "log", "rsqrt", "sqrt", "square", "neg", "sin", "cos",
-        "floor", "log_softmax", "div", "logical_and", "logical_or", "logical_not", "shape_of")},
+        "floor_div", "floor_mod", "l2_pool", "log", "rsqrt", "sqrt", "square", "neg", "sin", "cos",
+        "floor", "logical_and", "logical_or", "logical_not", "shape_of")},
     **{k: ("", "float32") for k in ("reduce_prod", "pow", "one_hot")},
     **{k: ("float32", "") for k in ("ceil", "round")},  # not in LiteRT's reference
     "resize_bilinear": ("int8 float32", ALL[1]), "resize_nearest": ALL, "gather_rows": ("int8 float32", ALL[1]),
     "gather_nd": ("int8 float32", "int8 uint8 float32"), "arg_max": ("int8 float32", "int8 uint8 float32"),
     "arg_min": ("int8 float32", "int8 uint8 float32"), "reduce_sum": ("int8 int16 float32", "float32"),
     "reduce_max": ("int8 float32", "int8 uint8 float32"), "reduce_min": ("int8 float32", "int8 uint8 float32"),
-    "squared_difference": ("int8 float32", "int8 float32"), "select_v2": ("int8 int16 float32", "int8 uint8 float32"),
+    "squared_difference": ALL[:1] + ("int8 float32",), "cumsum": ("int8 float32", "float32"),
+    "sum_of_many": ("int8 float32", "float32"), "zeros_like": ("int8 float32", "float32"),
+    "update_slice": ALL[:1] * 2, "log_softmax": ("int8 float32", "int8 uint8 float32"),
+    "div": ("int8 float32", "uint8 float32"), "select_v2": ("int8 int16 float32", "int8 uint8 float32"),
     **{k: ("int8 float32", "int8 uint8 float32") for k in ("less", "greater", "less_equal", "greater_equal", "equal",
                                                           "not_equal")},
     "prelu": ("int8 float32", "int8 uint8 float32"), "batch_matmul": ("int8 int16 float32", "int8 int16 float32"),
@@ -1072,14 +1120,14 @@ HAVE = {
     "exp": ("float32", "int8 float32"), "log_table": ("", "int8"), "abs": ("int8 int16 float32", "int8 float32"),
     "relu_n1_to_1": ("", "int8 uint8 float32"), "gelu": ("", "int8 float32"), "elu": ("float32", ""),
     "cast": ("int8 float32", "int8 float32"), "padv2": ("int8 float32", "int8 uint8 float32"),
-    **{k: ("float32", "float32") for k in ("sum_of_many", "broadcast_args", "zeros_like", "all_true")},
+    **{k: ("float32", "float32") for k in ("broadcast_args", "all_true")},
     **{k: ("", "float32") for k in ("composite", "embedding_lookup",
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
     "densify": ("", "int8 float32"), "lstm_cell": ("", "float32"), "lstm_step": ("", "float32"),
     "lstm_cell_of_bytes": ("", "uint8"), "l2_norm": ("int8 float32", "int8 uint8 float32"),
-    "sqrt_table": ("", "int8"), "rsqrt_table": ("int8", "int8"), "conv_3d": ("", "float32"),
+    "sqrt_table": ("", "int8"), "rsqrt_table": ("int8 int16", "int8"), "conv_3d": ("", "float32"),
     "condition": ("int8 float32", "int8 float32"), "loop": ("int8 float32", "int8 float32"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),

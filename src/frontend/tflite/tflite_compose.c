@@ -46,6 +46,48 @@ graph_value *compose_entry(tflite_node *n, graph_value *table, graph_value *at)
     return tflite_emit(n, "take", 2, in, 0, NULL);
 }
 
+graph_value *compose_product(tflite_node *n, graph_value *a, graph_value *b)
+{
+    return compose_down(n, compose_by(n, "add", tflite_binary(n, "multiply", a, b), INT64_C(1) << 30), 31);
+}
+
+graph_value *compose_saturated_left(tflite_node *n, graph_value *x, int bits)
+{
+    graph_value *in[3] = {compose_by(n, "multiply", x, INT64_C(1) << bits), compose_number(n, DT_I64, INT32_MIN),
+                          compose_number(n, DT_I64, INT32_MAX)};
+    return tflite_emit(n, "clip", 3, in, 0, NULL);
+}
+
+graph_value *compose_divided(tflite_node *n, graph_value *x, int bits)
+{
+    graph_value *v = tflite_binary(n, "add", compose_by(n, "add", x, INT64_C(1) << (bits - 1)), compose_down(n, x, 63));
+    return compose_down(n, v, bits);
+}
+
+graph_value *compose_scaled(tflite_node *n, graph_value *x, graph_value *multiplier, graph_value *exponent)
+{
+    graph_value *left = compose_by(n, "maximum", exponent, 0);
+    graph_value *right = compose_by(n, "maximum", compose_by(n, "multiply", exponent, -1), 0);
+    graph_value *v = compose_product(n, tflite_binary(n, "left_shift", x, left), multiplier);
+    graph_value *one = compose_number(n, DT_I64, 1);
+    graph_value *half = compose_down(n, tflite_binary(n, "left_shift", one, right), 1);
+    graph_value *down = tflite_binary(n, "multiply", compose_down(n, v, 63), compose_by(n, "minimum", right, 1));
+    v = tflite_binary(n, "add", tflite_binary(n, "add", v, half), down);
+    return tflite_binary(n, "right_shift", v, right);
+}
+
+graph_value *compose_normalized(tflite_node *n, graph_value *x, graph_value **out_bits)
+{
+    *out_bits = compose_by(n, "multiply", x, 0);
+    for (int bits = 16; bits > 0; bits /= 2) {
+        graph_value *low = tflite_cast(n, compose_by(n, "less", x, INT64_C(1) << (31 - bits)), DT_I64);
+        graph_value *by = compose_by(n, "multiply", low, bits);
+        x = tflite_binary(n, "left_shift", x, by);
+        *out_bits = tflite_binary(n, "add", *out_bits, by);
+    }
+    return x;
+}
+
 graph_value *compose_vector(tflite_node *n, uint32_t i, dtype dt, int64_t length, int64_t *out_length)
 {
     graph_value *x = tflite_in(n, i);

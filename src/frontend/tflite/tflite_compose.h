@@ -24,6 +24,19 @@ graph_value *compose_chosen(tflite_node *n, graph_value *condition, graph_value 
 graph_value *compose_entry(tflite_node *n, graph_value *table, graph_value *at);
 graph_value *compose_reduced(tflite_node *n, const char *op, graph_value *x, int64_t axis, bool keeps);
 graph_value *compose_positions(tflite_node *n, int64_t count); /* 0, 1, 2, ... of i32; too many: the node fails */
+
+/* --- fixed point, on numbers of 32 bits in i64: see tflite_fixed.h --- */
+
+graph_value *compose_product(tflite_node *n, graph_value *a, graph_value *b);
+graph_value *compose_saturated_left(tflite_node *n, graph_value *x, int bits);
+graph_value *compose_divided(tflite_node *n, graph_value *x, int bits); /* bits above 0 */
+/* x by multiplier * 2^(exponent - 31), rounded behind the product and behind the shift, halves away from 0 there. */
+graph_value *compose_scaled(tflite_node *n, graph_value *x, graph_value *multiplier, graph_value *exponent);
+/* x above 0, shifted to the left until bit 30 is set, and by how many. */
+graph_value *compose_normalized(tflite_node *n, graph_value *x, graph_value **out_bits);
+
+/* --- rows --- */
+
 /* Elements from `from` to `to` of the axis. */
 graph_value *compose_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to);
 graph_value *compose_joined(tflite_node *n, graph_value *a, graph_value *b, int64_t axis);

@@ -103,6 +103,15 @@ static int32_t inverse(int32_t a)
     return x;
 }
 
+int32_t fixed_reciprocal(int32_t x, int *out_bits)
+{
+    const uint32_t top = UINT32_C(1) << 31;
+    uint32_t v = (uint32_t)x;
+    for (*out_bits = 31; !(v & top); v <<= 1)
+        (*out_bits)--;
+    return saturated_left(inverse((int32_t)(v - top)), 1);
+}
+
 int32_t fixed_logistic(int32_t a)
 {
     if (a == 0)

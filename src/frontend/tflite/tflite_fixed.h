@@ -26,6 +26,8 @@ int32_t fixed_scaled(int32_t x, fixed_scale s);
 int32_t fixed_exp(int32_t a, int bits);
 /* 1 / sqrt(x), x above 0, as a scale. */
 fixed_scale fixed_inverse_root(int32_t x);
+/* 1 / x, x above 0, as Q0.31 of a number from 1/2 to 1 that is to be shifted to the right by *out_bits. */
+int32_t fixed_reciprocal(int32_t x, int *out_bits);
 /* logistic and tanh of Q4.27, as Q0.31. */
 int32_t fixed_logistic(int32_t a);
 int32_t fixed_tanh(int32_t a);

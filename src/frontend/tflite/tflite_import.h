@@ -169,6 +169,7 @@ bool tflite_read_scale(tflite_node *n, uint32_t i, tflite_scale *out);
 bool tflite_find_scale(const tflite_tensor *t, tflite_scale *out);
 /* Scales of operand i on `axis`, as many as `count` or one, and its zero point, of which there is one. */
 bool tflite_read_scales(tflite_node *n, uint32_t i, int64_t axis, int64_t count, flat_numbers *out, int64_t *zero);
+bool tflite_read_pair(tflite_node *n, tflite_scale *x, tflite_scale *y); /* of operand 0, and of result 0 */
 bool tflite_same_scale(const tflite_scale *a, const tflite_scale *b);
 
 /* --- operands and results (tflite_build.c) --- */
@@ -247,10 +248,12 @@ typedef int64_t (*tflite_byte_fn)(const void *ctx, int32_t x);
 /* fn as a table for all numbers of a byte; entries are saturated. */
 graph_value *tflite_by_table(tflite_node *n, graph_value *v, const tflite_scale *x, const tflite_scale *y,
                              tflite_byte_fn fn, const void *ctx);
-/* The scales of operand 0 and of the result. */
-bool tflite_read_pair(tflite_node *n, tflite_scale *x, tflite_scale *y);
 /* The function that the row's target names, of quantised numbers. */
 graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v);
+/* RSQRT of 16 bits (tflite_op_norm.c): real by one over the root, which has so many bits behind the point. */
+#define TFLITE_ROOT_BITS 20
+graph_value *tflite_wide_rsqrt(tflite_node *n, graph_value *v, const tflite_scale *x, const tflite_scale *y,
+                               double real);
 
 /* --- activations (tflite_op_activation.c), requantisation (tflite_requant.c) --- */
 
@@ -272,6 +275,10 @@ graph_value *tflite_i32(tflite_node *n, int64_t v); /* a constant of rank 0 */
 graph_value *tflite_clipped(tflite_node *n, graph_value *v, int64_t low, int64_t high, dtype dt);
 /* The same for the last axis, in doubles, halves away from 0: LiteRT's fully connected layers. */
 graph_value *tflite_requantised_real(tflite_node *n, graph_value *sums, uint32_t count, const double *real);
+
+/* Numbers of x as sums of many have them, in i32, and such sums as numbers of the result (tflite_op_arith.c). */
+graph_value *tflite_in_sums(tflite_node *n, graph_value *x, const tflite_scale *s);
+graph_value *tflite_of_sums(tflite_node *n, graph_value *sums, const tflite_scale *x, const tflite_scale *y);
 
 /* Importers, one each for a row of tflite_ops.def. */
 #define TFLITE_OP(code, name, version, operands, types, options, import, target) bool import(tflite_node *n);

@@ -426,6 +426,7 @@ static bool pool_window(tflite_node *n, graph_value *x, window *w)
     return !n->failed && tflite_check_padding(n, w->padding) && set_pads(n, x, w);
 }
 
+/* target: "squares", of which L2_POOL_2D takes the root behind the mean. */
 bool tflite_op_average_pool(tflite_node *n)
 {
     const tfl_pool_options *o = n->options;
@@ -436,7 +437,10 @@ bool tflite_op_average_pool(tflite_node *n)
     const attr attrs[4] = {attr_ints(n->c, "pool_size", 2, w.kernel), attr_ints(n->c, "strides", 2, w.stride),
                            attr_ints(n->c, "pads", 4, w.pads), attr_string(n->c, "method", "tflite")};
     if (!tflite_is_int(n, 0)) {
+        const bool of_squares = *n->row->target;
+        x = of_squares ? tflite_binary(n, "multiply", x, x) : x;
         graph_value *y = tflite_emit(n, "nn.avg_pool2d", 1, &x, 3, attrs);
+        y = of_squares ? tflite_unary(n, "sqrt", y) : y;
         return tflite_result_image(n, 0, tflite_activated(n, y, o->fused_activation_function));
     }
     /* the mean of the numbers as they are: scales, which ought to be equal, do not count */

@@ -23,11 +23,6 @@ graph_value *tflite_by_table(tflite_node *n, graph_value *v, const tflite_scale 
     return tflite_emit(n, "qnn.table", 2, in, 0, NULL);
 }
 
-bool tflite_read_pair(tflite_node *n, tflite_scale *x, tflite_scale *y)
-{
-    return tflite_read_scale(n, 0, x) && tflite_read_scale(n, TFLITE_RESULT, y);
-}
-
 /* A function of floats between two scales, as LiteRT makes a table of it. */
 typedef struct float_curve {
     float (*fn)(float x);
@@ -115,8 +110,8 @@ static int64_t rsqrt_entry(const void *ctx, int32_t x)
     if (x <= 0)
         return INT32_MAX;
     fixed_scale inverse = fixed_inverse_root(x), out = r->scale;
-    inverse.shift += 20;
-    out.shift -= 20;
+    inverse.shift += TFLITE_ROOT_BITS;
+    out.shift -= TFLITE_ROOT_BITS;
     return fixed_scaled(fixed_scaled(1, inverse), out) + r->zero;
 }
 
@@ -135,6 +130,9 @@ graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v)
         const double real = (double)x.scale / (double)y.scale;
         return tflite_rescaled(n, tflite_unary(n, "abs", tflite_centered(n, v, &x)), real, 65536, &y);
     }
+    const float ratio = x.scale / y.scale, inverse = 1.0f / (sqrtf(x.scale) * y.scale);
+    if (dtype_bits(x.dt) == 16 && y.dt == x.dt)
+        return tflite_wide_rsqrt(n, v, &x, &y, (double)inverse);
     if (dtype_bits(x.dt) != 8 || dtype_bits(y.dt) != 8) {
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "%s to %s is not supported", dtype_name(x.dt), dtype_name(y.dt));
         return v;
@@ -142,7 +140,6 @@ graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v)
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
         if (strcmp(target, floats[i].target) == 0)
             return by_floats(n, v, &x, &y, floats[i].fn);
-    const float ratio = x.scale / y.scale, inverse = 1.0f / (sqrtf(x.scale) * y.scale);
     const root r = {fixed_of(is_abs ? (double)ratio : (double)inverse), x.scale, y.scale, y.zero};
     return tflite_by_table(n, v, &x, &y, is_abs ? abs_entry : is_sqrt ? sqrt_entry : rsqrt_entry, &r);
 }

@@ -171,18 +171,70 @@ bool tflite_op_where(tflite_node *n)
     return tflite_result(n, 0, tflite_transpose(n, tflite_unary(n, "nonzero", tflite_in(n, 0)), 2, turned));
 }
 
+/* --- a part in the place of another --- */
+
+/* The extent of the axis in the part, which moves along it: where the part is read, and where it is. */
+static void place_along(tflite_node *n, graph_value *start, uint32_t axis, int64_t whole, int64_t part,
+                        graph_value **at, graph_value **inside)
+{
+    graph_value *in[2] = {start, compose_number(n, DT_I64, axis)};
+    graph_value *first = tflite_cast(n, axis_op(n, "take", 2, in, "axis", 0), DT_I32);
+    first = compose_by(n, "minimum", compose_by(n, "maximum", first, 0), whole - part);
+    graph_value *place = tflite_binary(n, "subtract", compose_positions(n, whole), first);
+    *at = compose_by(n, "minimum", compose_by(n, "maximum", place, 0), part - 1);
+    *inside = tflite_binary(n, "equal", *at, place);
+}
+
+/* Numbers of x where the part is not, those of the part where it is, which does not leave x. */
+bool tflite_op_dynamic_update_slice(tflite_node *n)
+{
+    graph_value *x = tflite_in(n, 0), *part = tflite_in(n, 1), *start = tflite_in(n, 2), *inside = NULL;
+    int64_t whole[TYPE_MAX_RANK], of_part[TYPE_MAX_RANK], dims[TYPE_MAX_RANK];
+    if (n->failed)
+        return false;
+    const int32_t rank = x->type.shape.rank;
+    if (!shape_get(x->type.shape, whole) || !shape_get(part->type.shape, of_part))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an extent of its data is open; it must be known");
+    if (part->type.shape.rank != rank || part->type.dt != x->type.dt || shape_count(start->type.shape) != rank)
+        return tflite_fail(n, DIAG_TYPE, "its operands have different ranks or types");
+    for (int32_t i = 0; i < rank; i++) {
+        if (of_part[i] > whole[i])
+            return tflite_fail(n, DIAG_TYPE, "the part is larger than what it is put into");
+        if (of_part[i] == 0)
+            return tflite_result(n, 0, tflite_unary(n, "copy", x));
+        dims[i] = 1;
+    }
+    graph_value *y = part;
+    for (int32_t i = 0; i < rank; i++) {
+        if (of_part[i] == whole[i])
+            continue;
+        graph_value *in[2] = {y, NULL}, *here;
+        place_along(n, start, (uint32_t)i, whole[i], of_part[i], &in[1], &here);
+        y = axis_op(n, "take", 2, in, "axis", i);
+        dims[i] = whole[i];
+        here = tflite_reshape(n, here, (uint32_t)rank, dims);
+        dims[i] = 1;
+        inside = inside ? tflite_binary(n, "logical_and", inside, here) : here;
+    }
+    return tflite_result(n, 0, inside ? compose_chosen(n, inside, y, x) : tflite_unary(n, "copy", y));
+}
+
 /* --- sums along an axis --- */
 
 bool tflite_op_cumsum(tflite_node *n)
 {
     const tfl_cumsum_options *o = n->options;
+    const bool is_int = tflite_is_int(n, 0);
+    tflite_scale s = {0}, y = {0};
     int64_t axis;
     graph_value *x = tflite_in(n, 0);
-    if (n->failed || !tflite_one_int(n, 1, "the axis", &axis))
+    if (n->failed || !tflite_one_int(n, 1, "the axis", &axis) || (is_int && !tflite_read_pair(n, &s, &y)))
         return false;
+    x = is_int ? tflite_in_sums(n, x, &s) : x;
     graph_value *in[2] = {x, tflite_const(n, tensor_scalar_i64(n->c, DT_I64, axis), "axis")};
     const attr attrs[2] = {attr_int(n->c, "exclusive", o->exclusive), attr_int(n->c, "reverse", o->reverse)};
-    return tflite_result(n, 0, tflite_emit(n, "cumsum", 2, in, 2, attrs));
+    graph_value *sums = tflite_emit(n, "cumsum", 2, in, 2, attrs);
+    return tflite_result(n, 0, is_int ? tflite_of_sums(n, sums, &s, &y) : sums);
 }
 
 /* --- shapes as data --- */

@@ -328,6 +328,11 @@ bool tflite_read_scales(tflite_node *n, uint32_t i, int64_t axis, int64_t count,
     return true;
 }
 
+bool tflite_read_pair(tflite_node *n, tflite_scale *x, tflite_scale *y)
+{
+    return tflite_read_scale(n, 0, x) && tflite_read_scale(n, TFLITE_RESULT, y);
+}
+
 bool tflite_same_scale(const tflite_scale *a, const tflite_scale *b)
 {
     return a->scale == b->scale && a->zero == b->zero && a->dt == b->dt;
