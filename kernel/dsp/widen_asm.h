@@ -4,6 +4,7 @@
  * and PKHTB put neighbors together again. */
 #ifndef LATHE_KERNEL_DSP_WIDEN_ASM_H
 #define LATHE_KERNEL_DSP_WIDEN_ASM_H
+#include "kernel/common/always.h"
 #include "kernel/common/rolled.h"
 #include "kernel/common/shared.h"
 #include "kernel/dsp/acle.h"

@@ -211,7 +211,8 @@ typedef bool (*prog_pass_fn)(compiler *c, prog_module *m);
 #define PROG_FACTS(X)                                             \
     X(PROG_FACT_APART, "values that lie in no other ones")        \
     X(PROG_FACT_OWN, "kernels of one step each")                  \
-    X(PROG_FACT_LOOPS, "kernels with the loops of their targets")
+    X(PROG_FACT_LOOPS, "kernels with the loops of their targets") \
+    X(PROG_FACT_STORES, "loops whose stores no instruction hides")
 enum {
 #define X(id, text) id##_BIT,
     PROG_FACTS(X)
@@ -233,10 +234,12 @@ enum {
       "equal kernels, and equal constants, are one")                                            \
     X(PROG_SCHEDULE, "schedule", prog_schedule, 0, PROG_FACT_LOOPS, 0, PROG_ASKED,              \
       "kernels get the loops of their targets")                                                 \
-    X(PROG_STATES, "states-in-place", prog_pass_states, PROG_FACT_LOOPS, 0, 0, PROG_ASKED,      \
+    X(PROG_STATES, "states-in-place", prog_pass_states, PROG_FACT_LOOPS | PROG_FACT_STORES, 0, 0, PROG_ASKED, \
       "operators write states without a copy")                                                  \
     X(PROG_SHAPES, "share-shapes", prog_pass_shapes, PROG_FACT_LOOPS, 0, 0, PROG_ASKED,         \
       "kernels that differ in numbers share their loops")                                       \
+    X(PROG_SELECT, "select", prog_pass_select, PROG_FACT_LOOPS, 0, PROG_FACT_STORES, PROG_ASKED, \
+      "loops of kernels become instructions of their targets")                                  \
     X(PROG_DEVICE, "device-memory", prog_pass_device, PROG_FACT_LOOPS, 0, 0, PROG_ASKED,        \
       "what regions exchange stays in their memory")
 #define X(id, name, fn, needs, gives, breaks, level, help) bool fn(compiler *c, prog_module *m);

@@ -209,7 +209,7 @@ static const char *fault_of_operand(compiler *c, const tir_instr_form *f, tir_ex
 static const char *fault_of_number(compiler *c, const tir_intrin *row, const tir_intrin_symbol *s, tir_expr_ref e)
 {
     int64_t v = 0;
-    if (!dtype_is_int(e->type.dt) || e->type.lanes > 1)
+    if ((!dtype_is_int(e->type.dt) && e->type.dt != DT_BOOL) || e->type.lanes > 1)
         return arena_printf(&c->mem, "%s of %s is a whole number", s->name, row->name);
     if (!tir_is_int(e, &v) || (s->max == 0 && (s->multiple == 0 || v % s->multiple == 0)) ||
         (s->max > 0 && v >= s->min && v <= s->max && v % s->multiple == 0))

@@ -118,6 +118,7 @@ instr_fn interp_reduce(dtype dt, tir_op op);
 
 /* First element of an access to one (interp_mem.c); false after a message. */
 bool interp_locate(frame *f, const mem_access *x, int64_t *out);
+bool interp_lies_inside(frame *f, const mem_access *x); /* whether interp_locate would find it */
 /* The function of that name on numbers and addresses of buffers, as e has them (interp_call.c); NULL: unknown. */
 instr_fn interp_extern(tir_expr_ref e);
 
@@ -146,6 +147,7 @@ struct instr_run {
     uint32_t second; /* bytes of an element of the second operand */
     int64_t follows; /* its elements for each run */
     uint32_t symbols[TIR_INTRIN_SYMBOLS]; /* registers with their numbers */
+    bool guarded; /* operands may begin outside of their buffers */
 };
 bool interp_instr(frame *f, const instr *in, uint32_t n);
 #endif

@@ -101,12 +101,18 @@ instr_fn interp_extern(tir_expr_ref e)
 
 /* --- instructions --- */
 
-/* Memory from the access on, and how many bytes there are. */
-static bool point_at(frame *f, const mem_access *x, void **out, size_t *bytes)
+/* Memory from the access on, and how many bytes there are. guarded: there may be none, which is no fault of a nest that
+ * reads none. */
+static bool point_at(frame *f, const mem_access *x, bool guarded, void **out, size_t *bytes)
 {
     const slot *s = x->at;
     const size_t size = dtype_bytes(s->buffer->dt);
     int64_t first = 0;
+    if (guarded && !interp_lies_inside(f, x)) {
+        *out = s->base;
+        *bytes = 0;
+        return true;
+    }
     if (x->n > 0 && !interp_locate(f, x, &first))
         return false;
     *out = s->base + (size_t)first * size;
@@ -127,7 +133,7 @@ bool interp_instr(frame *f, const instr *in, uint32_t n)
         if (s) {
             params[i] = s->base;
             bytes[i] = (size_t)s->span * dtype_bytes(s->buffer->dt);
-        } else if (!point_at(f, x->operands[i].at, &params[i], &bytes[i])) {
+        } else if (!point_at(f, x->operands[i].at, x->guarded, &params[i], &bytes[i])) {
             return false;
         }
     }
@@ -138,7 +144,7 @@ bool interp_instr(frame *f, const instr *in, uint32_t n)
     bool ok = f->run(&inner, x->program->block);
     for (uint32_t i = 0; i < x->n_runs && ok; i++) {
         const size_t step = (size_t)x->follows * x->second;
-        ok = step <= bytes[1] && point_at(f, x->runs[i], &params[0], &bytes[0]);
+        ok = step <= bytes[1] && point_at(f, x->runs[i], false, &params[0], &bytes[0]);
         params[1] = (uint8_t *)params[1] + step;
         bytes[1] -= step;
         ok = ok && f->run(&inner, x->program->block);

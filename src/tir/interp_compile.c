@@ -344,7 +344,7 @@ static ic_value *instr_of(ic *k, tir_expr_ref e)
     const bool gives = tir_instr_gives_value(row);
     mem_access *result = NULL;
     *x = (struct instr_run){.nest = e->op == TIR_ADD ? form->update : form->whole, .n_operands = form->n_operands,
-                            .n_symbols = row->n_symbols};
+                            .n_symbols = row->n_symbols, .guarded = row->guarded};
     x->program = program_of(k, form, x->nest);
     for (uint32_t i = 0; i < form->n_operands; i++) {
         tir_expr_ref a = e->args[i];

@@ -62,6 +62,16 @@ static bool locate_lane(frame *f, const instr *in, uint32_t lane, int64_t *out)
     return true;
 }
 
+bool interp_lies_inside(frame *f, const mem_access *x)
+{
+    bool inside = true;
+    for (uint32_t d = 0; d < x->n; d++) {
+        const int64_t index = *REG(const int64_t, x->regs[d]);
+        inside &= index >= 0 && index < (x->is_flat ? x->at->span : x->at->dims[d]);
+    }
+    return inside;
+}
+
 bool interp_locate(frame *f, const mem_access *x, int64_t *out)
 {
     const instr one = {.access = x, .mask = NO_REG};

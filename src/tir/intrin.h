@@ -21,6 +21,7 @@ typedef struct tir_intrin_symbol {
 #define TIR_EXTENT(symbol, most)      {.name = (symbol), .min = 1, .max = (most), .multiple = 1}
 #define TIR_OPEN_EXTENT(symbol, most) {.name = (symbol), .min = 1, .max = (most), .multiple = 1, .open = true}
 #define TIR_STRIDE(symbol)            {.name = (symbol)}
+#define TIR_OPEN_STRIDE(symbol)       {.name = (symbol), .open = true}
 #define TIR_EVEN_STRIDE(symbol)       {.name = (symbol), .multiple = 2}
 
 /* The weights of an instruction whose data may stay in registers: bytes, or two of 4 bits in each byte. */
@@ -63,6 +64,8 @@ typedef struct tir_intrin {
     const char *attribute;
     /* It has a form in C in which a few pixels stay in registers while all weights pass by (codegen/c/mve.h). */
     tir_stays stays;
+    bool selected; /* the pass select puts it where loops compute the same; no schedule asks for it */
+    bool guarded; /* it reads operands under a condition of its own: they may begin outside of their buffers */
     bool words; /* arrays of small elements that it gets the address of should begin at a word */
     uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */
     uint32_t features; /* of target_feature: what its kernel is written for; other processors run it as plain C */

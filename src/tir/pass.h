@@ -12,6 +12,7 @@ typedef bool (*tir_pass_fn)(compiler *c, tir_func *f);
     X(TIR_FACT_SCALAR, "loops that may still get lanes")                  \
     X(TIR_FACT_WIDE, "indices of one width")                              \
     X(TIR_FACT_UNPLACED, "allocations that have no place yet")            \
+    X(TIR_FACT_STORES, "loops whose stores no instruction hides")         \
     /* of devices that run tasks */                                           \
     X(TIR_FACT_NESTS, "nests that are in no task yet")                    \
     X(TIR_FACT_UNSYNCED, "tasks without tokens")                          \
@@ -56,11 +57,13 @@ enum {
     X(T_JOIN_RUNS, "join-runs", tir_pass_join_runs, 0, 0, 0, "loops over the rows of a window become one call")   \
     X(T_STORAGE, "rewrite-storage", tir_pass_storage, TIR_FACT_FLAT, 0, TIR_FACT_UNPLACED,                        \
       "small allocations become locals, constant-index ones registers")                                           \
-    X(T_REUSE, "reuse-in-place", tir_pass_reuse, 0, 0, 0,                                                         \
+    X(T_REUSE, "reuse-in-place", tir_pass_reuse, TIR_FACT_STORES, 0, 0,                                           \
       "an element-wise result takes the place of what it is made from")                                           \
     X(T_NARROW, "narrow-indices", tir_pass_narrow, 0, 0, TIR_FACT_WIDE,                                           \
       "loops and indices of 32 bits where pointers have as many")                                                 \
     X(T_QUOTIENTS, "name-quotients", tir_pass_quotients, 0, 0, 0, "divisions by open extents move out of loops")  \
+    X(T_SELECT, "select", tir_pass_select, 0, 0, TIR_FACT_STORES,                                                 \
+      "loops become instructions of the processor")                                                               \
     X(T_SHARE_SCRATCH, "share-scratch", tir_pass_share_scratch, TIR_FACT_FLAT, 0, 0,                              \
       "allocations that are never there together are one")                                                        \
     X(T_VTHREAD, "InjectVirtualThread", tir_pass_inject_virtual_thread, 0, 0, TIR_FACT_THREADS,                   \

@@ -207,7 +207,8 @@ static bool type_ok(verifier *v, tir_expr_ref e)
 
 static bool decides(tir_expr_ref e)
 {
-    return e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR));
+    return e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR)) ||
+           (e->kind == TIR_INSTR && e->u.row->guarded);
 }
 
 static void check_expr(verifier *v, tir_expr_ref e)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions, row by row (tir/instr.h): the row's own nest, with numbers for its symbols, is a region. However its
- * sums and products are ordered, tensorize makes the same instructions of it; and the interpreter computes the same
- * before that pass, behind it, and behind all passes for a processor. Nests that are less exact than what they stand
- * for are compared with their arithmetic in C.
+ * sums and products are ordered, tensorize or select makes the same instructions of it. The interpreter computes the
+ * same before that pass, behind it, and behind all passes for a processor. Nests that are less exact than what they
+ * stand for are compared with their arithmetic in C.
  *
  * With arguments, TARGET FILE, it writes a program instead, which runs the C of each row's kernel that is made for the
  * target, and that of its nest, on the same random operands: test/embedded/test_kernels.sh. */
@@ -55,6 +55,11 @@ static numbers choose(const tir_intrin *row, uint32_t seed)
         const int64_t most = s->max > 24 ? 24 : s->max;
         if (s->max == 0)
             continue;
+        if (row->selected) { /* of fewer, loops are shorter code */
+            n.of[i] = 16 + below(9);
+            widest *= n.of[i];
+            continue;
+        }
         n.of[i] = seed == 0 ? s->min : seed == 1 ? most : s->min + below((uint32_t)(most - s->min + 1));
         n.of[i] -= n.of[i] % s->multiple;
         n.of[i] = i == 0 && row->lanes ? most : n.of[i]; /* a smaller tile writes lanes that nobody reads */
@@ -76,12 +81,12 @@ static const char *number_of(compiler *c, const tir_intrin *row, const numbers *
     return word;
 }
 
-/* A nest of the row with numbers, marked; `update`: without the stores of the identity. */
+/* A nest of the row with numbers, marked for tensorize; `update`: without the stores of the identity. */
 static const char *region_of(compiler *c, const tir_intrin *row, const char *nest, const numbers *n, bool update)
 {
     static const char one_apart[] = ", strides=[1]";
     writer w;
-    bool marked = false;
+    bool marked = row->selected; /* that pass looks at all loops */
     writer_init(&w, &c->mem);
     for (const char *p = nest; *p;) {
         const size_t line = strcspn(p, "\n");
@@ -115,12 +120,70 @@ static const char *region(compiler *c, const tir_intrin *row, const numbers *n, 
     return region_of(c, row, row->nest, n, update);
 }
 
+/* The pass that makes the instruction of a region. */
+static const char *passes_of(const tir_intrin *row)
+{
+    return row->selected ? "simplify-loops,select" : "simplify-loops,tensorize";
+}
+
 static tir_func *read(compiler *c, const char *text)
 {
     tir_module *m;
     if (!tir_parse(c, "region", text, strlen(text), &m))
         fail_msg("%s", diags_print(&c->diags, &c->mem));
     return m->funcs.data[0];
+}
+
+/* --- results that nobody else has --- */
+
+static size_t bytes_of(const tir_buffer *b)
+{
+    int64_t last = 0, count = 1, extent = 0, stride = 0;
+    for (uint32_t i = b->rank; i-- > 0;) {
+        assert_true(tir_is_int(b->shape[i], &extent));
+        stride = count;
+        if (b->strides)
+            assert_true(tir_is_int(b->strides[i], &stride));
+        last += (extent - 1) * stride;
+        count *= extent;
+    }
+    return (size_t)(last + 1) * dtype_bytes(b->dt);
+}
+
+static tir_stmt *copied(compiler *c, const tir_buffer *to, const tir_buffer *from)
+{
+    const tir_var *v = tir_new_var(c, "at", TIR_I64);
+    tir_expr_ref at = tir_varref(c, v);
+    return tir_for(c, v, tir_i64(c, 0), to->shape[0], FOR_SERIAL, tir_store(c, to, 1, &at, tir_load(c, from, 1, &at)));
+}
+
+typedef struct moving {
+    const tir_buffer *from, *to;
+} moving;
+
+static tir_stmt *move_store(tir_rewriter *r, tir_stmt *s)
+{
+    const moving *m = r->ctx;
+    if (s->kind != TIR_STORE || s->buffer != m->from)
+        return s;
+    tir_expr_ref at = tir_flat_index(r->c, DT_I64, s->buffer, s->indices);
+    return tir_store(r->c, m->to, 1, &at, s->value);
+}
+
+/* The pass select moves numbers into arrays of the function, where no operand can lie. */
+static void keep_inside(compiler *c, tir_func *f)
+{
+    const uint32_t out = f->n_params - 1;
+    const tir_buffer **params = arena_array(&c->mem, const tir_buffer *, f->n_params);
+    const int64_t count = (int64_t)(bytes_of(f->params[out]) / dtype_bytes(f->params[out]->dt));
+    const dtype dt = f->params[out]->dt;
+    moving m = {f->params[out], tir_buffer_static(c, "inside", dt, 1, &count, SCOPE_LOCAL)};
+    tir_rewriter r = {.c = c, .ctx = &m, .stmt = move_store};
+    memcpy(params, f->params, f->n_params * sizeof *params);
+    params[out] = tir_buffer_static(c, f->params[out]->name, dt, 1, &count, SCOPE_GLOBAL);
+    tir_stmt *all[] = {copied(c, m.to, params[out]), tir_rewrite_stmt(&r, f->body), copied(c, params[out], m.to)};
+    f->params = params;
+    f->body = tir_allocate(c, m.to, tir_seq(c, 3, all));
 }
 
 /* --- the same in another order --- */
@@ -172,20 +235,6 @@ typedef struct memory {
     uint8_t *at[OPERANDS];
     size_t bytes[OPERANDS];
 } memory;
-
-static size_t bytes_of(const tir_buffer *b)
-{
-    int64_t last = 0, count = 1, extent = 0, stride = 0;
-    for (uint32_t i = b->rank; i-- > 0;) {
-        assert_true(tir_is_int(b->shape[i], &extent));
-        stride = count;
-        if (b->strides)
-            assert_true(tir_is_int(b->strides[i], &stride));
-        last += (extent - 1) * stride;
-        count *= extent;
-    }
-    return (size_t)(last + 1) * dtype_bytes(b->dt);
-}
 
 /* `small`: data below 100 and weights below 20, of which no sum of four products leaves 16 bits. */
 static memory fill(const tir_func *f, bool small)
@@ -261,6 +310,8 @@ static void try_region(const tir_intrin *row, const numbers *n, bool update, boo
     compiler_init(&c);
     const char *text = region(&c, row, n, update);
     tir_func *f = read(&c, text);
+    if (row->selected)
+        keep_inside(&c, f);
     tir_rewriter r = {.c = &c, .expr = reorder};
     memory start = fill(f, row->does != NULL), want = copy_of(&start);
     interpret(&c, f, &want);
@@ -269,13 +320,15 @@ static void try_region(const tir_intrin *row, const numbers *n, bool update, boo
     if (reordered)
         f->body = tir_rewrite_stmt(&r, f->body);
     tir_func *whole = arena_copy(&c.mem, f, sizeof *f, _Alignof(tir_func));
-    run_passes(&c, f, "simplify-loops,tensorize", row->name);
+    run_passes(&c, f, passes_of(row), row->name);
     if (instructions(f) != expected(row, n))
         fail_msg("%s: %u instructions instead of %u for\n%s", row->name, instructions(f), expected(row, n), text);
     check_results(&c, f, &start, &want, row->name);
     run_passes(&c, whole, NULL, row->name);
+    if (row->selected)
+        run_passes(&c, whole, passes_of(row), row->name);
     if (instructions(whole) != expected(row, n))
-        fail_msg("%s: the passes for %s lose it", row->name, processor);
+        fail_msg("%s: the passes for %s lose it:\n%s", row->name, processor, text_of(&c, whole));
     check_results(&c, whole, &start, &want, row->name);
     drop(&start);
     drop(&want);
@@ -301,7 +354,7 @@ static void try_row(const tir_intrin *row, void *ctx)
 {
     static const char *const targets[] = {"x86-64-v3", "cortex-m4"};
     const bool reordered = *(bool *)ctx;
-    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+    for (uint32_t seed = 0; seed < SEEDS && !row->guarded; seed++) { /* a number for a condition leaves none */
         state = 7919 * seed + 17;
         numbers n = choose(row, seed);
         const char *processor = targets[!tir_instr_gives_value(row)];
@@ -426,6 +479,46 @@ static void test_runs(void **unused)
     compiler_free(&c);
 }
 
+/* --- rows that read their operands under a condition --- */
+
+static void test_guarded(void **unused)
+{
+    static const char text[] =
+        "primfn(A: handle, B: handle, O: handle) -> ()\n"
+        "  attr = {\"global_symbol\": \"f\", \"inputs\": 2}\n"
+        "  buffers = {A: Buffer(int8, [256]), B: Buffer(uint8, [340]), O: Buffer(int16, [480])} {\n"
+        "  allocate(r, int16, [480]) {\n"
+        "    for (y: int32, 0, 4) {\n"
+        "      for (x: int32, 0, 6) { for (k: int32, 0, 16) {\n"
+        "        r[((y*120) + ((x*18) + k))] = select(((y >= 1) && (y < 3)), ((cast(int16, (int8*)A[((((y - 1)\n"
+        "          *120) + k) + (x*16))])) - int16(-5)), int16(0)) } }\n"
+        "      for (k: int32, 0, 16) { for (x: int32, 0, 5) {\n"
+        "        r[(((y*120) + (k*7)) + x)] = select((y < 2),\n"
+        "          cast(int16, (uint8*)B[((y*128) + (k + (x*16)))]), int16(0))\n"
+        "      } }\n"
+        "      for (i: int32, 0, 120) { O[((y*120) + i)] = (int16*)r[((y*120) + i)] }\n"
+        "      for (x: int32, 0, 4) { for (b: int32, 0, 2) { for (k: int32, 0, 4) {\n"
+        "        r[(((b*12) + (x*24)) + k)] = select((((y*4) + x) < 14), ((cast(int16, (uint8*)B[(((y*100) + (x*25))\n"
+        "          + ((b*4) + k))])) - int16(7)), int16(0)) } } }\n"
+        "      for (i: int32, 0, 90) { O[((y*120) + i)] = (int16*)r[i] }\n"
+        "    }\n"
+        "  }\n"
+        "}\n";
+    compiler c;
+    (void)unused;
+    compiler_init(&c);
+    tir_func *f = read(&c, text);
+    f->target = target_find("cortex-m4");
+    memory start = fill(f, false), want = copy_of(&start);
+    interpret(&c, f, &want);
+    run_passes(&c, f, "select", "widen");
+    assert_int_equal(instructions(f), 3);
+    check_results(&c, f, &start, &want, "widen");
+    drop(&start);
+    drop(&want);
+    compiler_free(&c);
+}
+
 /* --- a program that runs kernels --- */
 
 /* Of any processor, and by the address of its operands: elements that change their order. */
@@ -456,6 +549,10 @@ static numbers choose_small(const tir_intrin *row, uint32_t seed)
     for (uint32_t i = 0; i < row->n_symbols; i++) {
         const tir_intrin_symbol *s = &row->symbols[i];
         const int64_t most = s->max < 6 ? s->max : 6, unit = s->multiple > 0 ? s->multiple : 1;
+        if (row->selected && s->max > 0) { /* of fewer, loops are shorter code */
+            n.of[i] = 16 + below(9);
+            continue;
+        }
         if (s->max == 0 && strncmp(s->name, "out", 3) == 0)
             n.of[i] = dense ? 4 : (large ? 32 : 160) + 4 * below(4) + (seed % 3 == 0);
         else if (s->max == 0)
@@ -528,9 +625,11 @@ static void add_region(program *p, const tir_intrin *row, const numbers *n, bool
 {
     const char *text = region(&p->c, row, n, update);
     tir_func *plain = read(&p->c, open ? with_zero(&p->c, text) : text);
+    if (row->selected)
+        keep_inside(&p->c, plain);
     tir_func *kernel = arena_copy(&p->c.mem, plain, sizeof *plain, _Alignof(tir_func));
     plain->target = kernel->target = p->t;
-    run_passes(&p->c, kernel, "simplify-loops,tensorize", row->name);
+    run_passes(&p->c, kernel, passes_of(row), row->name);
     if (open) {
         tir_rewriter r = {.c = &p->c, .expr = open_numbers, .ctx = (void *)(uintptr_t)plain->params[0]};
         kernel->body = tir_rewrite_stmt(&r, kernel->body);
@@ -593,7 +692,7 @@ static void add_row(const tir_intrin *row, void *ctx)
     }
     for (uint32_t i = 0; i < row->n_symbols; i++)
         any_open |= row->symbols[i].open;
-    for (uint32_t seed = 0; is_for(row, p->t) && seed < SEEDS + 3; seed++) {
+    for (uint32_t seed = 0; is_for(row, p->t) && !row->guarded && seed < SEEDS + 3; seed++) {
         state = 104729 * seed + 31;
         const numbers n = choose_small(row, seed);
         if (row->update)
@@ -683,6 +782,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_in_any_order),
         cmocka_unit_test(test_saturation),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_guarded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

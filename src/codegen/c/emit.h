@@ -198,8 +198,6 @@ bool runs_open(c_emit *e, const tir_stmt *loop);
 void runs_close(c_emit *e, bool opened);
 bool runs_write(c_emit *e, const tir_stmt *s); /* the call; false: s is something else */
 
-/* widen.c: loops that only widen bytes, as a call. False: they do something else. */
-bool widen_write(c_emit *e, const tir_stmt *s);
 /* words.c: loops over bytes, four at a time. False: they are something else. `stmt` writes other statements. */
 typedef void (*c_write_stmt)(c_emit *e, const tir_stmt *s);
 bool words_write(c_emit *e, const tir_stmt *s, c_write_stmt stmt);

@@ -351,7 +351,7 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
 
 static void write_for(c_emit *e, const tir_stmt *s)
 {
-    if (widen_write(e, s) || words_write(e, s, write_inner))
+    if (words_write(e, s, write_inner))
         return;
     tir_expr_ref last = tir_add(e->c, s->min, s->extent);
     const char *min = expr_text(e, s->min).s;

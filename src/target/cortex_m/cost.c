@@ -99,3 +99,19 @@ double cortex_m_cost_words(const tir_intrin_use *use)
         return CALL + n * columns * of(use, "m") * 8;
     return CALL + 30 + columns * (n / 16 + 1) * 16 + (columns + 1) * 4 * 14;
 }
+
+/* Four bytes in a step; of each run or row some are left, which are moved one by one. */
+static double widened(const tir_intrin_use *use, double n, double rows)
+{
+    return 2 * CALL + rows * (RUN + 3 * IN_C) + n * (use->fast ? 4 : IN_C);
+}
+
+double cortex_m_cost_widen(const tir_intrin_use *use)
+{
+    return widened(use, (double)use->of[0] * (double)use->of[1], (double)use->of[0] + (double)use->of[1]);
+}
+
+double cortex_m_cost_widen_fours(const tir_intrin_use *use)
+{
+    return widened(use, 4 * of(use, "runs") * of(use, "n"), of(use, "runs"));
+}

@@ -11,4 +11,6 @@ double cortex_m_cost_taps(const tir_intrin_use *use);   /* kernel/dsp/taps_row.h
 double cortex_m_cost_sums(const tir_intrin_use *use);   /* kernel/mve/dot.h, nibbles.h */
 double cortex_m_cost_window(const tir_intrin_use *use); /* kernel/mve/window.h, window_nibbles.h */
 double cortex_m_cost_words(const tir_intrin_use *use);  /* kernel/mve/words.h */
+double cortex_m_cost_widen(const tir_intrin_use *use);  /* kernel/dsp/widen_runs.inc, widen_planes.inc */
+double cortex_m_cost_widen_fours(const tir_intrin_use *use); /* the former, by fours */
 #endif

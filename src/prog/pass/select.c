@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select: the loops of kernels, and those that kernels share, become instructions of their targets where these have
+ * some (tir/pass/select.c). It is the last pass before a back end, behind the plan, which reads from stores whether a
+ * result may take an operand's place. */
+#include "prog/shape.h"
+#include "tir/pass.h"
+
+bool prog_pass_select(compiler *c, prog_module *m)
+{
+    tir_module loops = {.c = c};
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        if (m->kernels.data[i]->loops)
+            vec_push(&c->mem, &loops.funcs, m->kernels.data[i]->loops);
+    for (uint32_t i = 0; i < m->shapes.len; i++)
+        vec_push(&c->mem, &loops.funcs, m->shapes.data[i]->loops);
+    return tir_run_passes(c, &loops, "select", false, NULL);
+}
