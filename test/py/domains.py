@@ -179,8 +179,32 @@ def channels_last(m):
     m.add("QLinearConv", ins, dt, channels_last=1, group=group, strides=[1, m.number(1, 2)], pads=[1, 0, 1, 1])
 
 
+def lstm(m):
+    """Its scales are found in each step: a state that rounds the other way moves all that follows a little."""
+    time, batch, width, hidden = m.number(1, 5), m.number(1, 3), m.number(1, 5), m.number(1, 6)
+    direction = m.pick("forward", "reverse", "bidirectional")
+    d, kind = 2 if direction == "bidirectional" else 1, m.pick(np.uint8, np.int8)
+    wide = kind == np.int8 and m.pick(True, False)  # a scale for each column needs zero points of 0
+    scale = (d, 4 * hidden) if wide else (d,)
+
+    def weights(*shape):
+        return m.constant(m.codes(kind, *shape))
+    zeros = [m.constant(np.zeros(scale, kind) if wide else m.codes(kind, *scale) // 8) for _ in range(2)]
+    scales = [m.constant((m.rng.random(scale) / 200 + .002).astype(np.float32)) for _ in range(2)]
+    ins = [m.input(m.floats(time, batch, width)), weights(d, width, 4 * hidden), weights(d, hidden, 4 * hidden)]
+    ins.append(m.constant(m.floats(d, 8 * hidden)) if m.pick(True, False) else "")
+    ins.append(m.input(m.rng.integers(1, time + 1, batch).astype(np.int32)) if m.maybe(True) else "")
+    ins += [m.input(m.floats(d, batch, hidden)) if m.pick(True, False) else "" for _ in range(2)]
+    ins.append(m.constant(m.floats(d, 3 * hidden)) if m.maybe(True) else "")
+    given = {"clip": .7} if m.maybe(True) else {}
+    if m.maybe(True):
+        given["activations"] = ["Sigmoid", "Tanh", "Relu"] * d
+    m.add("DynamicQuantizeLSTM", ins + [scales[0], zeros[0], scales[1], zeros[1]], FLOAT, FLOAT, FLOAT,
+          direction=direction, hidden_size=hidden, input_forget=m.number(0, 1), **given)
+
+
 KINDS = {"q_attention": q_attention, "q_embed": q_embed, "gather_blocks": gather_blocks, "bnb": bits_of_bnb,
-         "crops": crops, "early": early, "channels_last": channels_last}
+         "crops": crops, "early": early, "channels_last": channels_last, "lstm": lstm}
 
 
 # --- convolutions in blocks ---
@@ -246,6 +270,19 @@ def in_blocks_of_8(proto):
         weights[node.input[1]].raw_data = np.ascontiguousarray(w).tobytes()
     helper.set_model_props(proto, {"lathe.nchwc_block": "8"})
     return proto
+
+
+def trained(m):
+    """Batch normalization of before operator set 14 that trains: it says so by its results. And one number a place."""
+    m.sets = [helper.make_opsetid("", m.pick(7, 8))]
+    for _ in range(2):
+        c, rest = m.number(1, 4), tuple(m.number(1, 4) for _ in range(m.number(1, 2)))
+        ins = [m.input(m.floats(2, c, *rest)), *(m.constant(m.floats(c)) for _ in range(3)),
+               m.constant(m.rng.random(c).astype(np.float32))]
+        m.add("BatchNormalization", ins, *[FLOAT] * 5, domain="", momentum=.8, epsilon=m.pick(1e-5, 1e-2))
+        ins[1:] = [m.constant(m.floats(c, *rest)) for _ in range(3)]
+        ins.append(m.constant(m.rng.random((c, *rest)).astype(np.float32)))
+        m.add("BatchNormalization", ins, FLOAT, domain="", spatial=0)
 
 
 # --- QONNX: the formulas of its package ---
@@ -355,7 +392,7 @@ class Test:
 
     def against_runtime(self, name, m, proto, changed=lambda p: p):
         quiet = onnxruntime.SessionOptions()
-        quiet.log_severity_level = 3
+        quiet.log_severity_level, quiet.intra_op_num_threads = 3, 1  # threads share samples, and so what scales see
         quiet.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         quiet.add_session_config_entry("session.x64quantprecision", "1")
         session = onnxruntime.InferenceSession(proto.SerializeToString(), quiet, providers=["CPUExecutionProvider"])
@@ -398,6 +435,10 @@ def main():
                 m = Random(seed)
                 network(m, (16, 32, 48), (1, 3, 16))
                 t.against_runtime(f"nchwc8-{seed}", m, saved(m, folder), in_blocks_of_8)
+            if wanted("trained"):
+                m = Random(seed)
+                trained(m)
+                t.against_runtime(f"trained-{seed}", m, m.proto())
             if wanted("qonnx"):
                 for name, make in (("qonnx", qonnx_model), ("qonnx2", qonnx_newest)):
                     m, want = make(Random(seed))

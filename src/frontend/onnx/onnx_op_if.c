@@ -340,7 +340,8 @@ bool onnx_op_if(onnx_node *n)
     double c = 0;
     if (n->failed)
         return false;
-    if (onnx_dtype(cond) != DT_BOOL || shape_count(cond->type.shape) != 1)
+    const int64_t count = shape_count(cond->type.shape); /* below 0: a run knows */
+    if (onnx_dtype(cond) != DT_BOOL || (count >= 0 && count != 1))
         return onnx_fail(n, DIAG_TYPE, "the condition must be one bool");
     if (yes->output.len != no->output.len || yes->output.len != n->n_out)
         return onnx_fail(n, DIAG_FORMAT, "the branches have %u and %u results, the node %u", yes->output.len,

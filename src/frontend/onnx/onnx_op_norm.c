@@ -6,7 +6,8 @@
 
 /* --- batch normalisation --- */
 
-/* Training: mean and variance (of the whole population) are the batch's own; the running ones follow by momentum. */
+/* Training: mean and variance (of the whole population) are the batch's own; the running ones follow by momentum. Below
+ * version 14 the batch's mean and, as onnxruntime has it, 1 over its deviation are results, too. */
 static bool train(onnx_node *n, graph_value **in, const attr *eps)
 {
     graph_value *x = in[0];
@@ -29,7 +30,32 @@ static bool train(onnx_node *n, graph_value **in, const attr *eps)
         graph_value *add = onnx_binary(n, "multiply", now[i], onnx_const_like(n, now[i], 1 - momentum));
         onnx_alias(n, 1 + i, onnx_cast(n, onnx_binary(n, "add", old, add), dt));
     }
+    if (n->n_out > 3)
+        onnx_alias(n, 3, m);
+    if (n->n_out > 4) {
+        var = onnx_unary(n, "sqrt", onnx_binary(n, "add", var, onnx_const_like(n, var, eps->u.f)));
+        onnx_alias(n, 4, onnx_unary(n, "reciprocal", var));
+    }
     return !n->failed;
+}
+
+/* Below version 9: each place of the data has numbers of its own. */
+static bool normalize_places(onnx_node *n, graph_value **in, const attr *eps)
+{
+    graph_value *d = onnx_binary(n, "add", in[4], onnx_const_like(n, in[4], eps->u.f));
+    graph_value *y = onnx_binary(n, "divide", onnx_binary(n, "subtract", in[0], in[3]), onnx_unary(n, "sqrt", d));
+    return onnx_alias(n, 0, onnx_binary(n, "add", onnx_binary(n, "multiply", y, in[1]), in[2]));
+}
+
+/* Below version 14 a node trains if it has more results than one, and is not said to be a test. */
+static bool trains(onnx_node *n)
+{
+    bool more = false;
+    if (n->version >= 14)
+        return onnx_attr_int(n, "training_mode", 0) != 0;
+    for (uint32_t i = 1; i < n->n_out; i++)
+        more |= n->out_names[i] != NULL;
+    return more && onnx_attr_int(n, "is_test", 0) == 0;
 }
 
 bool onnx_op_batch_norm(onnx_node *n)
@@ -42,14 +68,13 @@ bool onnx_op_batch_norm(onnx_node *n)
             return onnx_fail(n, DIAG_FORMAT, "the data has no axis of channels");
         in[i] = onnx_cast(n, in[i], onnx_dtype(in[0])); /* from version 15 on types may differ */
     }
-    if (n->version < 9 && onnx_attr_int(n, "spatial", 1) == 0)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "spatial = 0 is not supported");
-    if (n->version >= 14 && onnx_attr_int(n, "training_mode", 0) != 0)
+    if (n->version < 9 && onnx_attr_int(n, "spatial", 1) == 0) {
+        if (trains(n))
+            return onnx_fail(n, DIAG_UNSUPPORTED, "spatial = 0 while training is not supported");
+        return normalize_places(n, in, &eps);
+    }
+    if (trains(n))
         return train(n, in, &eps);
-    for (uint32_t i = 1; i < n->n_out; i++)
-        if (n->out_names[i] && n->version < 14)
-            return onnx_fail(n, DIAG_UNSUPPORTED,
-                             "batch normalization while training is not supported below version 14");
     onnx_result(n, 0, (onnx_args){"nn.batch_norm", 5, in, 1, &eps});
     return !n->failed;
 }
