@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Only in `make test-long`.
-# ResNet-18 and MobileNetV2 for the accelerator of examples/gemmini: the bits of the CPU's package. The
-# model counts the cycles of the array: for ResNet-18 at most 1.1 times 7.7 million, what a search by hand gave.
+# ResNet-18 and MobileNetV2 for the accelerator of examples/gemmini: the bits of the CPU's package, and of onnxruntime's
+# integer operators. The model counts the cycles of the array: for ResNet-18 at most 1.1 times 7.7 million, what a
+# search by hand gave.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.bash"
 example=$top/examples/gemmini python=${LATHE_PYTHON:-python3}
 cd "$work" || exit 1
 for zoo in "${LATHE_ZOO:-$top/../shared}"/bench/models/gen_models.py; do [ -f "$zoo" ] || exit 77; done
-"$python" -c 'import numpy, onnx' 2> log || exit 77
+"$python" -c 'import numpy, onnx, onnxruntime' 2> log || exit 77
 
 check "the back end is built" gcc -std=c11 -O2 -shared -fPIC -I"$top/include" "$example/backend.c" -o gemmini.so -lm
 check "the library is built" sh -c 'gcc -std=c11 -O3 -fPIC -c "$0/device.c" "$0/host.c" &&
@@ -26,6 +27,7 @@ for network in resnet18 mobilenetv2; do
     cycles=$(cat stdout stderr | sed -n 's/^gemmini: .* in \([0-9]*\) cycles.*/\1/p' | awk '{ n += $1 } END { print n }')
     echo "$network: $cycles cycles"
     check "$network: the CPU's bits" diff -r cpu gemmini
+    check "$network: onnxruntime's bits, layer by layer" "$python" "$top/test/py/layer_bits.py" q.onnx "$lathe" --integers --seed 3
     check "$network: cycles" [ "$cycles" -gt 1000000 -a \( $network != resnet18 -o "$cycles" -le 8470000 \) ]
 done
 finish
