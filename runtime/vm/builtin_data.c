@@ -253,7 +253,7 @@ static int32_t element(const lathe_value *args, int32_t n, lathe_value **out, la
 int32_t vm_builtin_tuple_getitem(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
                                  lathe_error *error)
 {
-    lathe_value *at;
+    lathe_value *at = NULL;
     (void)m;
     int32_t status = element(args, n, &at, error);
     if (status == LATHE_OK)
@@ -265,7 +265,7 @@ int32_t vm_builtin_tuple_getitem(vm_machine *m, const lathe_value *args, int32_t
 int32_t vm_builtin_tuple_reset_item(vm_machine *m, const lathe_value *args, int32_t n, lathe_value *result,
                                     lathe_error *error)
 {
-    lathe_value *at;
+    lathe_value *at = NULL;
     (void)m, (void)result;
     int32_t status = element(args, n, &at, error);
     if (status == LATHE_OK)

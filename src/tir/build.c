@@ -403,7 +403,7 @@ static bool is_exact(tir_op op)
 tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *args)
 {
     assert(n == tir_op_arity(op) && n > 0 && n <= 3);
-    tir_expr_ref a[3];
+    tir_expr_ref a[3] = {NULL};
     tir_type t = args[0]->type;
     for (uint32_t i = 1; i < n; i++)
         t.lanes = args[i]->type.lanes > t.lanes ? args[i]->type.lanes : t.lanes;

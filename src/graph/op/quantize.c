@@ -64,7 +64,7 @@ static bool rounding_fits(compiler *c, const graph_node *n)
 
 bool infer_quantize(compiler *c, const graph_node *n, type *out)
 {
-    dtype dt;
+    dtype dt = DT_NONE;
     if (!rounding_fits(c, n) || !quantized_dtype(c, n, infer_in(n, 2), &dt))
         return false;
     out[0] = type_tensor(dt, infer_in(n, 0)->shape);
@@ -110,7 +110,7 @@ bool infer_requantize(compiler *c, const graph_node *n, type *out)
 {
     shape x = infer_in(n, 0)->shape, s = infer_in(n, 1)->shape, both;
     int32_t axis = 0;
-    dtype dt, from = infer_in(n, 0)->dt, by = infer_in(n, 1)->dt;
+    dtype dt = DT_NONE, from = infer_in(n, 0)->dt, by = infer_in(n, 1)->dt;
     if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || !is_narrow(c, n, dt) ||
         !scales_fit(c, n, 2, (const uint32_t[]){1, 2}))
         return false;
@@ -147,7 +147,7 @@ void graph_fixed_scale(double real, int32_t *multiplier, int32_t *shift)
 bool infer_rescale(compiler *c, const graph_node *n, type *out)
 {
     shape x = infer_in(n, 0)->shape;
-    dtype dt;
+    dtype dt = DT_NONE;
     if (!quantized_dtype(c, n, infer_in(n, 3), &dt) || (dt != DT_I32 && !is_narrow(c, n, dt)))
         return false;
     if (infer_in(n, 0)->dt != DT_I32 && infer_in(n, 0)->dt != DT_I64)

@@ -362,7 +362,7 @@ static tir_stmt *build_max_unpool(te_graph *g, void *ctx, const tir_buffer *cons
     const unpool_ctx *v = ((loops_ctx *)ctx)->more;
     compiler *c = g->c;
     const tir_var *vars[TYPE_MAX_RANK];
-    tir_expr_ref idx[TYPE_MAX_RANK], at[TYPE_MAX_RANK];
+    tir_expr_ref idx[TYPE_MAX_RANK] = {NULL}, at[TYPE_MAX_RANK];
     uint32_t rank = in[0]->rank;
     loops_vars(c, "i", rank, vars, idx);
     unpool_position(g, v, v->most ? tir_load(c, in[2], 0, NULL) : NULL, tir_load(c, in[1], rank, idx), at);

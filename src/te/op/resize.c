@@ -603,7 +603,7 @@ static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const 
 static tir_expr_ref grid_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const grid_ctx *v = ctx;
-    tir_expr_ref point[TYPE_MAX_RANK], place[TYPE_MAX_RANK];
+    tir_expr_ref point[TYPE_MAX_RANK], place[TYPE_MAX_RANK] = {NULL};
     point[0] = idx[0];
     memcpy(point + 1, idx + 2, v->spatial * sizeof *point);
     return tir_cast(g->c, v->x->dt, grid_sum(g, v, idx, point, place, 0));
