@@ -123,13 +123,13 @@ includes() {
         | sed -E 's/:[^"]*"/:/; s/"$//')
 }
 
-# Kernels that the compiler names, in strings; a % stands for a part of the name.
+# Kernels and other texts that the compiler names, in strings; a % stands for a part of the name.
 kernels() {
     local name
     while read -r name; do
         # shellcheck disable=SC2086
         if [ -n "$(compgen -G "${name//%[su]/*}")" ]; then passed=$((passed + 1)); else fail "src names $name, which is not there"; fi
-    done < <(grep -Eoh '"kernel/[a-z0-9_/%]+\.h"' -r src --include='*.[ch]' | tr -d '"' | LC_ALL=C sort -u)
+    done < <(grep -Eoh '"(kernel/[a-z0-9_/%]+\.h|src/[a-z0-9_/%.]+\.in)"' -r src --include='*.[ch]' | tr -d '"' | LC_ALL=C sort -u)
 }
 
 # globals core|vta|vm|ext_dev|rpc|vta_ffi|lathe_ffi: symbols that live in a writable section. Tables of pointers lie in .data.rel.ro, which the loader makes read-only.

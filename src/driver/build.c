@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "codegen/c/embedded.h"
+#include "codegen/embedded.h"
 
 /* The compiler runs in the scratch folder and knows the package by the name `package`: there are characters in the
  * names of folders that one program or another of a tool chain takes for something else. */

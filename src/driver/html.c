@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/c/embedded.h"
+#include "codegen/embedded.h"
 #include "driver/result.h"
 
 #define PLACE "<!-- lathe: "   /* "<!-- lathe: NAME -->" in page.html */

@@ -24,7 +24,7 @@ typedef struct prog_region {
     tir_func *device;          /* the loops of a device that it runs, for reports; NULL: none: out */
 } prog_region;
 
-/* A file of ours that the text needs, by its name among the embedded ones (codegen/c/embedded.h): packages hold it in a
+/* A file of ours that the text needs, by its name among the embedded ones (codegen/embedded.h): packages hold it in a
  * folder of the target's name, and compile it when it is C. */
 typedef struct prog_file {
     const char *name;

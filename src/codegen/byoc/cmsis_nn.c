@@ -4,6 +4,7 @@
  * lie in the package in the order that the library wants, once. Written for its documented interface from version 4
  * on; results may differ by one step, because it rounds twice. */
 #include "codegen/byoc/flat.h"
+#include "codegen/embedded.h"
 
 #include <math.h>
 #include <string.h>
@@ -294,12 +295,7 @@ static bool begin(lathe_gen *g)
     lathe_gen_library_header(g, "arm_nnfunctions.h",
                              "install CMSIS-NN from Arm, and tell the compiler where it is, for example "
                              "CPU='-I.../CMSIS-NN/Include'");
-    lathe_gen_declare(g, "%s",
-                      "/* Of each of n matrices the transposed one. */\n"
-                      "static void lathe_arm_turn(int8_t *to, const int8_t *from, int n, int rows, int columns)\n{\n"
-                      "    int k, i, j;\n    for (k = 0; k < n; k++, from += rows * columns, to += rows * columns)\n"
-                      "        for (i = 0; i < rows; i++)\n            for (j = 0; j < columns; j++)\n"
-                      "                to[j * rows + i] = from[i * columns + j];\n}\n");
+    lathe_gen_declare(g, "%s", embedded_text("src/codegen/byoc/text/cmsis_nn.c.in"));
     return true;
 }
 

@@ -2,8 +2,8 @@
 /* CUTLASS: products of matrices and convolutions, with bias and activation, on NVIDIA's GPUs. A region becomes a C
  * function in a CUDA file: operands go to the device, results come back, constants stay there. Convolutions are
  * products of the rows that their windows see; images are NHWC on the device, turned at the region's borders. */
-#include "codegen/byoc/cutlass_text.h"
 #include "codegen/byoc/flat.h"
+#include "codegen/embedded.h"
 
 #include <string.h>
 
@@ -311,8 +311,9 @@ static bool begin(lathe_gen *g)
         lathe_gen_header(g, headers[i]);
     lathe_gen_library_header(g, "cuda_runtime.h", "install NVIDIA's CUDA toolkit");
     lathe_gen_declare(g, "#define LATHE_MOST_CONSTANTS %u\n", MOST_CONSTANTS);
-    lathe_gen_declare(g, "%s\n%s", cutlass_product, cutlass_own);
-    lathe_gen_declare(g, "%s", cutlass_helpers);
+    lathe_gen_declare(g, "%s\n%s", embedded_text("src/codegen/byoc/text/cutlass_product.cu.in"),
+                      embedded_text("src/codegen/byoc/text/cutlass_own.cu.in"));
+    lathe_gen_declare(g, "%s", embedded_text("src/codegen/byoc/text/cutlass_helpers.cu.in"));
     return true;
 }
 

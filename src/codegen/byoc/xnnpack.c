@@ -3,7 +3,7 @@
  * The library works on NHWC; a region's operands are turned into that order and its results back, and between its
  * operators nothing is. Weights are turned when the state is made. Written for the interface that Debian 12 has. */
 #include "codegen/byoc/flat.h"
-#include "codegen/byoc/xnnpack_text.h"
+#include "codegen/embedded.h"
 
 #include <math.h>
 #include <string.h>
@@ -509,7 +509,7 @@ static bool begin(lathe_gen *g)
         lathe_gen_header(g, headers[i]);
     lathe_gen_library_header(g, "xnnpack.h", "install XNNPACK, in Debian the package libxnnpack-dev");
     lathe_gen_library_header(g, "pthreadpool.h", "it comes with XNNPACK, in Debian in the package libpthreadpool-dev");
-    lathe_gen_declare(g, "%s", xnnpack_helpers);
+    lathe_gen_declare(g, "%s", embedded_text("src/codegen/byoc/text/xnnpack.c.in"));
     return true;
 }
 
@@ -530,10 +530,10 @@ static bool func(lathe_gen *g, const lathe_func *f)
     for (uint32_t i = 0; i < x.list.ops.len; i++)
         if (!x.list.ops.data[i].done && !write_op(&x, &x.list.ops.data[i]))
             return false;
-    lathe_gen_declare(g, "%s", fill(&x, xnnpack_state));
+    lathe_gen_declare(g, "%s", fill(&x, embedded_text("src/codegen/byoc/text/xnnpack_state.c.in")));
     lathe_gen_declare(g, "static void %s_define(lathe_xnn *x, const float *const *constants)\n{\n"
                       "    (void)constants;\n%s}\n", lathe_gen_symbol(g), x.w.data);
-    lathe_gen_declare(g, "%s", fill(&x, xnnpack_make));
+    lathe_gen_declare(g, "%s", fill(&x, embedded_text("src/codegen/byoc/text/xnnpack_make.c.in")));
     return write_body(&x, n_inputs);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A package as a build system of firmware wants it: its files in the folders of that one, no main among them, and
  * beside them what templates say. */
-#include "codegen/c/embedded.h"
+#include "codegen/embedded.h"
 #include "codegen/c/template.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * that the assembler includes; a binary file that the program loads and hands over. */
 #include "codegen/c/emit.h"
 #include "codegen/c/package.h"
+#include "codegen/embedded.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -201,17 +202,8 @@ static void write_included(const package *p, writer *w)
         return;
     package_template(p, w, "#define global_const_workspace @p_global_const_workspace\n");
     write_struct(p, w, 0);
-    package_template(p, w,
-                     ";\nextern const struct global_const_workspace global_const_workspace;\n\n"
-                     "/* Looked for on the assembler's include path (-Wa,-Isrc). */\n"
-                     "#ifndef @M_CONST_FILE\n#define @M_CONST_FILE \"@n_constants.bin\"\n#endif\n"
-                     "__asm__(\".section .rodata\\n\"\n"
-                     "        \".balign 64\\n\"\n"
-                     "        \".globl @p_global_const_workspace\\n\"\n"
-                     "        \".hidden @p_global_const_workspace\\n\"\n"
-                     "        \"@p_global_const_workspace:\\n\"\n"
-                     "        \".incbin \\\"\" @M_CONST_FILE \"\\\"\\n\"\n"
-                     "        \".previous\\n\");\n\n");
+    w_str(w, ";\n");
+    package_template(p, w, embedded_text("src/codegen/c/text/included.c.in"));
 }
 
 /* handed_text computes the same. */
@@ -270,36 +262,11 @@ void *constants_sealed(const package *p, size_t *out_len)
     return data;
 }
 
-static const char handed_text[] =
-    "/* src/@n_constants.bin, once the program has handed it over: the numbers, the identity of the code that reads\n"
-    " * them, and that of all before it. Those of a model of other weights that gives the same code will do. */\n"
-    "static const void *global_const_workspace;\n\n"
-    "static uint64_t identity(const uint8_t *data, size_t size)\n{\n"
-    "    uint64_t sum = size;\n    size_t i, k;\n\n"
-    "    for (i = 0; i < size; i += 8) {\n        uint64_t word = 0;\n\n"
-    "        for (k = 0; k < 8 && i + k < size; k++)\n            word |= (uint64_t)data[i + k] << 8 * k;\n"
-    "        sum = (sum ^ word) * UINT64_C(0x9E3779B97F4A7C15);\n        sum ^= sum >> 32;\n    }\n"
-    "    return sum;\n}\n\n"
-    "static uint64_t word_at(const uint8_t *data)\n{\n"
-    "    uint64_t word = 0;\n    int i;\n\n"
-    "    for (i = 7; i >= 0; i--)\n        word = word << 8 | data[i];\n    return word;\n}\n\n"
-    "/* False where numbers of more than a byte would be read wrong. */\n"
-    "static int is_little_endian(void)\n{\n    const uint16_t one = 1;\n\n"
-    "    return *(const uint8_t *)&one == 1;\n}\n\n"
-    "int32_t @p_set_constants(const void *data, size_t size)\n{\n"
-    "    const uint8_t *bytes = (const uint8_t *)data;\n\n"
-    "    if (data == NULL)\n        return TVMRT_E_NULL;\n"
-    "    if (((uintptr_t)data & (@M_CONST_ALIGN - 1)) != 0)\n        return TVMRT_E_ALIGNMENT;\n"
-    "    if (size != @M_CONST_SIZE || !is_little_endian() || word_at(bytes + size - 16) != CONST_LAYOUT ||\n"
-    "        word_at(bytes + size - 8) != identity(bytes, size - 8))\n"
-    "        return TVMRT_E_CONSTANTS;\n"
-    "    global_const_workspace = data;\n    return TVMRT_OK;\n}\n\n";
-
 static void write_handed(const package *p, writer *w)
 {
     package_template(p, w, little_endian);
     w_fmt(w, "#define CONST_LAYOUT UINT64_C(0x%016llx)\n\n", (unsigned long long)p->constants_layout);
-    package_template(p, w, handed_text);
+    package_template(p, w, embedded_text("src/codegen/c/text/handed.c.in"));
 }
 
 /* Infinities and NaNs are written by the names that math.h gives them. */

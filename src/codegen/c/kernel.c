@@ -8,7 +8,7 @@
  * What the preprocessor need not ask any more is left out: a condition that such numbers alone decide, and one on
  * whether a word is defined, behind which a template says what its words are when it is compiled alone. */
 #include "codegen/c/emit.h"
-#include "codegen/c/embedded.h"
+#include "codegen/embedded.h"
 
 #include <assert.h>
 #include <ctype.h>

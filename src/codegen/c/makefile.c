@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a package is built: a Makefile (objects in build/, the program `runner` beside it) and a CMakeLists.txt. */
 #include "codegen/c/package.h"
+#include "codegen/embedded.h"
 #include "prog/source.h"
 
 #include <string.h>
@@ -162,13 +163,7 @@ static void write_sources(const package *p, writer *w)
 }
 
 /* Where the target's row says nothing. */
-static const char arm_comment[] =
-    "#\n# For a microcontroller, for example a Cortex-M4 with its floating-point unit:\n"
-    "#     make lib CC=arm-none-eabi-gcc AR=arm-none-eabi-ar \\\n"
-    "#         CPU='-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16'\n"
-    "# and link the library with the board's start-up code and linker script. `make all` links main.c as well: give\n"
-    "# LDFLAGS='-T board.ld --specs=nano.specs --specs=nosys.specs' (or --specs=rdimon.specs for semihosting, so that\n"
-    "# printf works under a debugger or QEMU) and the start-up object in LDLIBS.\n#\n";
+#define BY_HAND "src/target/cortex_m/by_hand.in"
 
 /* Files of constants that the assembler includes. */
 static void list_included(const package *p, writer *w, const char *folder, const char *between)
@@ -197,7 +192,7 @@ void makefile_write(const package *p, writer *w)
                      : "# Builds model \"@n\": `make all` gives the program `runner`, `make lib` the library lib@p.a\n"
                        "# without main.c; `make run`; `make clean`.\n# SPDX-License-Identifier: Apache-2.0\n");
     if (bare || p->u->target->address_bits == 32)
-        w_str(w, p->u->target->by_hand ? p->u->target->by_hand : arm_comment);
+        w_str(w, embedded_text(p->u->target->by_hand ? p->u->target->by_hand : BY_HAND));
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
           port_usual_workers(p->u->port, p->u->target->workers));
     w_str(w, "# 1: hooks before and after every operator, tvmrt_cancel, and a table of times in main.c.\nHOOKS ?= 0\n");
@@ -206,10 +201,7 @@ void makefile_write(const package *p, writer *w)
     w_fmt(w, "# Target %s. The floating-point contract (-ffp-contract) is part of the results: keep it.\n",
           p->u->target->name);
     w_fmt(w, "TARGET_FLAGS ?= %s%s%s\n", package_target_flags(p), contract(p), quiet(p));
-    w_str(w, "# -O3 keeps the kernels' small tiles in registers: half the instructions of -O2 on a Cortex-M4.\n"
-             "CFLAGS ?= -O3\n# Flags that choose a processor, where the compiler has to be told.\nCPU ?=\n"
-             "FLAGS = -std=c99 -D_POSIX_C_SOURCE=200809L $(CFLAGS) $(TARGET_FLAGS) $(CPU) "
-             "-DTVMRT_NUM_WORKERS=$(WORKERS) -DTVMRT_HOOKS=$(HOOKS) -Isrc -Iinclude");
+    w_str(w, embedded_text("src/codegen/c/text/flags.mk.in"));
     if (bare)
         w_str(w, " -DTVMRT_LOG_ENABLE=$(LOG) \\\n        -ffunction-sections -fdata-sections");
     w_fmt(w, "%s\n", package_includes_files(p) ? " -Wa,-Isrc" : "");

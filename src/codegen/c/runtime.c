@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The embedded runtime's files of a package. Its header lies with the public ones, because programs use it, and can be
  * found from src/ as well. */
-#include "codegen/c/embedded.h"
+#include "codegen/embedded.h"
 #include "codegen/c/package.h"
 #include "prog/source.h"
 

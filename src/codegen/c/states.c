@@ -2,6 +2,7 @@
 /* States of a package: the first bytes of the workspace keep their value from run to run. An init function, and what
  * the package calls `reset`, gives them the value that they have in the first run. */
 #include "codegen/c/package.h"
+#include "codegen/embedded.h"
 
 #include <string.h>
 
@@ -65,11 +66,8 @@ void states_write(const package *p, writer *w)
                            "    memset(states, 0, @M_STATES_SIZE);\n");
     for (uint32_t i = 0; i < p->u->func->n_states; i++)
         write_start(p, w, i);
-    package_template(p, w, "}\n\n"
-                           "int32_t @p_instance_reset(struct @p_instance *instance)\n{\n"
-                           "    if (instance == NULL)\n        return TVMRT_E_NULL;\n"
-                           "    if (instance->context.model == NULL)\n        return TVMRT_E_STATE;\n"
-                           "    @p_set_states(instance->context.workspace);\n    return TVMRT_OK;\n}\n\n");
+    w_str(w, "}\n\n");
+    package_template(p, w, embedded_text("src/codegen/c/text/reset.c.in"));
 }
 
 bool package_copies_state(const plan *pl, uint32_t value)

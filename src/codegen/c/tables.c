@@ -2,6 +2,7 @@
 /* model_data.c of a package: tensor map, operator descriptors, functions, schedule layers. */
 #include "abi/package.h"
 #include "codegen/c/package.h"
+#include "codegen/embedded.h"
 
 static const char *const kinds[] = {[STORE_INPUT] = "TVMRT_STORAGE_INPUT",
                                     [STORE_OUTPUT] = "TVMRT_STORAGE_OUTPUT",
@@ -135,24 +136,12 @@ static void schedule(const package *p, writer *w)
     w_fmt(w, steps > 1 ? "g_schedule_steps, %u};\n\n" : "NULL, 0};\n\n", steps);
 }
 
-static const char accessors[] =
-    "const tvmrt_model_desc_t *model_get_descriptor(void)\n{\n    return &g_model;\n}\n\n"
-    "const tvmrt_tensor_map_entry_t *model_get_tensor_map(void)\n{\n    return g_tensor_map;\n}\n\n"
-    "const tvmrt_op_desc_t *model_get_op_descs(void)\n{\n    return g_op_descs;\n}\n\n"
-    "const tvmrt_schedule_desc_t *model_get_schedule(void)\n{\n    return &g_schedule;\n}\n\n";
-
 static const char fill_args[] =
     "int32_t model_fill_args(struct @p_instance *instance)\n{\n"
     "    return tvmrt_semantic_fill_args(&instance->context, instance->args, @M_NUM_ARGS, instance->op_execs);\n}\n\n";
 
 static const char op_args[] = "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
                               "    return op_id < @M_NUM_OPS ? instance->op_execs[op_id].args : NULL;\n}\n";
-
-static const char named_args[] =
-    "\n/* A negative size: the struct is not the table. */\n"
-    "typedef char model_args_is_the_table[sizeof(struct model_args) == @M_NUM_ARGS * sizeof(void *) ? 1 : -1];\n\n"
-    "const struct model_args *model_get_args(const struct @p_instance *instance)\n{\n"
-    "    return (const struct model_args *)(const void *)instance->args;\n}\n";
 
 static const char no_op_args[] =
     "const void *model_get_op_args(const struct @p_instance *instance, uint32_t op_id)\n{\n"
@@ -178,7 +167,7 @@ void tables_write(const package *p, writer *w)
                      "    @M_NUM_OPS,\n    g_tensor_map,\n    g_op_descs,\n    g_cpu_func_table,\n"
                      "    &g_schedule,\n    @M_CONST_SIZE,\n    @M_CONST_ALIGN,\n"
                      "    @M_WORKSPACE_SIZE,\n    @M_WORKSPACE_ALIGN,\n};\n\n");
-    package_template(p, w, accessors);
+    w_str(w, embedded_text("src/codegen/c/text/accessors.c.in"));
     const bool small = package_is_small(p->u);
     if (small) {
         small_write_tables(p, w);
@@ -188,5 +177,5 @@ void tables_write(const package *p, writer *w)
     package_template(p, w, p->pl->problem->ops.len ? op_args : no_op_args);
     w_str(w, small ? "#endif\n" : "");
     if (p->u->opt_level == 0 && p->n_args > 0)
-        package_template(p, w, named_args);
+        package_template(p, w, embedded_text("src/codegen/c/text/named_args.c.in"));
 }

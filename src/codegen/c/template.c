@@ -8,7 +8,7 @@
  *     @if WORD        alone in a line, and @unless WORD: the lines up to @else or @end; such blocks may be nested
  *
  * What no text can say is a piece: a function of C writes it where its word stands, with the end of the line. */
-#include "codegen/c/embedded.h"
+#include "codegen/embedded.h"
 #include "codegen/c/template.h"
 #include "prog/source.h"
 

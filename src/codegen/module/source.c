@@ -4,6 +4,7 @@
  * over bare pointers, which the virtual machine calls by libffi; beside it stand its packed form, for machines without
  * libffi, and a form for hosts that know only tvm-ffi. */
 #include "abi/package.h"
+#include "codegen/embedded.h"
 #include "codegen/module/module.h"
 #include "prog/source.h"
 #include "tir/build.h"
@@ -12,102 +13,12 @@
 #include <string.h>
 
 /* What the compiler says of the machine that it works for. Where nothing is told from outside, as in TVM's runtime. */
-static const char head_text[] =
-    "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
-    "/* The machine: bytes of a vector register, and how many there are. */\n"
-    "#ifndef " MODULE_MACRO_VECTOR_BYTES "\n"
-    "#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)\n"
-    "#define " MODULE_MACRO_VECTOR_BYTES " 64\n#define " MODULE_MACRO_VECTOR_REGS " 32\n"
-    "#elif defined(__AVX2__) && defined(__FMA__)\n"
-    "#define " MODULE_MACRO_VECTOR_BYTES " 32\n#define " MODULE_MACRO_VECTOR_REGS " 16\n"
-    "#elif defined(__riscv_v_min_vlen) && __riscv_v_min_vlen >= 512\n"
-    "#define " MODULE_MACRO_VECTOR_BYTES " 64\n#define " MODULE_MACRO_VECTOR_REGS " 32\n"
-    "#elif defined(__riscv_v_min_vlen)\n"
-    "#define " MODULE_MACRO_VECTOR_BYTES " (__riscv_v_min_vlen / 8)\n#define " MODULE_MACRO_VECTOR_REGS " 32\n"
-    "#elif defined(__aarch64__)\n"
-    "#define " MODULE_MACRO_VECTOR_BYTES " 16\n#define " MODULE_MACRO_VECTOR_REGS " 32\n"
-    "#elif defined(__SSE2__)\n"
-    "#define " MODULE_MACRO_VECTOR_BYTES " 16\n#define " MODULE_MACRO_VECTOR_REGS " 16\n"
-    "#else\n"
-    "#define " MODULE_MACRO_VECTOR_BYTES " 0\n#define " MODULE_MACRO_VECTOR_REGS " 0\n"
-    "#endif\n#endif\n\n"
-    "/* Pieces: compiled one by one, linked together. */\n"
-    "#ifndef " MODULE_MACRO_SHARDS "\n#define " MODULE_MACRO_SHARDS " 1\n#define " MODULE_MACRO_SHARD " 0\n#endif\n"
-    "#define LATHE_HAS_PIECE(n) ((n) % " MODULE_MACRO_SHARDS " == " MODULE_MACRO_SHARD ")\n"
-    "#if defined(__GNUC__)\n#define LATHE_EXPORT __attribute__((visibility(\"default\")))\n"
-    "#define LATHE_WEAK __attribute__((weak))\n#else\n#define LATHE_EXPORT\n#define LATHE_WEAK\n#endif\n\n";
-
 /* The host's functions are weak, so that the virtual machine needs none of them. */
-static const char ffi_text[] =
-    "/* --- hosts that know only tvm-ffi: TVMFFIAny, DLTensor, and two functions of theirs --- */\n"
-    "typedef struct lathe_any {\n    int32_t type;\n    uint32_t small;\n    union {\n        int64_t i;\n"
-    "        char *p;\n    } u;\n} lathe_any;\n"
-    "typedef struct lathe_tensor {\n    char *data;\n    int32_t device[2], ndim;\n    uint8_t dtype[4];\n"
-    "    int64_t *shape, *strides;\n    uint64_t byte_offset;\n} lathe_tensor;\n"
-    "typedef int32_t (*lathe_packed)(void *const *data, uint32_t part, uint32_t parts);\n"
-    "LATHE_WEAK void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);\n"
-    "LATHE_WEAK int TVMBackendParallelLaunch(int (*f)(int, const void *, void *), void *data, int tasks);\n\n"
-    "static int lathe_raise(const char *kind, const char *message)\n{\n"
-    "    if (TVMFFIErrorSetRaisedFromCStr)\n        TVMFFIErrorSetRaisedFromCStr(kind, message);\n"
-    "    return -1;\n}\n\n"
-    "typedef struct lathe_job {\n    lathe_packed f;\n    void *const *data;\n    int32_t parts, status;\n"
-    "} lathe_job;\n\n"
-    "/* group: a handle, then the number of tasks, which the host chose */\n"
-    "static int lathe_task(int task, const void *group, void *job)\n{\n"
-    "    const int32_t tasks = *(const int32_t *)(const void *)((const char *)group + sizeof(void *));\n"
-    "    lathe_job *j = job;\n    int32_t part;\n"
-    "    for (part = task; part < j->parts; part += tasks) {\n"
-    "        const int32_t status = j->f(j->data, (uint32_t)part, (uint32_t)j->parts);\n"
-    "        if (status != 0)\n            j->status = status;\n    }\n    return 0;\n}\n\n";
-
 /* What a kernel of ours cannot compute with, and the call. */
-static const char call_text[] =
-    "/* Of an argument: the device whose handle it is, 0 for memory of the CPU; the bytes that it has at least. */\n"
-    "typedef struct lathe_want {\n    int32_t device;\n    int64_t bytes;\n} lathe_want;\n\n"
-    "static int64_t lathe_bytes(const lathe_tensor *t)\n{\n"
-    "    int64_t n = 1;\n    int32_t i;\n"
-    "    for (i = 0; i < t->ndim; i++)\n        n *= t->shape[i];\n"
-    "    return (n * t->dtype[1] * (t->dtype[2] | t->dtype[3] << 8) + 7) / 8;\n}\n\n"
-    "/* Elements without gaps; strides of an empty tensor, and of extents of 1, mean nothing. */\n"
-    "static int lathe_is_dense(const lathe_tensor *t)\n{\n"
-    "    int64_t step = 1;\n    int32_t i;\n"
-    "    for (i = t->ndim; t->strides && i-- > 0; step *= t->shape[i])\n"
-    "        if (t->shape[i] != 1 && t->strides[i] != step)\n            return lathe_bytes(t) == 0;\n"
-    "    return 1;\n}\n\n"
-    "static const char *lathe_wrong(const lathe_tensor *t, const lathe_want *want)\n{\n"
-    "    if (!t)\n        return \"a kernel's argument is not a tensor\";\n"
-    "    if (t->device[0] != (want->device ? want->device : 1) && (want->device || t->device[0] != 101))\n"
-    "        return \"a kernel's argument lies on another device than the kernel works on\";\n"
-    "    if (lathe_bytes(t) < want->bytes)\n"
-    "        return \"a kernel's argument has another shape or other elements than the kernel takes\";\n"
-    "    if (lathe_bytes(t) > 0 && !t->data)\n        return \"a kernel's argument has no data\";\n"
-    "    if (want->device ? t->byte_offset != 0 : !lathe_is_dense(t))\n"
-    "        return \"the elements of a kernel's argument do not lie without gaps: copy the tensor first\";\n"
-    "    return 0;\n}\n\n"
-    "static int lathe_call(lathe_packed f, const lathe_any *args, int32_t n, void **data, int32_t n_data,\n"
-    "                      const lathe_want *want)\n{\n"
-    "    const int32_t alone[] = {0, 0, 1, 0}; /* a group of one */\n"
-    "    int32_t i;\n    lathe_job job = {f, data, 1, 0};\n"
-    "    if (n < n_data)\n        return lathe_raise(\"TypeError\", \"too few arguments for a kernel\");\n"
-    "    for (i = 0; i < n_data; i++) {\n"
-    "        const int owned = args[i].type == 70; /* an object, with a header in front */\n"
-    "        if (!owned && args[i].type != 7)\n"
-    "            return lathe_raise(\"TypeError\", \"a kernel's argument is not a tensor\");\n"
-    "        const char *at = args[i].u.p && owned ? args[i].u.p + 24 : args[i].u.p;\n"
-    "        const lathe_tensor *t = (const lathe_tensor *)(const void *)at;\n"
-    "        const char *wrong = lathe_wrong(t, &want[i]);\n"
-    "        if (wrong)\n            return lathe_raise(\"ValueError\", wrong);\n"
-    "        data[i] = t->data ? t->data + t->byte_offset : 0;\n    }\n"
-    "    if (n > n_data && args[n_data].type == 1)\n        job.parts = (int32_t)args[n_data].u.i;\n"
-    "    if (job.parts == 1 || !TVMBackendParallelLaunch)\n"
-    "        (void)lathe_task(0, alone, &job);\n"
-    "    else if (TVMBackendParallelLaunch(lathe_task, &job, 0) != 0)\n"
-    "        return -1; /* the host has said why */\n";
-
 static void write_status(writer *w)
 {
-    w_str(w, ffi_text);
-    w_str(w, call_text);
+    w_str(w, embedded_text("src/codegen/module/text/ffi.c.in"));
+    w_str(w, embedded_text("src/codegen/module/text/call.c.in"));
     w_str(w, "    switch (job.status) {\n    case 0: return 0;\n");
 #define ROW(name, value, text) \
     w_fmt(w, "    case %d: return lathe_raise(\"%sError\", \"%s\");\n", value,                       \
@@ -115,17 +26,6 @@ static void write_status(writer *w)
     PACKAGE_STATUSES(ROW)
 #undef ROW
     w_str(w, "    }\n    return lathe_raise(\"RuntimeError\", \"a kernel failed\");\n}\n\n");
-}
-
-static void write_has_vectors(writer *w)
-{
-    w_str(w, "#if LATHE_HAS_PIECE(0)\n"
-             "LATHE_EXPORT int __tvm_ffi_" MODULE_HAS_VECTORS
-             "(void *self, const lathe_any *args, int32_t n, lathe_any *result)\n{\n    (void)self;\n"
-             "    if (n != 2)\n        return lathe_raise(\"TypeError\", \"" MODULE_HAS_VECTORS
-             " takes bytes and registers\");\n    result->type = 1;\n    result->small = 0;\n"
-             "    result->u.i = args[0].u.i <= " MODULE_MACRO_VECTOR_BYTES
-             " && args[1].u.i <= " MODULE_MACRO_VECTOR_REGS ";\n    return 0;\n}\n#endif\n\n");
 }
 
 /* --- kernels --- */
@@ -355,13 +255,6 @@ static void write_absent(void *ctx, const char *name, uint32_t n_args, const int
     w_fmt(ctx, "LATHE_ABSENT(%s)\n", name);
 }
 
-static const char absent_text[] =
-    "/* Kernels for other vectors than this machine's. */\n"
-    "#define LATHE_ABSENT(name) \\\n"
-    "    LATHE_EXPORT int __tvm_ffi_##name(void *self, const lathe_any *args, int32_t n, lathe_any *result) \\\n"
-    "    { \\\n        (void)self, (void)args, (void)n, (void)result; \\\n"
-    "        return lathe_raise(\"RuntimeError\", #name \" is for another machine\"); \\\n    }\n\n";
-
 bool source_write(compiler *c, writer *w, const module_variant *variants, uint32_t n)
 {
     if (!check_sources(c, variants, n))
@@ -369,9 +262,9 @@ bool source_write(compiler *c, writer *w, const module_variant *variants, uint32
     w_fmt(w, "/* The kernels of module \"%s\", of %s. */\n", variants[0].p.u->module_name,
           package_comment(&c->mem, variants[0].p.u->model_file));
     write_libraries(w, &variants[0].p);
-    w_str(w, head_text);
+    w_str(w, embedded_text("src/codegen/module/text/head.c.in"));
     write_status(w);
-    write_has_vectors(w);
+    w_str(w, embedded_text("src/codegen/module/text/has_vectors.c.in"));
     for (uint32_t i = 0; i < n; i++) {
         const target *t = variants[i].p.u->target;
         if (n > 1 && i + 1 < n)
@@ -387,7 +280,7 @@ bool source_write(compiler *c, writer *w, const module_variant *variants, uint32
             return false;
     }
     w_str(w, n > 1 ? "#endif\n\n" : "");
-    w_str(w, n > 1 ? absent_text : "");
+    w_str(w, n > 1 ? embedded_text("src/codegen/module/text/absent.c.in") : "");
     for (uint32_t i = 0; n > 1 && i < n; i++) {
         w_fmt(w, "#if LATHE_VARIANT != %u && LATHE_HAS_PIECE(0)\n", variants[i].p.u->target->vector_bytes);
         source_each(&variants[i].p, write_absent, w);

@@ -7,12 +7,6 @@
 #define CLANG "'clang --target=riscv64-linux-gnu'"
 #define RVV   .vector_regs = 32, .fma = true, .plain_addresses = true, .cc = CLANG, HOST
 
-static const char picolibc[] =
-    "#\n# For a microcontroller, with picolibc (Debian: gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf):\n"
-    "#     make lib CC=riscv64-unknown-elf-gcc AR=riscv64-unknown-elf-ar CPU=--specs=picolibc.specs\n"
-    "# and link the library with the board's start-up code and linker script. `make all` links main.c as well: give\n"
-    "# LDFLAGS='-T board.ld' and the start-up object in LDLIBS.\n#\n";
-
 static const target targets[] = {
     /* Fixed vectors of 128 bits, which every V extension for applications has: VLEN is 128 or more. */
     {.name = "rv64gcv", .cflags = "-march=rv64gcv -mabi=lp64d" FLOATS, RVV, .vector_bytes = 16, .vlen = 128,
@@ -26,7 +20,7 @@ static const target targets[] = {
     /* Without floating-point registers; the same for kernels as a Cortex-M0+, but with more registers. */
     {.name = "rv32imc", .cflags = "-march=rv32imc -mabi=ilp32" CONTRACT, .vector_regs = 16, .stack_limit = 1024,
      .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true, .small = true,
-     .cc = "riscv64-unknown-elf-gcc", .by_hand = picolibc},
+     .cc = "riscv64-unknown-elf-gcc", .by_hand = "src/target/riscv/by_hand.in"},
 };
 
 static const cpu_model models[] = {

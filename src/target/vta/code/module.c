@@ -3,17 +3,9 @@
  * run-time, which is where the module is loaded, and around it functions over such buffers: the module has operands
  * and results in the device's memory (docs/reference/module.md); only constants come from the host's, once. */
 #include "abi/package.h"
+#include "codegen/embedded.h"
 #include "target/vta/code/vta_package.h"
 #include "target/vta/vta_text.h"
-
-static const char head_text[] =
-    "\n/* Of libvta: the device is of this configuration, or becomes it when there is none yet; 0, else why not. */\n"
-    "int vta_want_config(const char *name);\n"
-    "/* Of libvta: buffers that are none of the device's are made; how many, below 0: not. Those that are left go. */\n"
-    "int vta_keep_buffers(void **buffers, const size_t *bytes, int count);\n"
-    "void vta_drop_buffers(void **buffers, int count);\n"
-    "void VTABufferCopy(const void *from, size_t from_offset, void *to, size_t to_offset, size_t size,\n"
-    "    int kind_mask);\n";
 
 /* The region's own buffers, for its constants, as long as the module is loaded and the device is the same. */
 static void write_buffers(writer *w, const prog_region *r, const tir_func *f, uint32_t n)
@@ -79,7 +71,7 @@ bool vta_module_codegen(compiler *c, prog_source *out)
     writer w;
     bool any = false;
     writer_init(&w, &c->mem);
-    w_str(&w, head_text);
+    w_str(&w, embedded_text("src/target/vta/code/text/module.c.in"));
     for (uint32_t i = 0; i < out->n_regions; i++) {
         prog_region *r = &out->regions[i];
         if (!vta_region_lower(c, out, r, NULL))

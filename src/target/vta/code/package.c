@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a package that runs its regions on the accelerator. */
+#include "codegen/embedded.h"
 #include "target/vta/code/vta_package.h"
 #include "target/vta/rule/vta_region.h"
 #include "target/vta/vta_text.h"
@@ -77,54 +78,10 @@ static void place(generator *g)
 
 /* --- text --- */
 
-static const char head_text[] =
-    "#include <string.h>\n\n#include \"vta_replay.h\"\n\n"
-    "/* The device's memory: streams, operands, results, what lies between layers; constants. LATHE_VTA_SECTION: the\n"
-    " * section of the linker's that the device reaches, where it does not reach all. */\n"
-    "enum { MEMORY_BYTES = @ };\n"
-    "#if defined(LATHE_VTA_SECTION) && defined(__GNUC__)\n__attribute__((section(LATHE_VTA_SECTION)))\n#endif\n"
-    "static uint8_t memory_bytes[MEMORY_BYTES + VTA_PAGE_BYTES];\n"
-    "static vta_memory own; /* of the device's, where it does not reach ours */\n"
-    "static bool was_mapped; /* constants are in ours then, and no other will do */\n\n"
-    "typedef struct run {\n    vta_device *device;\n    vta_memory memory;\n    bool mapped;\n    vta_error error;\n"
-    "} run;\n\n"
-    "static vta_memory part(const run *r, size_t offset, size_t bytes)\n{\n"
-    "    vta_memory m;\n    m.host = (uint8_t *)r->memory.host + offset;\n    m.phys = r->memory.phys + offset;\n"
-    "    m.bytes = bytes;\n    return m;\n}\n\n"
-    "/* One run at a time: the memory is shared. */\n"
-    "static bool open_run(run *r, const vta_config *config)\n{\n"
-    "    const uintptr_t at = (uintptr_t)memory_bytes;\n"
-    "    void *const pages = memory_bytes + (VTA_PAGE_BYTES - at % VTA_PAGE_BYTES) % VTA_PAGE_BYTES;\n"
-    "    r->error.status = VTA_OK;\n    r->mapped = false;\n"
-    "    r->device = vta_host_acquire(config, &r->error);\n"
-    "    if (!r->device)\n        return false;\n"
-    "    if (own.bytes == 0 && r->device->driver->map)\n"
-    "        r->mapped = r->device->driver->map(r->device->self, pages, MEMORY_BYTES, &r->memory, &r->error) == "
-    "VTA_OK;\n"
-    "    was_mapped |= r->mapped;\n"
-    "    if (r->mapped)\n        return true;\n"
-    "    if (was_mapped) {\n"
-    "        if (r->error.status == VTA_OK)\n            r->error.status = VTA_NO_MEMORY;\n"
-    "        return false;\n    }\n"
-    "    r->error.status = VTA_OK;\n"
-    "    if (own.bytes == 0)\n"
-    "        (void)r->device->driver->alloc(r->device->self, MEMORY_BYTES, true, &own, &r->error);\n"
-    "    r->memory = own;\n    return r->error.status == VTA_OK;\n}\n\n"
-    "static int32_t close_run(run *r)\n{\n"
-    "    if (r->mapped)\n        r->device->driver->unmap(r->device->self, &r->memory);\n"
-    "    vta_host_release(r->device, &r->error);\n"
-    "    return r->error.status == VTA_OK ? 0 : -14; /* TVMRT_E_LIBRARY */\n}\n\n"
-    "static void put(const run *r, size_t offset, const void *from, size_t bytes)\n{\n"
-    "    const vta_memory m = part(r, offset, bytes);\n    memcpy(m.host, from, bytes);\n"
-    "    vta_device_flush(r->device, &r->memory, offset, bytes);\n}\n\n"
-    "static void get(const run *r, size_t offset, void *to, size_t bytes)\n{\n"
-    "    const vta_memory m = part(r, offset, bytes);\n"
-    "    vta_device_invalidate(r->device, &r->memory, offset, bytes);\n    memcpy(to, m.host, bytes);\n}\n";
-
 static void write_head(const generator *g, writer *w)
 {
-    const char *hole = strchr(head_text, '@');
-    w_fmt(w, "%.*s%llu%s", (int)(hole - head_text), head_text, (unsigned long long)g->bytes, hole + 1);
+    const char *text = embedded_text("src/target/vta/code/text/package.c.in"), *hole = strchr(text, '@');
+    w_fmt(w, "%.*s%llu%s", (int)(hole - text), text, (unsigned long long)g->bytes, hole + 1);
 }
 
 static void write_copies(writer *w, const region *to, bool constants)

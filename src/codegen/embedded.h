@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sources of the embedded runtime, whose text travels inside the program and is copied into every package. The
  * table is generated at build time from runtime/tvmrt (cmake/embed.cmake). */
-#ifndef LATHE_CODEGEN_C_EMBEDDED_H
-#define LATHE_CODEGEN_C_EMBEDDED_H
+#ifndef LATHE_CODEGEN_EMBEDDED_H
+#define LATHE_CODEGEN_EMBEDDED_H
 
 #include <stddef.h>
 
@@ -25,6 +25,8 @@ extern const size_t lathe_embedded_file_count;
 
 /* The file of that name; NULL: there is none in this build. */
 const struct embedded_file *embedded_find(const char *name);
+/* The text of a file that every build has (scripts/check_layers.sh looks for it). */
+const char *embedded_text(const char *name);
 
 #ifdef __cplusplus
 }
