@@ -221,9 +221,27 @@ check_names() {
         <(grep -v '^#' scripts/names_allowed.txt | LC_ALL=C sort))
 }
 
+# Rows are found by what they do, and no code asks for one by its name. Of instructions no text outside of their tables
+# has a name; with targets and rules for schedules nothing is compared.
+rows() {
+    local instructions others found
+    [ -x "$build/lathe" ] || { fail "no $build/lathe: build first"; return; }
+    instructions=$(printf 'placeholder A: int32[4]\ncompute B: int32[i: 4] = (int32*)A[i]\nreturn B\n--- schedule\ntensorize B.i no_row\n' \
+        | "$build/lathe" compile - --emit tir 2>&1 | sed -n 's/.*intrinsics are: //p' | sed 's/, /|/g')
+    others=$( ("$build/lathe" targets | sed -n '2,/^native/s/ .*//p'
+        sed -n '/^static const te_rule rows/,/^};/s/^    {"\([^"]*\)".*/\1/p' src/te/rule/*.c src/target/*/rule/*.c) \
+        | grep . | LC_ALL=C sort -u | paste -sd '|' -)
+    [ -n "$instructions" ] && [ -n "$others" ] || { fail "no rows are known"; return; }
+    found=$(grep -nE "\"($instructions)\"" -r src --include='*.[ch]' \
+        | grep -vE '^src/(target/.*|tir/intrin(_dot)?\.c|type/dot\.c|te/rule/moves\.c):'
+        grep -nE "str(n|case)?cmp\([^;]*\"($instructions|$others)\"" -r src --include='*.[ch]' | grep -v 'op->name\|row->target\|"native"')
+    if [ -z "$found" ]; then passed=$((passed + 1)); else fail "a row is asked for by its name:"; echo "$found"; fi
+}
+
 includes
 kernels
 check_names
+rows
 circles
 globals core
 globals vta

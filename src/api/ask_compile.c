@@ -350,7 +350,7 @@ static bool check_ecosystem(const ask *x, const compile_options *o)
 /* The machine that an example is for: an emulator's with the target. */
 static bool read_example(const ask *x, compile_options *out)
 {
-    const board *b = board_of_target(strcmp(out->target->name, "cortex-m") == 0 ? "cortex-m4" : out->target->name);
+    const board *b = board_of_example(out->target->name);
     if (!ask_has(x, OPT_EXAMPLE))
         return true;
     if (!b || board_is_hosted(b))

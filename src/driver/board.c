@@ -19,8 +19,9 @@
     .ldflags = "-nostartfiles --specs=nano.specs --specs=nosys.specs", .emulator_package = "qemu-system-arm"
 
 static const board table[] = {
-    {.name = "qemu-m4", .target = "cortex-m4", .port = "baremetal", ARM_TOOLS, .cflags = "", .script = "mps2.ld",
-     .startup = "startup_mps2.c", .emulator = "qemu-system-arm -M mps2-an386 " SEMIHOSTING "-kernel",
+    {.name = "qemu-m4", .target = "cortex-m4", .stands_for = "cortex-m", .port = "baremetal", ARM_TOOLS, .cflags = "",
+     .script = "mps2.ld", .startup = "startup_mps2.c",
+     .emulator = "qemu-system-arm -M mps2-an386 " SEMIHOSTING "-kernel",
      .count = "counted by QEMU, to the nearest 40"},
     /* Processors whose code runs on a larger one that the emulator has. */
     {.name = "qemu-m0plus", .target = "cortex-m0plus", .port = "baremetal", ARM_TOOLS, .cflags = "",
@@ -65,6 +66,14 @@ const board *board_of_target(const char *name)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].target, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+const board *board_of_example(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].target, name) == 0 || (table[i].stands_for && strcmp(table[i].stands_for, name) == 0))
             return &table[i];
     return NULL;
 }

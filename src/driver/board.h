@@ -7,6 +7,7 @@
 typedef struct board {
     const char *name;             /* "qemu-m4" */
     const char *target, *port;    /* of the package */
+    const char *stands_for;       /* a target without a core of its own, whose example runs there; NULL: none */
     const char *tools;            /* begins the names of compiler and objdump */
     const char *cflags, *ldflags; /* beside the target's */
     const char *script, *startup; /* files of runtime/board; NULL: a program of Linux */
@@ -18,6 +19,7 @@ typedef struct board {
 
 const board *board_find(const char *name); /* NULL: there is none of that name */
 const board *board_of_target(const char *name); /* the first that has it; NULL: none */
+const board *board_of_example(const char *name); /* that, or the one that stands for it; NULL: none */
 const board *board_of_port(const char *name);   /* the first without an operating system that has it; NULL: none */
 const board *board_at(uint32_t i);         /* the table's rows in order; NULL behind the last */
 const char *board_names(compiler *c);      /* "qemu-m4, ..." */

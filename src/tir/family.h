@@ -31,6 +31,12 @@ typedef struct tir_pass_row {
     bool (*run_numbered)(compiler *c, tir_func *f, int64_t n); /* in the place of run, where the name has "(N)" */
 } tir_pass_row;
 
+/* The key of an annotation "pragma_KEY" that the passes act on. */
+typedef struct tir_pragma {
+    const char *key;
+    bool is_whole; /* what it marks becomes one operation: its conditions are a part of that, and no pass splits it */
+} tir_pragma;
+
 /* The passes of a device, beside those of tir/pass.h. */
 typedef struct tir_loops {
     const char *name;  /* stands for `order` among names of passes */
@@ -40,7 +46,7 @@ typedef struct tir_loops {
     /* One more, with flags for debugging as its number, and the pass behind which they put it; NULL: none. */
     const tir_pass_row *flags;
     const char *flags_after;
-    const char *const *pragmas; /* keys of annotations that the passes act on, NULL at the end; NULL: none */
+    const tir_pragma *pragmas; /* key NULL at the end; NULL: none */
 } tir_loops;
 
 extern const tir_instructions tir_instructions_dot; /* intrin_dot.c: products of bytes, on any processor */

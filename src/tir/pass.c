@@ -158,37 +158,48 @@ bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_af
 /* --- pragmas --- */
 
 /* Of all processors, then of each device; NULL behind the last. */
-static const char *pragma_at(uint32_t i)
+static const tir_pragma *pragma_at(uint32_t i)
 {
-#define X(key) #key,
-    static const char *const own[] = {TIR_PRAGMAS(X)};
+#define X(key) {#key, false},
+    static const tir_pragma own[] = {TIR_PRAGMAS(X)};
 #undef X
     if (i < sizeof own / sizeof *own)
-        return own[i];
+        return &own[i];
     i -= (uint32_t)(sizeof own / sizeof *own);
     for (const tir_loops *const *d = devices; *d; d++)
-        for (const char *const *key = (*d)->pragmas; key && *key; key++)
+        for (const tir_pragma *p = (*d)->pragmas; p && p->key; p++)
             if (i-- == 0)
-                return *key;
+                return p;
     return NULL;
+}
+
+static const tir_pragma *find_pragma(const char *key)
+{
+    const tir_pragma *p;
+    for (uint32_t i = 0; (p = pragma_at(i)) && strcmp(p->key, key) != 0;)
+        i++;
+    return p;
 }
 
 bool tir_is_pragma(const char *key)
 {
-    const char *known;
-    for (uint32_t i = 0; (known = pragma_at(i)); i++)
-        if (strcmp(known, key) == 0)
-            return true;
-    return false;
+    return find_pragma(key) != NULL;
+}
+
+bool tir_pragma_is_whole(const char *annotation)
+{
+    const size_t n = sizeof "pragma_" - 1;
+    const tir_pragma *p = strncmp(annotation, "pragma_", n) == 0 ? find_pragma(annotation + n) : NULL;
+    return p && p->is_whole;
 }
 
 const char *tir_pragmas(compiler *c)
 {
     writer w;
     writer_init(&w, &c->mem);
-    const char *key;
-    for (uint32_t i = 0; (key = pragma_at(i)); i++)
-        w_fmt(&w, " %s", key);
+    const tir_pragma *p;
+    for (uint32_t i = 0; (p = pragma_at(i)); i++)
+        w_fmt(&w, " %s", p->key);
     return w.data;
 }
 

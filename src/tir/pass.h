@@ -77,6 +77,8 @@ bool tir_expands_math(tir_op op, uint16_t lanes);
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump);
 /* Keys of annotations "pragma_KEY" that some pass acts on, of all processors or of a device; a list: " KEY KEY". */
 bool tir_is_pragma(const char *key);
+/* Whether "pragma_KEY" marks what becomes one operation of an accelerator. */
+bool tir_pragma_is_whole(const char *annotation);
 const char *tir_pragmas(compiler *c);
 /* What holds of functions as they are, of the facts that some pass gives. */
 uint32_t tir_facts(const tir_module *m);

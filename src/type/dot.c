@@ -7,6 +7,7 @@
 #define PAIRS        2, 3, 0, 0, 1, 3, 0, false /* vpmaddubsw, vpmaddwd, vpaddd; the data, a sum, ones */
 #define HALVES       2, 4, 3, 2, 2, 4, 0, false /* vpmaddwd and vpaddd of even and of odd bytes, which are widened */
 #define NIBBLES      2, 2, 3, 0, 2, 1, 0, false /* data by four codes, twice; a word is taken apart: masks, a shift */
+#define WORDS        1, 2, 0, 0, 1, 1, 0, false /* vpmaddwd, vpaddd */
 #define WIDE_READERS 16                  /* of each weight that is widened first */
 
 /* For any processor; the costs are x86's. */
@@ -16,6 +17,9 @@ static const target_dot plain[] = {
     {"dot_s8s8", 0, 16, 4, DT_I8, DT_I8, false, HALVES},
     {"dot_s8u4", 0, 16, 8, DT_I8, DT_U4, false, NIBBLES},
 };
+
+/* Apart from the others: no operand is broadcast. */
+static const target_dot words = {"dot_words", 0, 0, 2, DT_I16, DT_I16, false, WORDS};
 
 /* What is looked for. */
 typedef struct wish {
@@ -93,4 +97,9 @@ const target_dot *target_find_steps_dot(const target *t, dtype a)
     const target_dot *r = find_wish(&(wish){t, a, DT_I8, true, false, true}),
                      *bytes = target_find_dot(t, DT_U8, DT_I8, false);
     return r && bytes && target_find_wide_dot(t, bytes) ? r : NULL;
+}
+
+const target_dot *target_find_words_dot(void)
+{
+    return &words;
 }

@@ -41,4 +41,6 @@ const target_dot *target_find_wide_dot_for(const target *t, const target_dot *by
 /* The row for lists of steps (graph/op/steps.h) by data of `a`, whose granule is both runs, where u8 by i8 is else
  * widened to 16 bits. NULL: there is none. */
 const target_dot *target_find_steps_dot(const target *t, dtype a);
+/* The row for words of both operands, which hold two numbers of 16 bits: C has it for vectors of any width. */
+const target_dot *target_find_words_dot(void);
 #endif

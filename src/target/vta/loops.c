@@ -22,8 +22,11 @@ static const char order[] =
     "InjectALUIntrin,"
     "LowerDeviceStorageAccessInfo,FoldUopLoop,CPUAccessRewrite,simplify-loops";
 
-static const char *const pragmas[] = {"dma_copy", "skip_dma_copy", "alu", "skip_alu", "coproc_sync",
-                                      "conv2d_transpose_gemm", NULL};
+/* The condition of a copy is padding, that of an operation on accumulators a part of them. */
+static const tir_pragma pragmas[] = {
+    {"dma_copy", true},     {"skip_dma_copy", false},        {"alu", true}, {"skip_alu", false},
+    {"coproc_sync", false}, {"conv2d_transpose_gemm", false}, {NULL, false},
+};
 
 const tir_loops tir_loops_vta = {.name = "vta",
                                  .order = order,

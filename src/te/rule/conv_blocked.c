@@ -7,6 +7,7 @@
 #include "te/rule/rule.h"
 #include "type/dot.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define AHEAD_QUARTERS   3            /* of the second-level cache: weights of a tile, beside as many fetched ahead */
@@ -417,9 +418,12 @@ static void schedule_split_result(blocked_conv *v, const split_cut *cut)
     te_sched_annotate(s, TE_VECTORIZE, o, lane);
 }
 
-static void schedule_rest(const blocked_conv *v, const te_node *high, const te_node *rest)
+/* Steps are for weights whose sums of pairs are proved, and so is the rest of them. */
+static void schedule_rest(const blocked_conv *v, const struct target *t, const te_node *high, const te_node *rest)
 {
     te_sched *s = v->s;
+    const target_dot *dot = target_find_dot(t, DT_U8, DT_I8, true);
+    assert(dot);
     const char *r = rest->name, *lane = te_axis_name(rest, v->lane), *order[TYPE_MAX_RANK + 8];
     uint32_t n = 0;
     te_sched_compute_at(s, high->name, v->last->name, "part");
@@ -436,7 +440,7 @@ static void schedule_rest(const blocked_conv *v, const te_node *high, const te_n
         order[n++] = inner[i];
     te_sched_reorder(s, r, n, order);
     te_sched_annotate(s, TE_UNROLL, r, "block_i");
-    te_sched_tensorize(s, r, lane, "dot_u8s8_pairs");
+    te_sched_tensorize(s, r, lane, dot->intrinsic);
 }
 
 static bool schedule_conv_steps(const te_case *x)
@@ -471,7 +475,7 @@ static bool schedule_conv_steps(const te_case *x)
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_split_result(&v, &cut);
     schedule_sums(&v);
-    schedule_rest(&v, beside[0], beside[1]);
+    schedule_rest(&v, t, beside[0], beside[1]);
     return true;
 }
 

@@ -5,6 +5,7 @@
  * Where workers share them, strips stand outside of blocks, so that one reads the rows that it made before. */
 #include "te/rule/rule.h"
 #include "type/cpu_model.h"
+#include "type/dot.h"
 
 #define MOST_COLUMNS 8   /* of a tile: more sums, and compilers of AVX2 bring weights and sums to memory */
 #define MOST_PRODUCTS 16 /* of words under a window, all written out; else those of one pair of rows are */
@@ -96,7 +97,7 @@ static void cut_sums(te_sched *s, const te_node *a, const te_node *y, const char
     te_sched_annotate(s, TE_UNROLL, acc, kw);
     te_sched_annotate(s, TE_UNROLL, acc, col);
     if (te_axis_extent(a, LANE) % 2 == 0)
-        te_sched_tensorize(s, acc, te_axis_name(a, LANE), "dot_words");
+        te_sched_tensorize(s, acc, te_axis_name(a, LANE), target_find_words_dot()->intrinsic);
     else
         te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(a, LANE));
 }

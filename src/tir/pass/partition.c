@@ -203,11 +203,9 @@ static void note_exprs(void *ctx, tir_expr_ref e)
     tir_visit_expr(e, note_select, ctx);
 }
 
-/* What becomes one operation of an accelerator stays whole: the condition of a copy is padding, that of an operation on
- * accumulators a part of them. */
 static bool is_whole(tir_stmt *s)
 {
-    return s->kind == TIR_ATTR && (strcmp(s->key, "pragma_dma_copy") == 0 || strcmp(s->key, "pragma_alu") == 0);
+    return s->kind == TIR_ATTR && tir_pragma_is_whole(s->key);
 }
 
 static void look(search *s, tir_stmt *body)
