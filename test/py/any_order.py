@@ -205,7 +205,7 @@ TARGETS = ("aarch64", "aarch64-dotprod", "aarch64-i8mm", "rv64gcv_zvl256b", "x86
 
 def layers(data, least, rng):
     """A graph of quantised layers: convolutions of few and of many channels, depthwise, products of one row and of
-    several. least: of their weights, which are -1 - least at most."""
+    several, and of two operands of the run. least: of their weights, which are -1 - least at most."""
     def weight(*dims):
         count = math.prod(dims)
         return f"constant i8{list(dims)} dense {[rng.randint(least, -1 - least) for _ in range(count)]}"
@@ -218,9 +218,10 @@ def layers(data, least, rng):
         lines += [f"  %w{i} = {weight(*dims)}", f"  %r{i} = qnn.conv2d({operand}, %w{i}){attributes}"]
     for i, (operand, dims) in enumerate((("%m", (32, 12)), ("%n", (64, 16)))):
         lines += [f"  %k{i} = {weight(*dims)}", f"  %p{i} = qnn.matmul({operand}, %k{i})"]
+    lines.append("  %p2 = qnn.matmul(%n, %by)")
     shapes = {"x": "1, 8, 6, 10", "y": "1, 3, 9, 9", "z": "1, 1, 8, 16", "m": "1, 32", "n": "9, 64"}
-    operands = ", ".join(f"%{name}: {data}[{shape}]" for name, shape in shapes.items())
-    results = ", ".join([f"%r{i}" for i in range(6)] + ["%p0", "%p1"])
+    operands = ", ".join([f"%{name}: {data}[{shape}]" for name, shape in shapes.items()] + ["%by: i8[64, 12]"])
+    results = ", ".join([f"%r{i}" for i in range(6)] + [f"%p{i}" for i in range(3)])
     return f"func @main({operands}) {{\n" + "\n".join(lines) + f"\n  return {results}\n}}\n"
 
 
@@ -296,7 +297,7 @@ def models(cases):
         with open(case, encoding="utf-8") as f:
             text = f.read().split("\n---\n")[0]
         graph = "\n".join(x for x in text.split("\n") if not x.startswith("#"))
-        runs = re.findall(r"^# run: compile %i --emit schedule ([^|\n]*)", text, re.M)
+        runs = re.findall(r"^# run: compile %i --emit schedule\b([^|\n]*?)(?: -o [^|\n]*)?(?:$| *\|)", text, re.M)
         yield os.path.basename(case), graph, [shlex.split(r) for r in runs]
     for data in ("u8", "i8"):
         for least in (-128, -8):
