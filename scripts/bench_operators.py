@@ -130,9 +130,9 @@ def caller_of_session(session, operands):
     return (lambda: session.run_with_iobinding(binding)), results
 
 
-def measured(options, c, path, library):
+def measured(options, operands, path, library):
     """(onnxruntime, Lathe) in seconds of the processor."""
-    settings, operands = onnxruntime.SessionOptions(), operands_of(c)
+    settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads, settings.log_severity_level = 1, 3
     session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     theirs, results = caller_of_session(session, operands)
@@ -140,19 +140,19 @@ def measured(options, c, path, library):
     return bench_grid.in_turns((theirs, ours), options.turns, bench_grid.time.thread_time)
 
 
-def rows(options):
-    """[(ratio, onnxruntime's seconds, Lathe's, operator, about)] in the order of CASES."""
+def rows(options, kind):
+    """[(ratio, onnxruntime's seconds, Lathe's, operator, about)] of kind.CASES; kind: a module like this."""
     build = SimpleNamespace(lathe=options.lathe, target="native", workers=1)
-    found = []
+    found, cases = [], kind.CASES
     with tempfile.TemporaryDirectory(prefix="operators-") as folder:
-        paths = [os.path.join(folder, f"{i}.onnx") for i in range(len(CASES))]
-        for c, path in zip(CASES, paths):
-            onnx.save(model_of(c), path)
+        paths = [os.path.join(folder, f"{i}.onnx") for i in range(len(cases))]
+        for c, path in zip(cases, paths):
+            onnx.save(kind.model_of(c), path)
         with ThreadPoolExecutor(2) as pool:
             libraries = list(pool.map(lambda path: bench_grid.build(build, path, os.environ.get("CC", "cc")), paths))
-        for c, path, (library, error) in zip(CASES, paths, libraries):
+        for c, path, (library, error) in zip(cases, paths, libraries):
             if not library:
                 raise SystemExit(f"{c.operator}, {c.about}: {error}")
-            theirs, ours = measured(options, c, path, library)
+            theirs, ours = measured(options, kind.operands_of(c), path, library)
             found.append((theirs / ours, theirs, ours, c.operator, c.about))
     return found

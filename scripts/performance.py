@@ -3,7 +3,7 @@
 """The table of docs/notes/performance.md: five networks at one and two workers, against onnxruntime in turns.
 
     performance.py MODELS [--lathe FILE] [--rounds N] [--workers 1,2] [--write | --quantized]
-    performance.py --operators [--lathe FILE] [--turns N] [--write]
+    performance.py --operators | --int8 [--lathe FILE] [--turns N] [--write]
 
 MODELS is a folder with resnet18.onnx and the others. Needs onnxruntime and numpy. Times and ratios are those of
 `lathe bench --against onnxruntime`: medians of rounds in turns, the ratio is of the medians. --write puts the table
@@ -13,7 +13,7 @@ between the marks in docs/notes/performance.md; without it the table is printed.
 each channel) and minilm_dynq.onnx (quantized while it runs), as onnxruntime's quantizer writes them.
 
 --operators: single operators instead, those of bench_operators.py, with one worker, and a list of those that
-onnxruntime runs faster."""
+onnxruntime runs faster. --int8: the same for quantized layers, those of bench_int8.py."""
 import argparse
 import json
 import math
@@ -26,6 +26,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENT = os.path.join(TOP, "docs", "notes", "performance.md")
 BEGIN, END = "<!-- table: made by scripts/performance.py -->", "<!-- end of the table -->"
 OPERATORS = "<!-- table: operators, made by scripts/performance.py -->"
+INT8 = "<!-- table: int8 layers, made by scripts/performance.py -->"
 NETWORKS = ("resnet18", "resnet50", "mobilenetv2", "squeezenet11", "minilm")
 QUANTIZED = (*(name + "_qdq" for name in NETWORKS[:4]), "minilm_dynq")
 
@@ -68,15 +69,16 @@ def table(options):
 
 
 def operators(options):
+    import bench_int8
     import bench_operators
     import onnxruntime
 
-    rows = bench_operators.rows(options)
+    rows = bench_operators.rows(options, bench_int8 if options.int8 else bench_operators)
     mean = math.exp(sum(math.log(r[0]) for r in rows) / len(rows))
     slower = sorted(r for r in rows if r[0] < 1)
     lines = [f"{processor()} with {vectors()}; onnxruntime {onnxruntime.__version__}; one worker; processor time, the "
-             f"best of {options.turns} turns; load average {os.getloadavg()[1]:.0f}. {len(rows)} operators, geometric "
-             f"mean of the ratios {mean:.2f}. Below 1: "
+             f"best of {options.turns} turns; load average {os.getloadavg()[1]:.0f}. {len(rows)} "
+             f"{'layers' if options.int8 else 'operators'}, geometric mean of the ratios {mean:.2f}. Below 1: "
              + ("; ".join(f"{name} ({about}) {ratio:.2f}" for ratio, _, _, name, about in slower) or "none") + ".", "",
              "| operator | shape or kind | onnxruntime us | Lathe us | ratio |", "|---|---|---|---|---|"]
     lines += [f"| {name} | {about} | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | {ratio:.2f} |"
@@ -100,7 +102,9 @@ def write(begin, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="?")
-    parser.add_argument("--operators", action="store_true")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--operators", action="store_true")
+    kinds.add_argument("--int8", action="store_true")
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--lathe", default=os.path.join(TOP, "build", "lathe"))
     parser.add_argument("--rounds", type=int, default=60)
@@ -109,13 +113,14 @@ def main():
     parser.add_argument("--quantized", action="store_true")
     options = parser.parse_args()
     options.lathe = os.path.abspath(options.lathe)
-    if not options.operators and not options.models:
-        parser.error("MODELS or --operators")
-    if options.quantized and (options.operators or options.write):
-        parser.error("--quantized goes with neither --operators nor --write")
-    text = operators(options) if options.operators else table(options)
+    single = options.operators or options.int8
+    if not single and not options.models:
+        parser.error("MODELS, --operators or --int8")
+    if options.quantized and (single or options.write):
+        parser.error("--quantized goes with neither single layers nor --write")
+    text = operators(options) if single else table(options)
     if options.write:
-        write(OPERATORS if options.operators else BEGIN, text)
+        write(OPERATORS if options.operators else INT8 if options.int8 else BEGIN, text)
     else:
         print(text)
 
