@@ -2,8 +2,8 @@
 # Kernels, each beside the loops of its row, on random operands (unit/test_instr writes the program). Those of kernel/dsp
 # and kernel/mve: as gcc, clang, and compilers without GNU extensions get them, on a Cortex-M4 and a Cortex-M55 in the
 # emulator. What each compiler got is asked of it, so that no form stays away unseen. Sums of products in lanes: for each
-# processor that this one can run, or an emulator. With each, fixed point in lanes (fixed.c); on a Cortex-M4 bytes in
-# words, too (bytes.c). --all, for `make test-long`: each form by each compiler.
+# processor that this one can run, or an emulator. With each, fixed point in lanes (fixed.c), and bytes of tables
+# (tables.c); on a Cortex-M4 bytes in words, too (bytes.c). --all, for `make test-long`: each form by each compiler.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -100,6 +100,11 @@ lanes() {
         timeout "$(< "$here/../time_limit")" $emulator "$work/program" > "$work/out" 2>&1 ||
         { echo "FAILED fixed point, $name"; head -5 "$work/log" "$work/out"; failed=1; }
     echo "fixed point, $name: $(tail -n 1 "$work/out")"
+    # shellcheck disable=SC2086
+    "$@" -std=c99 -I"$root" "$here/tables.c" -o "$work/program" 2> "$work/log" &&
+        timeout "$(< "$here/../time_limit")" $emulator "$work/program" > "$work/out" 2>&1 ||
+        { echo "FAILED tables, $name"; head -5 "$work/log" "$work/out"; failed=1; }
+    echo "tables, $name: $(tail -n 1 "$work/out")"
 }
 lanes_of() { # TARGET: numbers of 32 bits in a vector
     case $1 in x86-64-v4) echo 16 ;; x86-64-v3) echo 8 ;; *) echo 4 ;; esac

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops over bytes, four at a time in a word (processors with SSUB8, SEL and SXTAB16): minima and maxima, also those of
  * a window (pools), sums of bytes, bytes of a table. A register has one byte otherwise, and compilers for these
- * processors put no more into it. What the last few elements get is the loop as it was. */
+ * processors put no more into it. What the last few elements get is the loop as it was. Vectors take bytes of a table,
+ * too. */
 #include "codegen/c/emit.h"
 #include "tir/build.h"
 #include "tir/instr.h"
@@ -179,6 +180,23 @@ static const char *at_start(const words *w, const tir_buffer *b, tir_expr_ref at
                         expr_text(w->e, at_var(w, at, w->loop->var, w->loop->min)).s);
 }
 
+static bool write_table(const words *w, const char *kernel)
+{
+    c_emit *e = w->e;
+    const tir_stmt *s = w->loop->body;
+    tir_expr_ref at = stored_at(w, s), row = NULL;
+    if (!steps_by_one(w, at) || !read_table(w, s->value, at, &row))
+        return false;
+    const char *signedness = s->buffer->dt == DT_I8 ? "(uint8_t *)" : "",
+               *table = s->value->u.buffer->dt == DT_I8 ? "(const uint8_t *)" : "",
+               *bytes = row->type.dt == DT_I8 ? "(const uint8_t *)" : "";
+    needs_add_kernel(e->needs, kernel);
+    w_line(e->w, "lathe_table_bytes(%s%s, %s%s, %s%s, %s);", signedness, at_start(w, s->buffer, at), bytes,
+           at_start(w, row->u.buffer, flat_of(w, row)), table, expr_name(e, s->value->u.buffer),
+           expr_text(e, w->loop->extent).s);
+    return true;
+}
+
 static bool write_call(const words *w)
 {
     c_emit *e = w->e;
@@ -199,16 +217,7 @@ static bool write_call(const words *w)
         w_line(e->w, "lathe_%s_%s(%s, %s, %s, %s);", name, dt, to, from, n, bounds);
         return true;
     }
-    if (read_table(w, s->value, at, &row)) {
-        const char *signedness = s->buffer->dt == DT_I8 ? "(uint8_t *)" : "",
-                   *table = s->value->u.buffer->dt == DT_I8 ? "(const uint8_t *)" : "",
-                   *bytes = row->type.dt == DT_I8 ? "(const uint8_t *)" : "";
-        needs_add_kernel(e->needs, "kernel/dsp/table.h");
-        w_line(e->w, "lathe_table_bytes(%s%s, %s%s, %s%s, %s);", signedness, to, bytes,
-               at_start(w, row->u.buffer, flat_of(w, row)), table, expr_name(e, s->value->u.buffer), n);
-        return true;
-    }
-    return false;
+    return write_table(w, "kernel/dsp/table.h");
 }
 
 /* --- windows --- */
@@ -585,11 +594,12 @@ bool words_write(c_emit *e, const tir_stmt *s, c_write_stmt stmt)
 {
     words w = {.e = e, .loop = s, .stmt = stmt};
     const target *t = e->f->target;
+    const bool lanes = t && !t->small && t->vector_bytes > LANES;
     int64_t n = LANES;
-    if (!t || !t->small || (t->features & (TARGET_DSP | TARGET_MVE)) != TARGET_DSP || s->for_kind != FOR_SERIAL ||
-        (tir_is_int(s->extent, &n) && n < LANES))
+    if (!t || s->for_kind != FOR_SERIAL || (tir_is_int(s->extent, &n) && n < LANES) ||
+        (!lanes && (!t->small || (t->features & (TARGET_DSP | TARGET_MVE)) != TARGET_DSP)))
         return false;
-    if (write_copy(e, s))
+    if (!lanes && write_copy(e, s))
         return true;
     if (s->body->kind != TIR_STORE && s->body->kind != TIR_ALLOCATE)
         return false;
@@ -597,7 +607,7 @@ bool words_write(c_emit *e, const tir_stmt *s, c_write_stmt stmt)
     if (!w.into || dtype_bits(w.into->dt) != 8 || dtype_is_float(w.into->dt))
         return false;
     tir_bounds_push(e->bounds, s->var, s->min, s->extent);
-    const bool written = by_fours(&w);
+    const bool written = lanes ? s->body->kind == TIR_STORE && write_table(&w, "kernel/lanes/table.h") : by_fours(&w);
     tir_bounds_pop(e->bounds);
     return written;
 }
