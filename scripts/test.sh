@@ -266,6 +266,7 @@ stages() {
     run test "operators here" "$python" test/py/operators.py --lathe "$build/lathe" --targets interpret,x86-64-v3
     run long "chosen extents" "$python" test/py/chosen.py --lathe "$build/lathe"
     run long grid "$python" test/py/grid.py --lathe "$build/lathe" -j "$jobs"
+    run long "kernels without vectors" "$python" test/py/vectors.py --lathe "$build/lathe"
     run long instructions "$python" test/py/instructions.py --lathe "$build/lathe"
     run long "RISC-V registers" "$python" test/py/riscv.py --lathe "$build/lathe" --long
     run test "RISC-V registers, some" "$python" test/py/riscv.py --lathe "$build/lathe"

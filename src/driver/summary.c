@@ -20,6 +20,7 @@ typedef struct facts {
     uint32_t n_idle[IDLE_SCRATCH + 1], n_alone; /* how many; those of one worker */
     uint32_t n_left; /* loops that are slower than their schedule says */
     const char *calling; /* operators that call a function for each element */
+    const char *plain;   /* operators with loops without vectors */
 } facts;
 
 tir_left summary_left(const compile_result *r)
@@ -54,13 +55,15 @@ static facts gather(arena *a, const compile_result *r)
     const tir_left left = summary_left(r);
     facts x = {.n_left = left.serial + left.whole, .table_bytes = package_instance_bytes(&r->unit),
                .calls = p->ops.len, .kernels = r->prog->kernels.len, .idle = {"", "", ""},
-               .calling = ""};
+               .calling = "", .plain = ""};
     for (uint32_t i = 0; i < p->ops.len; i++) {
         uint64_t stack = package_stack_bytes(package_code(&p->ops.data[i]));
         const char *kind = p->ops.data[i].step->kernel->kind;
         x.macs += (uint64_t)p->ops.data[i].func->macs;
         if (p->ops.data[i].func->left.calls > 0)
             x.calling = listed(a, x.calling, kind);
+        if (p->ops.data[i].func->left.plain > 0)
+            x.plain = listed(a, x.plain, kind);
         x.stack_bytes = stack > x.stack_bytes ? stack : x.stack_bytes;
         plan_idle_cause why;
         if (plan_idle_workers(&r->plan, i, &why) == 0)
@@ -162,6 +165,10 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
     }
     if (*x->calling) {
         w_fmt(w, "%soperators that call a function for each element: %.200s", gap, x->calling);
+        gap = "; ";
+    }
+    if (*x->plain) {
+        w_fmt(w, "%soperators with loops that run without vectors: %.200s", gap, x->plain);
         gap = "; ";
     }
     w_line(w, "%s", *gap ? "" : "nothing");

@@ -47,8 +47,8 @@ int64_t tir_most_operations(compiler *c, const tir_func *f, const tir_prices *p,
 /* Adds the elements that one run reads and writes, each time counted: of each parameter, and of scratch together.
  * false: addresses are handed to other code, and what that reads and writes is not among them. */
 bool tir_count_accesses(compiler *c, const tir_func *f, double *params, double *scratch);
-/* Sets what innermost loops have left undone (TIR_LEFT): guards, products without lanes, calls, vectors beyond the
- * registers of f's target. */
+/* Sets what innermost loops have left undone (TIR_LEFT): guards, products and other loops without lanes, calls, vectors
+ * beyond the registers of f's target. */
 void tir_count_left(compiler *c, tir_func *f);
 /* Of the structure: names of vars and buffers are left out. */
 uint64_t tir_hash(const compiler *c, const tir_func *f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What innermost loops have left undone, for reports (TIR_LEFT): conditions on indices, products without lanes, calls
- * of functions for one number at a time, more vectors than the target has registers. */
+/* What innermost loops have left undone, for reports (TIR_LEFT): conditions on indices, products without lanes,
+ * what C compilers make no vectors of, calls of functions for one number at a time, more vectors than the target has
+ * registers. */
 #include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/facts.h"
@@ -137,6 +138,175 @@ static uint32_t count_registers(const vector_scan *v, const target *t)
     return most;
 }
 
+/* --- loops of which a C compiler makes no vectors --- */
+
+#define LEAST_PLAIN 16 /* rounds, or a loop is no time; bytes of the shortest vector */
+
+typedef struct plain_scan {
+    const target *t;
+    const tir_stmt *loop;
+    tir_stmt *store; /* that is looked at */
+    int64_t rounds;
+    bool lanes; /* vectors of ours, or other code */
+    bool plain;
+} plain_scan;
+
+static void find_lanes(void *ctx, tir_expr_ref e)
+{
+    plain_scan *x = ctx;
+    x->lanes |= e->type.lanes > 1 || e->kind == TIR_INSTR || e->kind == TIR_EXTERN;
+}
+
+static void find_arithmetic(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_BINOP && dtype_is_float(e->type.dt) && e->op != TIR_MIN && e->op != TIR_MAX;
+}
+
+typedef struct read_search {
+    const tir_var *v;
+    bool found; /* an element of another place in each round */
+} read_search;
+
+static void find_read(void *ctx, tir_expr_ref e)
+{
+    read_search *x = ctx;
+    x->found |= e->kind == TIR_LOAD && tir_uses_var(e, x->v);
+}
+
+static void find_byte(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_LOAD && dtype_bits(e->type.dt) == 8;
+}
+
+/* Is an element read whose place another element says? Bytes of tables are looked up by vectors (kernel/lanes). */
+static bool follows_data(const plain_scan *x, tir_expr_ref e)
+{
+    const bool tables = x->t->vector_bytes > LEAST_PLAIN || (x->t->features & TARGET_NEON) != 0;
+    read_search r = {.v = x->loop->var};
+    if (e->kind != TIR_LOAD || x->store->buffer->scope == SCOPE_REG || (tables && dtype_bits(e->type.dt) == 8))
+        return false;
+    for (uint32_t i = 0; i < e->n_args; i++)
+        tir_visit_expr(e->args[i], find_read, &r);
+    return r.found;
+}
+
+/* Arithmetic of floats that happens or not, as values are: both at once might raise flags. */
+static bool chooses_sums(tir_expr_ref e)
+{
+    bool sums = false;
+    if (e->kind != TIR_SELECT || !dtype_is_float(e->type.dt) || on_indices(e->args[0]))
+        return false;
+    for (uint32_t i = 1; i < 3; i++)
+        tir_visit_expr(e->args[i], find_arithmetic, &sums);
+    return sums;
+}
+
+/* Does a byte choose among wider numbers? On AArch64 gcc makes no masks of such ones. */
+static bool chooses_by_bytes(const plain_scan *x, tir_expr_ref e)
+{
+    bool bytes = false;
+    if (e->kind == TIR_SELECT && (x->t->features & TARGET_NEON) != 0 && dtype_bits(e->type.dt) > 8)
+        tir_visit_expr(e->args[0], find_byte, &bytes);
+    return bytes;
+}
+
+/* The instructions of x86 that round raise no flags, which gcc wants to see. */
+static bool rounds(const plain_scan *x, tir_expr_ref e)
+{
+    return e->kind == TIR_CALL && (x->t->features & TARGET_MADD) != 0 &&
+           (e->op == TIR_CEIL || e->op == TIR_FLOOR || e->op == TIR_TRUNC);
+}
+
+typedef struct reset_search {
+    const tir_buffer *b;
+    bool read, found;
+} reset_search;
+
+static void find_own_read(void *ctx, tir_expr_ref e)
+{
+    reset_search *x = ctx;
+    x->read |= e->kind == TIR_LOAD && e->u.buffer == x->b;
+}
+
+static void find_reset(void *ctx, tir_stmt *s)
+{
+    reset_search *x = ctx;
+    if (s->kind != TIR_STORE || s->buffer != x->b)
+        return;
+    x->read = false;
+    tir_visit_expr(s->value, find_own_read, x);
+    x->found |= !x->read;
+}
+
+/* A sum begins anew in each round. */
+static bool is_reset(const plain_scan *x)
+{
+    reset_search r = {.b = x->store->buffer};
+    tir_visit_stmt(x->loop->body, find_reset, NULL, &r);
+    return r.found;
+}
+
+/* Is what an earlier round has stored read? Sums of floats have an order, and few bytes fill no vector. */
+static bool is_carried(const plain_scan *x, tir_expr_ref e)
+{
+    bool bytes = false;
+    if (e->kind != TIR_LOAD || e->u.buffer != x->store->buffer)
+        return false;
+    if (!is_same_place(x->store, e->u.buffer, e->n_args, e->args))
+        return x->store->buffer->scope != SCOPE_REG;
+    for (uint32_t i = 0; i < e->n_args; i++)
+        if (tir_uses_var(e->args[i], x->loop->var))
+            return false;
+    if (!dtype_is_float(e->type.dt))
+        tir_visit_expr(x->store->value, find_byte, &bytes);
+    return (dtype_is_float(e->type.dt) || (bytes && x->rounds < LEAST_PLAIN)) && !is_reset(x);
+}
+
+static void find_plain(void *ctx, tir_expr_ref e)
+{
+    plain_scan *x = ctx;
+    const bool is_long = x->rounds >= LEAST_PLAIN;
+    x->plain |= is_carried(x, e) && (is_long || !dtype_is_float(e->type.dt));
+    x->plain |= is_long && (follows_data(x, e) || chooses_sums(e) || chooses_by_bytes(x, e) || rounds(x, e));
+}
+
+static void find_jump(void *ctx, tir_stmt *s)
+{
+    plain_scan *x = ctx;
+    x->plain |= s->kind == TIR_IF && !on_indices(s->cond) && x->rounds >= LEAST_PLAIN;
+}
+
+static void find_stored(void *ctx, tir_stmt *s)
+{
+    plain_scan *x = ctx;
+    if (s->kind != TIR_STORE)
+        return;
+    x->store = s;
+    tir_visit_expr(s->value, find_plain, x);
+}
+
+static void find_long_loop(void *ctx, tir_stmt *s)
+{
+    int64_t n = 0;
+    *(bool *)ctx |= s->kind == TIR_FOR && (!tir_is_int(s->extent, &n) || n >= LEAST_TRIPS);
+}
+
+/* Of a loop with short ones inside only the jumps are looked at: what these carry begins anew in each round. */
+static bool is_plain(const target *t, tir_stmt *loop, bool outer)
+{
+    plain_scan x = {.t = t, .loop = loop, .rounds = LEAST_PLAIN};
+    bool inner = false;
+    (void)tir_is_int(loop->extent, &x.rounds);
+    tir_visit_stmt(loop->body, find_long_loop, NULL, &inner);
+    if (inner || x.rounds < LEAST_TRIPS)
+        return false;
+    tir_visit_stmt(loop->body, NULL, find_lanes, &x);
+    tir_visit_stmt(loop->body, find_jump, NULL, &x);
+    if (!outer)
+        tir_visit_stmt(loop->body, find_stored, NULL, &x);
+    return x.plain && !x.lanes;
+}
+
 typedef struct left_count {
     compiler *c;
     const target *t;
@@ -151,6 +321,7 @@ static void count_in_loop(void *ctx, tir_stmt *s)
     if (s->kind != TIR_FOR)
         return;
     tir_visit_stmt(s->body, find_loop, NULL, &outer);
+    k->left->plain += k->t->vector_bytes > 0 && is_plain(k->t, s, outer);
     if (outer)
         return;
     uint32_t tests = 0;
@@ -171,6 +342,6 @@ static void count_in_loop(void *ctx, tir_stmt *s)
 void tir_count_left(compiler *c, tir_func *f)
 {
     left_count k = {c, f->target ? f->target : target_default(), &f->left};
-    f->left.guards = f->left.scalar = f->left.calls = f->left.beyond = 0;
+    f->left.guards = f->left.scalar = f->left.plain = f->left.calls = f->left.beyond = 0;
     tir_visit_stmt(f->body, count_in_loop, NULL, &k);
 }

@@ -210,6 +210,7 @@ struct tir_stmt {
     X(whole, "loops_left_whole", "loops that check bounds in every round")                         \
     X(guards, "guards_left", "bounds checks in small innermost loops")                             \
     X(scalar, "products_scalar", "innermost loops that add products without vectors")              \
+    X(plain, "loops_plain", "innermost loops of which C compilers make no vectors")                \
     X(calls, "calls_scalar", "functions called for each number in innermost loops")                \
     X(beyond, "registers_beyond", "vectors in innermost loops for which there is no register")
 typedef struct tir_left {

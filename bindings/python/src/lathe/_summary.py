@@ -15,6 +15,7 @@ _LEFT = {
     "loops_left_whole": "loops with conditions that were not cut",
     "guards_left": "conditions in innermost loops",
     "products_scalar": "innermost loops that add products without vectors",
+    "loops_plain": "innermost loops that run without vectors",
     "calls_scalar": "calls of functions for one number at a time",
     "registers_beyond": "vectors of sums without a register",
     "workers_idle": "workers without work while a large operator runs",
