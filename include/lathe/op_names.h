@@ -81,6 +81,7 @@
 #define compute_cumprod lathe_op_compute_cumprod
 #define compute_cumsum lathe_op_compute_cumsum
 #define compute_decode_float lathe_op_compute_decode_float
+#define compute_decode_image lathe_op_compute_decode_image
 #define compute_depth_to_space lathe_op_compute_depth_to_space
 #define compute_dequantize lathe_op_compute_dequantize
 #define compute_det lathe_op_compute_det
@@ -397,6 +398,7 @@
 #define infer_conv_transpose lathe_op_infer_conv_transpose
 #define infer_cumulative lathe_op_infer_cumulative
 #define infer_declared lathe_op_infer_declared
+#define infer_decode_image lathe_op_infer_decode_image
 #define infer_depth_to_space lathe_op_infer_depth_to_space
 #define infer_dequantize lathe_op_infer_dequantize
 #define infer_det lathe_op_infer_det

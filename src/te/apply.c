@@ -412,7 +412,7 @@ typedef struct reader_ctx {
 static void on_load(void *ctx, tir_expr_ref e)
 {
     reader_ctx *x = ctx;
-    te_stage *p = e->kind == TIR_LOAD ? te_stage_of(x->lw, e->u.buffer, NULL) : NULL;
+    te_stage *p = tir_is_access(e) ? te_stage_of(x->lw, e->u.buffer, NULL) : NULL;
     if (p && p != x->reader)
         x->fn(x, p);
 }

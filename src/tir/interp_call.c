@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of external functions that the interpreter knows: those of C's library that copy and fill memory. Their bytes
- * are checked against the buffers. All others are the program's own, and nobody here can say what they do. And
- * instructions: the nest of the row (tir/instr.h) runs over the operands. Those by value are in small arrays; those by
- * address are the caller's memory, as far as that goes. */
+/* Calls of external functions that the interpreter knows: those of C's library that copy and fill memory, and the
+ * decoder of pictures. Their bytes are checked against the buffers. All others are the program's own, and nobody here
+ * can say what they do. And instructions: the nest of the row (tir/instr.h) runs over the operands. Those by value are
+ * in small arrays; those by address are the caller's memory, as far as that goes. */
 #include "tir/interp.h"
+
+#include "kernel/image/decode.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -82,12 +84,31 @@ static bool call_memset(frame *f, const instr *in, uint32_t n)
     return to != NULL;
 }
 
+static bool call_decode_image(frame *f, const instr *in, uint32_t n)
+{
+    const call_arg *a = in->args;
+    const int64_t len = number(f, &a[1]), height = number(f, &a[3]), width = number(f, &a[4]);
+    const int64_t room = 4 * ((height + 15) / 16 * 16) * ((width + 15) / 16 * 16) + height;
+    (void)n;
+    if (is_off(f, in))
+        return true;
+    const uint8_t *file = address(f, TIR_DECODE_IMAGE, &a[0], len);
+    uint8_t *rgb = address(f, TIR_DECODE_IMAGE, &a[2], 3 * height * width);
+    uint8_t *work = address(f, TIR_DECODE_IMAGE, &a[5], room);
+    if (!file || !rgb || !work)
+        return false;
+    const int64_t status = lathe_decode_image(file, len, rgb, height, width, work);
+    memcpy(f->regs + in->dst, &status, sizeof status);
+    return true;
+}
+
 instr_fn interp_extern(tir_expr_ref e)
 {
     static const struct {
         const char *name, *args; /* a: an address, i: an integer */
         instr_fn fn;
-    } known[] = {{"memcpy", "aai", call_memcpy}, {"memmove", "aai", call_memmove}, {"memset", "aii", call_memset}};
+    } known[] = {{"memcpy", "aai", call_memcpy}, {"memmove", "aai", call_memmove}, {"memset", "aii", call_memset},
+                 {TIR_DECODE_IMAGE, "aiaiia", call_decode_image}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         bool fits = strcmp(known[i].name, e->u.name) == 0 && strlen(known[i].args) == e->n_args;
         for (uint32_t k = 0; k < e->n_args && fits; k++)

@@ -117,6 +117,8 @@ typedef enum tir_scope {
 
 /* The annotation of a call for its status, which is i32: the kernel ends with it unless it is 0. */
 #define TIR_STATUS "status"
+/* The one external function that comes with the compiler (kernel/image/decode.h). */
+#define TIR_DECODE_IMAGE "lathe_decode_image"
 
 /* A view of memory: element type, shape, strides in elements (NULL: row-major), element offset (NULL: 0). Compared by
  * address. */
