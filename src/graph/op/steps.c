@@ -491,6 +491,17 @@ static bool windows_lie_in(int64_t image, int64_t out, int64_t stride, int64_t t
 
 #define MOST_BLOCK 64 /* channels of a block of an image */
 
+/* The blocks of an image x, of weights w and of a result y: images, blocks of channels and channels of a block. */
+static bool are_of_one_layer(const int64_t x[5], const int64_t w[7], const int64_t y[5])
+{
+    const int64_t pairs[][2] = {{x[0], y[0]}, {w[0], x[1]}, {w[3], x[4] / STEPS_RUN},
+                                {w[4], y[1]}, {w[5], y[4]}, {w[6], STEPS_RUN}};
+    bool same = x[4] >= STEPS_RUN && x[4] <= MOST_BLOCK && x[4] % STEPS_RUN == 0;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        same &= pairs[i][0] == pairs[i][1];
+    return same;
+}
+
 /* The image that the data was made of, [N, I, rows, cols, block], and all weights, [I, kh, kw, block / 4, B, lanes, 4].
  */
 static bool image_fits(compiler *c, const graph_node *n, const shape *out)
@@ -514,13 +525,13 @@ static bool image_fits(compiler *c, const graph_node *n, const shape *out)
     if (!shape_get(infer_in(n, 3)->shape, x) || !shape_get(infer_in(n, 4)->shape, w) || !shape_get(*out, y) ||
         !dim_is_const(infer_in(n, 0)->shape.dims[1], &size))
         return infer_error(c, n, "the image, or its weights, are of no known size");
-    if (x[4] < STEPS_RUN || x[4] > MOST_BLOCK || x[4] % STEPS_RUN != 0 || x[0] != y[0] || w[0] != x[1] ||
-        w[3] != x[4] / STEPS_RUN || w[4] != y[1] || w[5] != y[4] || w[6] != STEPS_RUN || !i64_mul(x[1], x[4], &pixel) ||
-        !i64_mul(pixel, x[3], &line) || !i64_mul(line, x[2], &all) || all != size)
+    if (!are_of_one_layer(x, w, y) || !i64_mul(x[1], x[4], &pixel) || !i64_mul(pixel, x[3], &line) ||
+        !i64_mul(line, x[2], &all) || all != size)
         return infer_error(c, n, "the image, its weights and the lists are not of the same channels");
+    const int64_t down = dilations ? given[0] : 1, across = dilations ? given[1] : 1;
     if (line == 0 || strides[1] % pixel != 0 || strides[0] % line != 0 ||
-        !windows_lie_in(x[2], extents[0], strides[0] / line, w[1], dilations ? given[0] : 1) ||
-        !windows_lie_in(x[3], extents[1], strides[1] / pixel, w[2], dilations ? given[1] : 1))
+        !windows_lie_in(x[2], extents[0], strides[0] / line, w[1], down) ||
+        !windows_lie_in(x[3], extents[1], strides[1] / pixel, w[2], across))
         return infer_error(c, n, "windows do not lie in the image");
     return true;
 }

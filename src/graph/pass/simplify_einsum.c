@@ -32,36 +32,41 @@ static bool is_whole(const graph_node *n, const einsum *e)
     return true;
 }
 
+/* What a label stands for, by where it occurs: in both operands and not in the result it is summed. */
+typedef enum part { PART_NONE, PART_BATCH, PART_ROW, PART_COLUMN, PART_SUM, PART_OTHER, PARTS } part;
+
+static part part_of(const einsum *e, uint32_t label)
+{
+    /* by first operand, second operand, result */
+    static const part parts[2][2][2] = {{{PART_NONE, PART_OTHER}, {PART_OTHER, PART_COLUMN}},
+                                        {{PART_OTHER, PART_ROW}, {PART_SUM, PART_BATCH}}};
+    const uint32_t a = count(e, 0, label), b = count(e, 1, label), out = count(e, 2, label);
+    if (a > 1 || b > 1 || out > 1)
+        return PART_OTHER;
+    return parts[a][b][out];
+}
+
 /* One label for rows, one for columns, one that is summed, and the others in all three. */
 static bool read_product(compiler *c, const graph_node *n, product *p)
 {
-    uint32_t rows = 0, columns = 0, sums = 0;
+    uint32_t found[PARTS] = {0}, last[PARTS] = {0};
     *p = (product){0};
     if (n->n_inputs != 2 || !einsum_read(c, n, &p->e) || p->e.n_operands != 2 || !is_whole(n, &p->e))
         return false;
     for (uint32_t l = 0; l < EINSUM_LABELS; l++) {
-        uint32_t a = count(&p->e, 0, l), b = count(&p->e, 1, l), out = count(&p->e, 2, l);
-        if (a > 1 || b > 1 || out > 1 || (out && !a && !b))
-            return false;
-        if (!p->e.extent[l] || (!a && !b) || (a && b && out))
-            continue;
-        if (a && b) {
-            p->sum = (uint8_t)l;
-            sums++;
-        } else if (a && out) {
-            p->row = (uint8_t)l;
-            rows++;
-        } else if (b && out) {
-            p->column = (uint8_t)l;
-            columns++;
-        } else {
-            return false; /* of one operand alone, and summed */
-        }
+        const part is = part_of(&p->e, l);
+        found[is]++;
+        last[is] = l;
     }
+    if (found[PART_OTHER] > 0) /* of one operand alone and summed, or twice in one */
+        return false;
+    p->sum = (uint8_t)last[PART_SUM];
+    p->row = (uint8_t)last[PART_ROW];
+    p->column = (uint8_t)last[PART_COLUMN];
     for (uint32_t k = 0; k < p->e.out_rank; k++)
         if (p->e.out[k] != p->row && p->e.out[k] != p->column)
             p->batch[p->n_batch++] = p->e.out[k];
-    return rows == 1 && columns == 1 && sums == 1;
+    return found[PART_ROW] == 1 && found[PART_COLUMN] == 1 && found[PART_SUM] == 1;
 }
 
 /* The value, whose axes have the labels `from`, with those of the batch first, then `last`. */

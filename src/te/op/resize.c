@@ -386,6 +386,46 @@ bool extents_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     return common_scale(g, n, in, &v.common) && te_own_extents(g, n, resize_extent, &v, out);
 }
 
+/* What is the same along all axes. */
+static axis_ctx axes_of(const graph_node *n, te_tensor *const *in, uint32_t entries, tir_expr_ref common)
+{
+    return (axis_ctx){.n = n,
+                      .in = in,
+                      .n_entries = entries,
+                      .mode = graph_attr_string(n, "mode"),
+                      .transform = graph_attr_string(n, "coordinate_transformation_mode"),
+                      .nearest = graph_attr_string(n, "nearest_mode"),
+                      .exclude_outside = graph_attr_int(n, "exclude_outside") != 0,
+                      .antialias = graph_attr_int(n, "antialias") != 0,
+                      .a = graph_attr_float(n, "cubic_coeff_a"),
+                      .common = common};
+}
+
+/* The factor of an axis, as far as it is known. */
+static void read_scale(axis_ctx *v, const tensor_data *scales)
+{
+    const graph_node *n = v->n;
+    const bool given = n->n_inputs > 2 && v->in[2], sizes = n->n_inputs > 3 && v->in[3];
+    int64_t i = 0, o = 0;
+    v->by_scale = given && !tir_is_const(v->in[2]->shape[0], 0) && !sizes;
+    v->least = tir_is_int(v->in_len, &i) && tir_is_int(v->out_len, &o) && i > 0 ? (double)o / (double)i : 0;
+    if (scales && scales->count)
+        v->scale = tensor_get_f64(scales, v->entry);
+    else if (scales || !given)
+        v->scale = v->least;
+}
+
+/* Whether the axis has as many elements as before, and each comes from its own place. */
+static bool stays_as_it_is(const axis_ctx *v, const tensor_data *scales, bool in_scales)
+{
+    int64_t i, o;
+    if (tir_is_int(v->in_len, &i) && tir_is_int(v->out_len, &o))
+        return i == o && fabs(v->scale - 1) < 1e-12;
+    if (!dim_equal(te_in_type(v->n, 0)->shape.dims[v->axis], te_out_type(v->n, 0)->shape.dims[v->axis]))
+        return false;
+    return scales && scales->count ? tensor_get_f64(scales, v->entry) == 1 : !v->by_scale && !in_scales;
+}
+
 bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     const int64_t *axes = NULL;
@@ -400,30 +440,14 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         return false;
     for (uint32_t k = 0; k < entries; k++) {
         int32_t a = (int32_t)k;
-        int64_t i = 0, o = 0;
         if (n_axes && !infer_axis(g->c, n, axes[k], (int32_t)x->rank, &a))
             return false;
-        axis_ctx v = {.n = n,
-                      .in = in,
-                      .axis = (uint32_t)a,
-                      .entry = k,
-                      .n_entries = entries,
-                      .in_len = in[0]->shape[a],
-                      .out_len = dims[a]};
-        v.mode = graph_attr_string(n, "mode");
-        v.transform = graph_attr_string(n, "coordinate_transformation_mode");
-        v.nearest = graph_attr_string(n, "nearest_mode");
-        v.exclude_outside = graph_attr_int(n, "exclude_outside") != 0;
-        v.antialias = graph_attr_int(n, "antialias") != 0;
-        v.a = graph_attr_float(n, "cubic_coeff_a");
-        v.common = common;
-        bool known = tir_is_int(v.in_len, &i) && tir_is_int(v.out_len, &o);
-        v.by_scale = n->n_inputs > 2 && in[2] && !tir_is_const(in[2]->shape[0], 0) && !(n->n_inputs > 3 && in[3]);
-        v.least = known && i > 0 ? (double)o / (double)i : 0;
-        if (scales && scales->count)
-            v.scale = tensor_get_f64(scales, k);
-        else if (scales || n->n_inputs < 3 || !in[2])
-            v.scale = v.least;
+        axis_ctx v = axes_of(n, in, entries, common);
+        v.axis = (uint32_t)a;
+        v.entry = k;
+        v.in_len = in[0]->shape[a];
+        v.out_len = dims[a];
+        read_scale(&v, scales);
         if (v.antialias && v.scale <= 0 && v.least <= 0)
             return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc,
                               "antialias needs static extents; fix them with --shape or --dim");
@@ -432,10 +456,7 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         if (v.antialias && !(shrink >= 1e-9))
             return infer_error(g->c, n, "antialias at scale %g on axis %d", shrink, a);
         bool crop = strcmp(v.transform, "tf_crop_and_resize") == 0;
-        bool stays = known ? i == o && fabs(v.scale - 1) < 1e-12
-                           : dim_equal(te_in_type(n, 0)->shape.dims[a], t->shape.dims[a]) &&
-                                 (scales && scales->count ? tensor_get_f64(scales, k) == 1 : !v.by_scale && !in_scales);
-        if (stays && !crop && !common)
+        if (stays_as_it_is(&v, scales, in_scales) && !crop && !common)
             continue;
         x = resize_axis(g, &v, x);
     }

@@ -16,20 +16,27 @@ static bool is_lane_type(dtype dt)
     return dt == DT_U8 || dt == DT_I8 || dt == DT_I32 || dt == DT_F32 || dt == DT_F64;
 }
 
+/* What vectors of integers have an instruction for. */
+static bool has_lanes(tir_op op, dtype dt)
+{
+    const bool always = op == TIR_ADD || op == TIR_SUB || op == TIR_MUL || op == TIR_MIN || op == TIR_MAX;
+    const bool shifts = op == TIR_SHL || op == TIR_SHR;
+    return always || (shifts && dt == DT_I32) || (op == TIR_DIV && dtype_is_float(dt));
+}
+
 /* Arithmetic between such types; no choice between loads. */
 static void look(void *ctx, tir_expr_ref e)
 {
     byte_check *k = ctx;
-    bool index = e->type.dt == DT_I64;
+    const bool index = e->type.dt == DT_I64;
+    const bool rounds = e->kind == TIR_CALL && (e->op == TIR_RINT || tir_op_is_fixed(e->op));
     if (e->kind == TIR_SELECT || tir_is_call(e) || (!index && !is_lane_type(e->type.dt)))
         k->fits = false;
-    if (e->kind == TIR_CALL && e->op != TIR_RINT && e->op != TIR_APART && !tir_op_is_fixed(e->op))
+    if (e->kind == TIR_CALL && !rounds && e->op != TIR_APART)
         k->fits = false;
     if (e->kind == TIR_BINOP && !index)
-        k->fits &= e->op == TIR_ADD || e->op == TIR_SUB || e->op == TIR_MUL || e->op == TIR_MIN || e->op == TIR_MAX ||
-                   ((e->op == TIR_SHL || e->op == TIR_SHR) && e->type.dt == DT_I32) ||
-                   (e->op == TIR_DIV && dtype_is_float(e->type.dt));
-    k->rounds |= e->kind == TIR_CALL && (e->op == TIR_RINT || tir_op_is_fixed(e->op));
+        k->fits &= has_lanes(e->op, e->type.dt);
+    k->rounds |= rounds;
 }
 
 bool te_bytes_fit(const te_sched *s, const te_node *n)

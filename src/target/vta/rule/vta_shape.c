@@ -172,6 +172,28 @@ static const char *check_channels(compiler *c, const vta_geometry *g, const te_v
     return NULL;
 }
 
+static bool is_between(int64_t low, int64_t v, int64_t high)
+{
+    return low <= v && v <= high;
+}
+
+/* Shifts of an accumulator of so many bits. */
+static bool shifts_fit(const te_vta_layer *l, int64_t bits)
+{
+    const int64_t both[] = {l->shift, l->sum_shift}, left[] = {l->shift_a, l->shift_b};
+    bool fit = true;
+    for (int i = 0; i < 2; i++)
+        fit &= is_between(1 - bits, both[i], bits - 1) && is_between(0, left[i], bits - 1);
+    return fit;
+}
+
+static bool immediates_fit(const te_vta_layer *l)
+{
+    return is_between(INT16_MIN, l->low, l->high) && l->high <= INT16_MAX &&
+           is_between(INT16_MIN, l->sum_low, l->sum_high) && l->sum_high <= INT16_MAX &&
+           is_between(INT16_MIN, l->mul, INT16_MAX);
+}
+
 static const char *check_steps(const vta_geometry *g, const te_vta_layer *l)
 {
     int64_t bits = g->width[VTA_MEM_ACC];
@@ -180,11 +202,9 @@ static const char *check_steps(const vta_geometry *g, const te_vta_layer *l)
         return "inputs and sums of less than 8 bits are not built: only weights can be narrower";
     if (g->width[VTA_MEM_INP] > 16 || g->width[VTA_MEM_WGT] > 16)
         return "inputs and weights of more than 16 bits are not built";
-    if (l->shift <= -bits || l->shift >= bits || l->sum_shift <= -bits || l->sum_shift >= bits || l->shift_a < 0 ||
-        l->shift_a >= bits || l->shift_b < 0 || l->shift_b >= bits)
+    if (!shifts_fit(l, bits))
         return "shifts must be smaller than an accumulator";
-    if (l->low < INT16_MIN || l->high > INT16_MAX || l->low > l->high || l->sum_low < INT16_MIN ||
-        l->sum_high > INT16_MAX || l->sum_low > l->sum_high || l->mul < INT16_MIN || l->mul > INT16_MAX)
+    if (!immediates_fit(l))
         return "factor and limits must lie within 16 bits, low below high";
     if ((!vta_is_sum(l->kind) || other) && (g->width[VTA_MEM_INP] != 8 || g->width[VTA_MEM_ACC] != 32))
         return "inputs of 8 bits go into accumulators of 32 bits, and no others";
@@ -195,25 +215,35 @@ static const char *check_steps(const vta_geometry *g, const te_vta_layer *l)
     return NULL;
 }
 
+enum { TOP, LEFT, BOTTOM, RIGHT, SIDES };
+
+/* Whether a window that stands as far outside as a side's padding lies in padding alone. */
+static bool pads_whole_windows(const te_vta_layer *l, const int64_t pads[SIDES])
+{
+    return pads[TOP] >= l->kernel || pads[BOTTOM] >= l->kernel || pads[LEFT] >= l->kernel_w ||
+           pads[RIGHT] >= l->kernel_w;
+}
+
 static const char *check_window(const te_vta_layer *l)
 {
-    if (l->pad < 0 || l->pad_left < 0 || l->pad_bottom < 0 || l->pad_right < 0 || l->output_pad < 0 ||
-        l->output_pad_w < 0)
+    const int64_t pads[SIDES] = {l->pad, l->pad_left, l->pad_bottom, l->pad_right};
+    bool below = l->output_pad < 0 || l->output_pad_w < 0, any = false;
+    for (int i = 0; i < SIDES; i++) {
+        below |= pads[i] < 0;
+        any |= pads[i] != 0;
+    }
+    if (below)
         return "padding must not be negative";
     if (l->kind != TE_VTA_CONV_TRANSPOSE && (l->output_pad || l->output_pad_w))
         return "only conv2d_transpose pads its output";
-    bool strides = l->kind != TE_VTA_UPSAMPLING && (l->stride != 1 || l->stride_w != 1);
-    bool pads = l->pad || l->pad_left || l->pad_bottom || l->pad_right;
-    if (!vta_has_window(l->kind) && (l->kernel != 1 || l->kernel_w != 1 || pads || strides))
+    const bool strides = l->kind != TE_VTA_UPSAMPLING && (l->stride != 1 || l->stride_w != 1);
+    if (!vta_has_window(l->kind) && (l->kernel != 1 || l->kernel_w != 1 || any || strides))
         return "this layer has no window: kernel and stride are 1, padding is 0";
     if (l->kind == TE_VTA_CONV_TRANSPOSE)
-        return l->pad >= l->kernel || l->pad_left >= l->kernel_w || l->pad_bottom >= l->kernel ||
-                       l->pad_right >= l->kernel_w || te_vta_layer_rows(l) < 1 || te_vta_layer_columns(l) < 1
+        return pads_whole_windows(l, pads) || te_vta_layer_rows(l) < 1 || te_vta_layer_columns(l) < 1
                    ? "a transposed convolution pads by less than its kernel"
                    : NULL;
-    if (l->kind == TE_VTA_MAX_POOL && l->positive &&
-        (l->pad >= l->kernel || l->pad_bottom >= l->kernel || l->pad_left >= l->kernel_w ||
-         l->pad_right >= l->kernel_w))
+    if (l->kind == TE_VTA_MAX_POOL && l->positive && pads_whole_windows(l, pads))
         return "the padding of a max pool must be smaller than its kernel, so that no window has only padding";
     if (l->height + l->pad + l->pad_bottom < l->kernel || l->width + l->pad_left + l->pad_right < l->kernel_w)
         return "the kernel is larger than the padded input";
