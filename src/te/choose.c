@@ -2,6 +2,8 @@
 /* The rules of all files and folders, and which of them a computation gets. */
 #include "te/choose.h"
 
+#include <assert.h>
+
 static const te_rules *const sets[] = {
     &te_rules_conv,    &te_rules_blocked,   &te_rules_wide, &te_rules_pairs, &te_rules_winograd,
     &te_rules_product, &te_rules_attention, &te_rules_fft,  &te_rules_lines, &te_rules_plain,
@@ -33,6 +35,7 @@ static te_tried *cheapest(const te_sched *s)
 bool te_choose(const te_case *x, te_family family)
 {
     const uint32_t errors = x->s->c->diags.errors;
+    assert(x->t && x->last);
     find_rules(x, family);
     for (te_tried *k; x->s->c->diags.errors == errors && (k = cheapest(x->s)) != NULL; k->refused = true)
         if (k->rule->schedule(x))
@@ -48,14 +51,25 @@ bool te_choose(const te_case *x, te_family family)
 TE_FAMILIES(X)
 #undef X
 
-bool te_keeps_lines(te_schedule_hook hook)
+te_family te_family_of(te_schedule_hook hook)
 {
 #define X(id, name, own_lines) \
     if (hook == name)          \
-        return own_lines;
+        return id;
     TE_FAMILIES(X)
 #undef X
-    return false;
+    return TE_ANY;
+}
+
+bool te_keeps_lines(te_family family)
+{
+    static const bool keeps[] = {
+        [TE_ANY] = false,
+#define X(id, name, own_lines) [id] = own_lines,
+        TE_FAMILIES(X)
+#undef X
+    };
+    return keeps[family];
 }
 
 void te_print_tried(writer *w, const te_sched *s)

@@ -41,7 +41,8 @@ typedef struct te_rules {
 
 /* False after a diagnostic. */
 bool te_choose(const te_case *x, te_family family);
-bool te_keeps_lines(te_schedule_hook hook); /* the third column of TE_FAMILIES; false: no hook of it */
+te_family te_family_of(te_schedule_hook hook); /* TE_ANY: no hook of TE_FAMILIES */
+bool te_keeps_lines(te_family family);         /* the third column of TE_FAMILIES */
 /* As comments: what te_choose compared for s, the chosen rule first; or where the record of s stands. They are
  * indented: a remark at the beginning of a line is the name of a kernel. */
 void te_print_tried(writer *w, const te_sched *s);

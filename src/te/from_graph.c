@@ -337,22 +337,53 @@ static te_node *anchor_of(const builder *b)
     return found;
 }
 
+/* --- the form that the rules of a family ask for --- */
+
+static void merge_conv(builder *b, const struct target *t, te_node *anchor)
+{
+    b->g = te_merge_conv(b->g, t, b->rigid, anchor);
+}
+
+static void split_windows(builder *b, const struct target *t, te_node *anchor)
+{
+    (void)t;
+    b->end += te_window_columns(b->g, anchor);
+}
+
+static void merge_reduced(builder *b, const struct target *t, te_node *anchor)
+{
+    (void)t;
+    b->g = te_merge_reduced(b->g, anchor);
+}
+
+static const struct {
+    te_family family;
+    bool lanes; /* only for processors with vectors */
+    void (*make)(builder *b, const struct target *t, te_node *anchor);
+} forms[] = {{TE_CONV, false, merge_conv},
+             {TE_POOL, true, split_windows},
+             {TE_REDUCTION, true, merge_reduced},
+             {TE_ROWS, true, merge_reduced}};
+
 /* What a target's schedule is for, records included, is the computation in the form that its rule asks for. */
 static void shape_graph(builder *b, const struct target *t)
 {
-    bool lanes = t && t->vector_bytes / 4 > 1, one = t && t->line_axis == 0 && !b->several;
-    te_node *anchor = one && b->rigid ? anchor_of(b) : NULL;
-    if (anchor && b->rigid->op->te->schedule == te_schedule_conv)
-        b->g = te_merge_conv(b->g, t, b->rigid, anchor);
-    else if (anchor && lanes && anchor->n_outputs == 2)
-        te_search_in_parts(b->g, b->rigid, anchor);
-    else if (anchor && lanes && b->rigid->op->te->compute == compute_max_pool)
-        b->end += te_window_columns(b->g, anchor);
-    else if (anchor && lanes && (b->rigid->op->te->schedule == te_schedule_reduce ||
-                                 b->rigid->op->te->schedule == te_schedule_softmax))
-        b->g = te_merge_reduced(b->g, anchor);
-    else if (one && (lanes || t->small) && !anchor && (!b->rigid || b->rigid->op->cls < CLASS_REDUCTION))
+    if (!t || t->line_axis != 0 || b->several)
+        return;
+    const bool lanes = t->vector_bytes / 4 > 1;
+    te_node *anchor = b->rigid ? anchor_of(b) : NULL;
+    if (!anchor && (lanes || t->small) && (!b->rigid || b->rigid->op->cls < CLASS_REDUCTION))
         b->g = te_merge_elements(b->g, t);
+    if (!anchor)
+        return;
+    if (lanes && anchor->n_outputs == 2) {
+        te_search_in_parts(b->g, b->rigid, anchor);
+        return;
+    }
+    const te_family family = te_family_of(b->rigid->op->te->schedule);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].family == family && (lanes || !forms[i].lanes))
+            forms[i].make(b, t, anchor);
 }
 
 /* t NULL: the empty schedule. */
@@ -363,7 +394,7 @@ static bool default_schedule(builder *b, const struct target *t, te_sched **out)
         return *out != NULL;
     te_sched *s = te_sched_new(b->g);
     te_schedule_hook hook = b->rigid && t && !b->several ? b->rigid->op->te->schedule : NULL;
-    if (b->rigid && t && t->line_axis > 0 && !te_keeps_lines(hook))
+    if (b->rigid && t && t->line_axis > 0 && !te_keeps_lines(te_family_of(hook)))
         hook = te_schedule_lines;
     bool reads_weights = t && b->rigid && b->rigid->op->cls == CLASS_OUT_FUSABLE && !b->region;
     inline_producers(s, t, reads_weights ? b->first : 0);

@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "tir/intrin.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,6 +93,7 @@ void te_note_stage(te_lowering *lw, te_stage *st)
 
 void te_insert_stage(te_lowering *lw, uint32_t at, te_stage *st)
 {
+    assert(at <= lw->stages.len);
     vec_push(&lw->c->mem, &lw->stages, st);
     for (uint32_t i = lw->stages.len - 1; i > at; i--)
         lw->stages.data[i] = lw->stages.data[i - 1];

@@ -317,6 +317,7 @@ void te_check(te_graph *g, const char *name, uint32_t n_axes, te_axis *const *ax
 
 tir_expr_ref te_read(te_graph *g, const te_tensor *t, tir_expr_ref const *idx)
 {
+    assert(t->rank == t->buffer->rank);
     return tir_load(g->c, t->buffer, t->rank, idx);
 }
 

@@ -5,6 +5,8 @@
 #include "te/te_op.h"
 #include "tir/walk.h"
 
+#include <assert.h>
+
 #define LEAST_TAPS 6 /* of windows that are worth a second stage */
 
 /* The window's read of planes: rows follow axis 2 and the first reduction, columns axis 3 and the second. */
@@ -27,12 +29,20 @@ static tir_expr_ref read_of(const te_node *n)
     return e;
 }
 
+/* Of which any part can be taken twice, and in any order. */
+static bool is_extreme(const te_reducer *r)
+{
+    const tir_expr_ref e = r ? r->combine[0] : NULL;
+    return e && r->n == 1 && e->kind == TIR_BINOP && (e->op == TIR_MAX || e->op == TIR_MIN);
+}
+
 static bool fits(const te_node *n)
 {
     int64_t high = 0, wide = 0;
-    return n->kind == TE_COMPUTE && n->n_axes == 4 && n->n_reduce == 2 && n->n_outputs == 1 && !n->where &&
-           n->outputs[0]->dt == DT_F32 && tir_is_int(n->reduce_axes[0]->extent, &high) &&
-           tir_is_int(n->reduce_axes[1]->extent, &wide) && high > 1 && wide > 1 && high * wide >= LEAST_TAPS;
+    return n->kind == TE_COMPUTE && is_extreme(n->reducer) && n->n_axes == 4 && n->n_reduce == 2 &&
+           n->n_outputs == 1 && !n->where && n->outputs[0]->dt == DT_F32 &&
+           tir_is_int(n->reduce_axes[0]->extent, &high) && tir_is_int(n->reduce_axes[1]->extent, &wide) && high > 1 &&
+           wide > 1 && high * wide >= LEAST_TAPS;
 }
 
 /* The stage of the columns, made behind all others, goes before its reader. */
@@ -42,6 +52,7 @@ static void move_before(te_graph *g, const te_node *reader)
     uint32_t i = g->nodes.len - 1;
     for (; i > 0 && g->nodes.data[i] != reader; i--)
         g->nodes.data[i] = g->nodes.data[i - 1];
+    assert(g->nodes.data[i] == reader);
     g->nodes.data[i] = made;
     g->nodes.data[i + 1] = (te_node *)(uintptr_t)reader;
 }

@@ -6,11 +6,13 @@
 #include "tir/parse.h"
 #include "tir/walk.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 tir_expr_ref tir_instr_arg(tir_expr_ref e, const char *symbol)
 {
+    assert(e->kind == TIR_INSTR);
     for (uint32_t i = tir_instr_operands(e->u.row); i < tir_instr_args(e->u.row); i++)
         if (strcmp(tir_instr_symbol(e->u.row, i)->name, symbol) == 0)
             return e->args[i];

@@ -5,6 +5,7 @@
  * (docs/reference/cli.md). */
 #include "target/cortex_m/cost.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Of one run or pixel by one channel and one step of weights, in C: loads, a product, a sum in memory. */
@@ -15,8 +16,9 @@ static const double CALL = 30, RUN = 14, SUM = 4;
 static double of(const tir_intrin_use *use, const char *symbol)
 {
     uint32_t i = 0;
-    while (strcmp(use->row->symbols[i].name, symbol) != 0)
+    while (i < use->row->n_symbols && strcmp(use->row->symbols[i].name, symbol) != 0)
         i++;
+    assert(i < use->row->n_symbols); /* a row and its cost name the same symbols */
     return (double)use->of[i];
 }
 

@@ -4,6 +4,7 @@
 #include "tir/walk.h"
 #include "type/target.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* --- questions --- */
@@ -38,6 +39,7 @@ int64_t te_reduce_most(const te_graph *g, const te_node *n)
 
 const char *te_axis_name(const te_node *n, uint32_t i)
 {
+    assert(i < n->n_axes);
     return n->axes[i]->var->name;
 }
 
@@ -115,6 +117,7 @@ static void check_read(void *ctx, tir_expr_ref e)
 
 bool te_reads_lines(const te_node *n, uint32_t axis)
 {
+    assert(axis < n->n_axes && n->body);
     line_check x = {n->axes[axis]->var, true};
     tir_visit_expr(n->body[0], check_read, &x);
     return x.contiguous;
@@ -138,6 +141,7 @@ uint32_t te_parallel_axes(const te_graph *g, const te_node *n)
 
 const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count)
 {
+    assert(count <= n->n_axes);
     const char *name = te_axis_name(n, 0);
     for (uint32_t i = 1; i < count; i++) {
         const char *fused = arena_printf(&s->c->mem, "f%u", i);

@@ -8,6 +8,7 @@
 #include "tir/map.h"
 #include "tir/walk.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MOST_ARGS = 12 };
@@ -133,6 +134,7 @@ static int64_t value_of(machine *m, tir_expr_ref e)
 
 static uint32_t arg(machine *m, tir_expr_ref call, uint32_t i)
 {
+    assert(i < call->n_args); /* as the table of calls counts them */
     int64_t v = value_of(m, call->args[i]);
     if (v < 0 || v > UINT32_MAX)
         fail(m, DIAG_DATA, "an argument of a call of the accelerator is negative, or above 2^32");

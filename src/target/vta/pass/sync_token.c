@@ -6,6 +6,7 @@
 #include "target/vta/pass/sync.h"
 #include "tir/walk.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* --- statements to insert --- */
@@ -115,12 +116,13 @@ static bool contains(const token_set *l, queue_token t)
 
 static void add(token_set *l, queue_token t)
 {
-    if (l->len < TOKENS) /* at most one of each of the pairs of three queues */
-        l->at[l->len++] = t;
+    assert(l->len < TOKENS); /* at most one of each of the pairs of three queues */
+    l->at[l->len++] = t;
 }
 
 static tir_stmt *dep(trace *k, bool push, queue_token t)
 {
+    assert(t.from > 0 && t.from < QUEUES && t.to > 0 && t.to < QUEUES && abs(t.from - t.to) == 1);
     tir_expr_ref args[] = {vta_int(k->p, t.from), vta_int(k->p, t.to)};
     const char *name = push ? "tir.vta.coproc_dep_push" : "tir.vta.coproc_dep_pop";
     return tir_evaluate(k->p->c, tir_extern(k->p->c, name, tir_scalar(DT_I32), 2, args));
