@@ -14,7 +14,8 @@
 #define PARTIAL 16 /* sums side by side */
 #define LONG    4096 /* elements of a row that takes more of them */
 #define LONG_ROW 128 /* elements of a row among others, at whose end some lanes have nothing to do */
-#define CHAINS  4  /* vectors of extremes, each of which waits for a comparison and a choice */
+#define LONG_EXTREME 512 /* the same for extremes, each of which waits for a comparison and a choice */
+#define CHAINS  4  /* vectors of extremes */
 #define FEW     4  /* of them, when they are combined */
 
 static bool is_vector_call(tir_op op)
@@ -184,7 +185,7 @@ static int64_t partial_count(const te_sched *s, const struct target *t, const te
     tir_expr_ref e = n->reducer->combine[0];
     bool extreme = e->kind == TIR_BINOP && (e->op == TIR_MAX || e->op == TIR_MIN);
     bool waits = e->kind == TIR_SELECT || (n->tag && strcmp(n->tag, "extremes") == 0);
-    if (beside < n->n_axes || (!waits && te_reduce_most(s->g, n) < LONG))
+    if (beside < n->n_axes || (!waits && te_reduce_most(s->g, n) < (extreme ? LONG_EXTREME : LONG)))
         return PARTIAL;
     return extreme && CHAINS * lanes_of(t) > 2 * PARTIAL ? CHAINS * lanes_of(t) : 2 * PARTIAL;
 }
