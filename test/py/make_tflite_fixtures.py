@@ -121,12 +121,16 @@ def shapes():
     return net
 
 
+INNER = tflite_states.branch, tflite_states.rounds
+
+
 def states():
     """Variable tensors of layers, and resource variables that CALL_ONCE fills."""
     net = Net()
     net.first, net.valid, net.first_step, net.cycles = [], {}, {}, 1
     for name, kind in tflite_states.KINDS.items():
-        kind(net, Chance(np.random.default_rng(11)), "int8" if name != "lstm" else "")
+        if kind not in INNER:
+            kind(net, Chance(np.random.default_rng(11)), "int8" if name != "lstm" else "")
     tflite_states.once(net)
     return net
 
@@ -143,6 +147,16 @@ def control():
     net = Net()
     for name in ("condition", "loop"):
         KINDS[name](net, Chance(np.random.default_rng(2)), "")
+    return net
+
+
+def inner_states():
+    """A branch and a loop with variables, which CALL_ONCE gives a value, and with a layer that has a state."""
+    net = Net()
+    net.first = []
+    for kind in INNER:
+        kind(net, Chance(np.random.default_rng(3)), "")
+    tflite_states.once(net)
     return net
 
 
@@ -363,19 +377,6 @@ def inner_state(net):
                          elseSubgraphIndex=inner_graph(net, [x], lambda x: [x])))
 
 
-def inner_variable(net):
-    """A branch with a variable tensor."""
-    x, c = net.input("float32", [3]), net.input("bool", [])
-
-    def summed(x):
-        kept, y = variable(net, "float32", [3]), net.tensor("float32", [3])
-        net.operator("ADD", 1, [x, kept], [y], options("Add", fusedActivationFunction=0))
-        return [y]
-    net.operator("IF", 1, [c, x], [net.tensor("float32", [3])],
-                 options("If", thenSubgraphIndex=inner_graph(net, [x], summed),
-                         elseSubgraphIndex=inner_graph(net, [x], lambda x: [x])))
-
-
 def sparse_constant(net, places, numbers):
     """Of three columns and two rows; each row lists its columns."""
     p, rows, columns = S.SparsityParametersT(), S.DimensionMetadataT(), S.DimensionMetadataT()
@@ -431,7 +432,6 @@ REFUSED = {"missing": missing, "out_of_range": out_of_range, "no_code": no_code,
            "option_range": option_range, "option_text": option_text, "flex_damaged": flex_damaged, "compiled": compiled,
            "frame_step": frame_step, "few_gains": few_gains, "overlap": overlap,
            "frequencies": frequencies, "growing": growing, "inner_state": inner_state,
-           "inner_variable": inner_variable,
            "sparse_place": sparse_place, "sparse_short": sparse_short, "too_long": too_long,
            "clipped_cell": clipped_cell}
 
@@ -466,7 +466,7 @@ def main():
     for folder in (golden, refused, corpus):
         os.makedirs(folder, exist_ok=True)
     for make in (numbers, floats, ends, elements, shapes, states, signatures, two_signatures, composite,
-                 control):
+                 control, inner_states):
         write(f"{golden}/{make.__name__}.tflite", make().bytes())
         write(f"{corpus}/{make.__name__}.tflite", make().bytes())
     for name, make in LABELS.items():

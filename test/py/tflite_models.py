@@ -29,7 +29,7 @@ import package
 try:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
     from tflite_micro.python.tflite_micro import runtime
-    from tflite_kinds import ALL, HAVE, KINDS, gains  # the last for other tests, as those below
+    from tflite_kinds import ALL, HAVE, KINDS, gains, inner_graph, like  # the last for other tests, as those below
     from tflite_net import TYPES, Chance, Net, S, data, options, scale_of, variable  # other tests take some of them
 except ImportError:
     runtime = None

@@ -37,10 +37,12 @@ def result(net, shape, q, r):
     return net.tensor("int8", shape, r.scale(), r.zero()) if q else net.tensor("float32", shape)
 
 
-def svdf(net, r, q, state="int16"):
+def svdf(net, r, q, state="int16", x=None):
     rank, units, memory, inputs, batch = r.int(1, 3), r.int(1, 6), r.int(1, 9), r.int(1, 20), r.int(1, 2)
     filters = rank * units
-    x = T.data(net, r, q, [batch, inputs])
+    if x is None:
+        x = T.data(net, r, q, [batch, inputs])
+    batch, inputs = net.graph.tensors[x].shape
     if q:
         sx, sw, st = T.scale_of(net, x), r.scale(), r.scale(1e-4, 1e-2)
         feature = net.tensor("int8", [filters, inputs], sw, 0, r.codes([filters, inputs], -127))
@@ -59,6 +61,7 @@ def svdf(net, r, q, state="int16"):
         bias = net.tensor("float32", [units], data=r.floats([units]))
     net.operator("SVDF", 3, [x, feature, time, bias, kept], [y],
                  T.options("SVDF", rank=rank, fusedActivationFunction=1 if q else r.pick(0, 1)))
+    return y
 
 
 @kind
@@ -140,6 +143,71 @@ def stream(net, r, q):
     net.operator("STRIDED_SLICE", 2, [whole, *more], [rest], T.options("StridedSlice", beginMask=0, endMask=0,
                                                                        shrinkAxisMask=0, ellipsisMask=0, newAxisMask=0))
     net.operator("ASSIGN_VARIABLE", 1, [handle(net, name) if write is None else write, rest], [])
+
+
+def inner_state(net, r, q):
+    """Operands of a graph in a graph, a value and the handle of a variable, and what makes the next value: it adds the
+    one to the other, and may hand its result to a layer with a state of its own. The oracle gives a variable its memory
+    where a graph with its VAR_HANDLE assigns it."""
+    x = T.data(net, r, q, [r.int(1, 2), r.int(1, 9)], None, 0)
+    name, shape = f"inner{len(net.graph.tensors)}", net.graph.tensors[x].shape
+    scale = T.scale_of(net, x) if q else None
+    if net.first is not None and r.pick(True, False):
+        start = r.codes([int(np.prod(shape))]) if q else r.floats([int(np.prod(shape))])
+        net.first.append((name, "int8" if q else "float32", shape, scale, 0, start))
+    has_layer = r.pick(True, False)
+
+    def grow(x, v):
+        old, new = T.like(net, x), T.like(net, x)
+        net.operator("READ_VARIABLE", 1, [v], [old])
+        net.operator("ADD", 2, [old, x], [new], T.options("Add", fusedActivationFunction=0))
+        net.operator("ASSIGN_VARIABLE", 1, [handle(net, name), new], [])
+        if has_layer:
+            svdf(net, r, q, x=new)
+        return new
+    return x, handle(net, name), grow
+
+
+@kind
+def branch(net, r, q):
+    """One branch changes a variable and the other reads it; behind both the caller reads it."""
+    x, v, grow = inner_state(net, r, q)
+    y, z = T.like(net, x), T.like(net, x)
+
+    def read(x, v):
+        old = T.like(net, x)
+        net.operator("READ_VARIABLE", 1, [v], [old])
+        return [old]
+    graphs = [T.inner_graph(net, [x, v], lambda x, v: [grow(x, v)]), T.inner_graph(net, [x, v], read)]
+    if r.pick(True, False):
+        graphs.reverse()
+    net.operator("IF", 1, [net.input("bool", []), x, v], [y],
+                 T.options("If", thenSubgraphIndex=graphs[0], elseSubgraphIndex=graphs[1]))
+    net.operator("READ_VARIABLE", 1, [v], [z])
+
+
+@kind
+def rounds(net, r, q):
+    """Each round changes a variable; the condition is a counter."""
+    x, v, grow = inner_state(net, r, q)
+    count, done, end, same, z = (net.tensor("int32", [1], data=[0]), net.tensor("int32", [1]), r.int(0, 3),
+                                 T.like(net, x), T.like(net, x))
+
+    def goes_on(i, x, v):
+        y = net.tensor("bool", [1])
+        net.operator("LESS", 1, [i, net.tensor("int32", [1], data=[end])], [y])
+        return [y]
+
+    def body(i, x, v):
+        y = net.tensor("int32", [1])
+        net.operator("ADD", 1, [i, net.tensor("int32", [1], data=[1])], [y], T.options("Add"))
+        grow(x, v)
+        return [y, x, v]
+    graphs = [T.inner_graph(net, [count, x, v], f) for f in (goes_on, body)]
+    net.operator("WHILE", 1, [count, x, v], [done, same, net.tensor("resource", [])],
+                 T.options("While", condSubgraphIndex=graphs[0], bodySubgraphIndex=graphs[1]))
+    net.graph.outputs.pop()
+    net.operator("READ_VARIABLE", 1, [v], [z])
 
 
 def signal(f):
@@ -274,7 +342,7 @@ def once(net):
         value = net.tensor(kind_of, shape, scale, zero, data=np.array(start, kind_of))
         net.operator("ASSIGN_VARIABLE", 1, [handle(net, name), value], [])
     net.graph = main
-    net.operator("CALL_ONCE", 1, [], [], T.options("CallOnce", initSubgraphIndex=1))
+    net.operator("CALL_ONCE", 1, [], [], T.options("CallOnce", initSubgraphIndex=len(model.subgraphs) - 1))
     main.operators.insert(0, main.operators.pop())
 
 

@@ -21,14 +21,30 @@ typedef struct tflite_variable {
     const char *name;
     graph_value *param; /* what the call before left; NULL: nobody reads that */
     graph_value *now;   /* what it holds at the operator at hand; NULL: not used yet */
+    struct tflite_region *region; /* whose value `now` is; NULL: main's */
     const tensor_data *initial; /* NULL: zeros */
 } tflite_variable;
 
 typedef struct tflite_variables {
     VEC(tflite_variable *) list;
-    ptr_map by_name; /* resource variables: interned container and name -> number */
+    ptr_map by_name;   /* resource variables: interned container and name -> number */
+    ptr_map by_tensor; /* variable tensors, of any graph: tfl_tensor -> number */
+    graph_func *main;  /* the function whose states they become */
     graph_value *runs; /* whether the kernels' run has come this far; NULL: always */
 } tflite_variables;
+
+/* A variable inside of a branch or a loop: a parameter of its function, and a result where the function changes it. */
+typedef struct tflite_crossing {
+    tflite_variable *variable;
+    graph_value *before, *param, *after; /* before: outside; the others inside */
+} tflite_crossing;
+
+/* The function of a branch or of a loop. */
+typedef struct tflite_region {
+    struct tflite_region *outer; /* NULL: it is in main */
+    graph_func *f;
+    VEC(tflite_crossing) states; /* in the order of the parameters, which are its last ones */
+} tflite_region;
 
 /* What a tensor is read as, and what stands for it so far. */
 typedef struct tflite_tensor {
@@ -78,10 +94,11 @@ struct tflite_importer {
     uint32_t depth;      /* of this graph in others */
     uint64_t *room;      /* what graphs in others may still hold, all together */
     uint64_t *unpacked;  /* bytes that sparse constants may still become */
-    /* Operators of another graph of the model in f: what its outputs are. false after diagnostics. */
-    bool (*import_inner)(struct tflite_node *n, const tfl_subgraph *g, graph_func *f, uint32_t n_in,
+    /* Operators of another graph of the model in r, or where n is (NULL): what its outputs are. false after
+     * diagnostics. */
+    bool (*import_inner)(struct tflite_node *n, const tfl_subgraph *g, tflite_region *r, uint32_t n_in,
                          const struct tflite_given *in, uint32_t n_out, graph_value **out);
-    bool closed;         /* its function is not the model's: it has no states */
+    tflite_region *region; /* whose function f is; NULL: it is the model's */
     bool once;           /* this is the graph that CALL_ONCE calls */
     bool (*import_once)(struct tflite_importer *im, const tfl_subgraph *g); /* it */
     graph_value nothing; /* what building functions return once an operator has failed */
@@ -218,6 +235,10 @@ bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t);
 graph_value *tflite_read_state(tflite_importer *im, tflite_tensor *t); /* of such a tensor: what it holds */
 bool tflite_write_state(tflite_node *n, uint32_t i, graph_value *v);   /* operand i holds v from here on */
 bool tflite_end_states(tflite_importer *im);                           /* behind all results; false after diagnostics */
+/* The variable is a parameter of r, if it is none yet; first: its type where nothing else tells it. */
+graph_value *tflite_enter_state(tflite_importer *im, tflite_region *r, tflite_variable *v, type first);
+/* All variables hold again what they held outside; what they hold inside is in r->states. */
+void tflite_leave_region(tflite_region *r);
 /* One that an operator has beside its tensors; all its elements begin with `first`. NULL: the node fails. */
 tflite_variable *tflite_own_state(tflite_node *n, const char *name, dtype dt, uint32_t rank, const int64_t *dims,
                                   int64_t first);

@@ -167,6 +167,12 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* Of a variable: READ_VARIABLE and its like take one, and what hands operands on to other graphs. */
+static bool is_handle(const tflite_tensor *t)
+{
+    return t->variable && !t->t->is_variable;
+}
+
 /* What decides on the type: the first operand that is no axis. */
 static bool check_row(tflite_node *n, const char *name, int64_t version)
 {
@@ -174,7 +180,7 @@ static bool check_row(tflite_node *n, const char *name, int64_t version)
     const char *type_name = x && x->type.dt != DT_NONE ? dtype_name(x->type.dt) : "another type";
     if (version > n->row->version)
         return note_missing(n, name, version, NULL);
-    if (strcmp(n->row->types, "none") == 0) /* handles of variables */
+    if (strcmp(n->row->types, "none") == 0 || (x && is_handle(x) && has_word(n->row->target, "handles")))
         return true;
     if (strcmp(n->row->types, "any") == 0 ? x && dtype_usable(x->type.dt) : has_word(n->row->types, type_name))
         return true;
@@ -212,17 +218,14 @@ static bool check_order(tflite_node *n)
         tflite_tensor *t = tflite_operand(n, i);
         if (!t || t->data || t->plain || t->image)
             continue;
-        if (t->variable && strcmp(n->row->types, "none") != 0)
+        if (is_handle(t) && strcmp(n->row->types, "none") != 0 && !has_word(n->row->target, "handles"))
             return tflite_fail(n, DIAG_FORMAT, "'%s' is the handle of a variable, and no tensor", t->name);
-        if (t->variable)
+        if (is_handle(t))
             continue;
         if (tflite_is_state(n->im, t)) {
             (void)tflite_read_state(n->im, t);
             continue;
         }
-        if (!t->poison && t->t->is_variable && n->im->closed)
-            return tflite_fail(n, DIAG_UNSUPPORTED, "'%s' keeps its value from run to run, which is not supported yet "
-                                                    "inside of IF and WHILE", t->name);
         if (!t->poison && t->t->is_variable)
             return note_missing(n, "variable tensors", 1, NULL);
         if (!t->poison)
@@ -346,15 +349,15 @@ static bool take_operands(tflite_node *n, tflite_importer *inner, const tflite_g
     return true;
 }
 
-static bool import_inner(tflite_node *n, const tfl_subgraph *g, graph_func *f, uint32_t n_in, const tflite_given *in,
-                         uint32_t n_out, graph_value **out)
+static bool import_inner(tflite_node *n, const tfl_subgraph *g, tflite_region *r, uint32_t n_in,
+                         const tflite_given *in, uint32_t n_out, graph_value **out)
 {
     tflite_importer *im = n->im, inner = *im;
     const uint64_t work = work_of(im, g);
     inner.graph = g;
     inner.depth++;
-    inner.f = f;
-    inner.closed |= f != im->f;
+    inner.f = r ? r->f : im->f;
+    inner.region = r ? r : im->region;
     if (g->inputs.len != n_in || g->outputs.len != n_out)
         return tflite_fail(n, DIAG_FORMAT, "its graph has %u inputs and %u outputs, and it has %u operands and "
                            "%u results", g->inputs.len, g->outputs.len, n_in, n_out);
@@ -368,7 +371,8 @@ static bool import_inner(tflite_node *n, const tfl_subgraph *g, graph_func *f, u
     take_missing(im, &inner);
     for (uint32_t i = 0; i < g->outputs.len && !n->failed; i++) {
         tflite_tensor *t = end_of(&inner, g->outputs, i, "output");
-        graph_value *v = t ? tflite_plain(&inner, t, n->loc) : NULL;
+        const bool handed_on = t && is_handle(t) && has_word(n->row->target, "carried");
+        graph_value *v = handed_on ? &im->nothing : t ? tflite_plain(&inner, t, n->loc) : NULL;
         if (!v)
             return !t || t->poison ? false : tflite_fail(n, DIAG_FORMAT, "nothing makes output %u of its graph", i);
         out[i] = v;
@@ -446,11 +450,13 @@ bool tflite_import(compiler *c, span bytes, const char *path, const frontend_opt
     ptr_map_init(&im.missing_at, &c->mem);
     ptr_map_init(&im.results, &c->mem);
     ptr_map_init(&variables.by_name, &c->mem);
+    ptr_map_init(&variables.by_tensor, &c->mem);
     if (!flat_read_model(c, path, bytes, &im.model) || !check_model(&im) || !tflite_read_tensors(&im) ||
         !tflite_name_ends(&im) || !tflite_fix_shapes(&im))
         return false;
     im.module = graph_module_new(c);
     im.f = graph_func_new(im.module, "main");
+    variables.main = im.f;
     tflite_tell_about(&im);
     tflite_read_metadata(&im);
     if (!add_inputs(&im))

@@ -41,7 +41,7 @@ tflite_variable *tflite_own_state(tflite_node *n, const char *name, dtype dt, ui
         fits = fits && i64_mul(count, dims[i], &count) && count <= MOST_STATE;
     if (!fits)
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "its memory is too large");
-    if (n->im->once || n->im->closed)
+    if (n->im->once || n->im->region)
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "a memory inside of CALL_ONCE, IF or WHILE is not supported yet");
     if (n->failed)
         return NULL;
@@ -62,6 +62,8 @@ void tflite_set_state(tflite_node *n, tflite_variable *var, graph_value *v)
     const graph_value *runs = n->im->variables->runs;
     if (n->failed || !var)
         return;
+    if (n->im->region)
+        (void)tflite_enter_state(n->im, n->im->region, var, v->type);
     const bool may_stay = runs && var->now && type_equal(&v->type, &var->now->type);
     if (runs && !may_stay)
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "behind a CIRCULAR_BUFFER that ends some runs a variable must be read "
@@ -73,25 +75,57 @@ void tflite_set_state(tflite_node *n, tflite_variable *var, graph_value *v)
  * it begins with, else t's. */
 static graph_value *value_of(tflite_importer *im, tflite_variable *v, const tflite_tensor *t)
 {
-    if (v->now)
-        return v->now;
-    if (!v->initial)
+    if (!v->now && !v->initial)
         v->initial = filled(im, t);
-    const tensor_data *first = v->initial;
-    const type own = first ? type_static(im->c, first->dt, first->rank, first->dims) : t->type;
-    return v->now = v->param = graph_add_param(im->f, v->name, own);
+    return tflite_enter_state(im, im->region, v, t->type);
+}
+
+graph_value *tflite_enter_state(tflite_importer *im, tflite_region *r, tflite_variable *v, type first)
+{
+    if (v->now && v->region == r)
+        return v->now;
+    if (!r) {
+        const tensor_data *t = v->initial;
+        const type own = t ? type_static(im->c, t->dt, t->rank, t->dims) : first;
+        return v->now = v->param = graph_add_param(im->variables->main, v->name, own);
+    }
+    graph_value *before = tflite_enter_state(im, r->outer, v, first);
+    graph_value *param = graph_add_param(r->f, v->name, before->type);
+    vec_push(&im->c->mem, &r->states, ((tflite_crossing){v, before, param, param}));
+    v->region = r;
+    return v->now = param;
+}
+
+void tflite_leave_region(tflite_region *r)
+{
+    for (uint32_t i = 0; i < r->states.len; i++) {
+        tflite_crossing *x = &r->states.data[i];
+        x->after = x->variable->now;
+        x->variable->now = x->before;
+        x->variable->region = r->outer;
+    }
 }
 
 bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t)
 {
     return t->t->is_variable && t->type.kind == TYPE_TENSOR && dtype_usable(t->type.dt) &&
-           shape_is_static(t->type.shape) && im->f != NULL && !im->closed;
+           shape_is_static(t->type.shape) && im->f != NULL;
+}
+
+/* A graph may stand in several places, with the same variables. */
+static tflite_variable *variable_of(tflite_importer *im, const tflite_tensor *t)
+{
+    uint32_t at = im->variables->list.len;
+    if (ptr_map_get(&im->variables->by_tensor, t->t, &at))
+        return im->variables->list.data[at];
+    ptr_map_set(&im->variables->by_tensor, t->t, at);
+    return new_variable(im, t->name);
 }
 
 graph_value *tflite_read_state(tflite_importer *im, tflite_tensor *t)
 {
     if (!t->variable)
-        t->variable = new_variable(im, t->name);
+        t->variable = variable_of(im, t);
     return t->plain = value_of(im, t->variable, t);
 }
 
@@ -150,8 +184,6 @@ bool tflite_op_var_handle(tflite_node *n)
 static tflite_variable *handle_of(tflite_node *n)
 {
     const tflite_tensor *t = tflite_operand(n, 0);
-    if (n->im->closed)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "a variable in IF or WHILE is not supported yet"), NULL;
     if (t->variable && !t->t->is_variable)
         return t->variable;
     (void)tflite_fail(n, DIAG_FORMAT, "operand 0 ('%s') is not the handle of a variable", t->name);
@@ -197,7 +229,7 @@ bool tflite_op_composite(tflite_node *n)
     graph_value **out = arena_array(&n->c->mem, graph_value *, n->n_out);
     const tfl_subgraph *g = tflite_graph_at(n, o->decomposition_subgraph_index);
     const tflite_given *in = tflite_given_of(n, 0);
-    if (n->failed || !n->im->import_inner(n, g, n->f, n->n_in, in, n->n_out, out))
+    if (n->failed || !n->im->import_inner(n, g, NULL, n->n_in, in, n->n_out, out))
         return false;
     for (uint32_t i = 0; i < n->n_out; i++)
         (void)tflite_result(n, i, out[i]);
@@ -208,7 +240,7 @@ bool tflite_op_composite(tflite_node *n)
 bool tflite_op_call_once(tflite_node *n)
 {
     const tfl_call_once_options *o = n->options;
-    if (n->im->once || n->im->closed)
+    if (n->im->once || n->im->region)
         return tflite_fail(n, DIAG_UNSUPPORTED, "CALL_ONCE inside of CALL_ONCE, IF or WHILE is not supported yet");
     const tfl_subgraph *g = tflite_graph_at(n, o->init_subgraph_index);
     const uint32_t errors = n->c->diags.errors;
