@@ -944,6 +944,36 @@ def spectrum(name, inverse):
     return one
 
 
+def fake_quant(net, r, q):
+    shape = r.shape()
+    net.operator("FAKE_QUANT", 1, [net.input("float32", shape)], [net.tensor("float32", shape)], options(
+        "FakeQuant", min=-float(r.rng.uniform(0.1, 4)), max=float(r.rng.uniform(0.1, 4)), numBits=r.pick(4, 8, 8, 16)))
+
+
+def local_response(net, r, q):
+    shape = r.shape(3) + [r.int(1, 20)]
+    net.operator("LOCAL_RESPONSE_NORMALIZATION", 1, [net.input("float32", shape)], [net.tensor("float32", shape)],
+                 options("LocalResponseNormalization", radius=r.int(1, 6), bias=1.0, alpha=0.3,
+                         beta=r.pick(0.5, 0.75)))
+
+
+def rfft_2d(net, r, q):
+    """Of images or of rows, which are cut or have zeros behind them; what comes out has another shape in between."""
+    part = r.pick("COMPLEX_ABS", "REAL", "IMAG")
+    lengths, batch = [r.pick(1, 1, 2, 8), r.pick(4, 8, 32, 64)], r.shape(r.int(0, 2), 3)
+    x = net.input("float32", batch + [r.pick(lengths[0], r.int(1, 9)), r.pick(lengths[1], r.int(1, 70))])
+    made = batch + [lengths[0], lengths[1] // 2 + 1]
+    spectrum, flat = net.tensor("complex64", made), [int(np.prod(made[:-1])), made[-1]]
+    net.operator("RFFT2D", 1, [x, ints(net, lengths)], [spectrum])
+    if r.pick(True, False):
+        moved_to = net.tensor("complex64", flat)
+        net.operator("RESHAPE", 1, [spectrum, ints(net, flat)], [moved_to], options("Reshape", newShape=flat))
+        net.graph.outputs.pop()
+        spectrum, made = moved_to, flat
+    net.graph.outputs.pop()
+    net.operator(part, 1, [spectrum], [net.tensor("float32", made)])
+
+
 def signal_filter_bank(net, r, q):
     """Bands that overlap, of any widths, 0 among them."""
     channels, bins = r.int(1, 12), r.int(5, 60)
@@ -1085,7 +1115,8 @@ KINDS = {
     "signal_rfft": spectrum("SignalRfft", False), "signal_irfft": spectrum("SignalIrfft", True),
     "signal_filter_bank": signal_filter_bank, "signal_square_root": signal_square_root, "signal_pcan": signal_pcan,
     "signal_log": signal_log, "detection": detection,
-    "spectrogram": spectrogram, "mfcc": mfcc, "condition": condition, "loop": loop,
+    "fake_quant": fake_quant, "local_response": local_response, "relu_0_to_1": unary("RELU_0_TO_1"),
+    "rfft_2d": rfft_2d, "spectrogram": spectrogram, "mfcc": mfcc, "condition": condition, "loop": loop,
     "densify": densify, "lstm_cell": lstm_cell, "lstm_step": lstm_step,
     "lstm_cell_of_bytes": lstm_cell_of_bytes,
 }
@@ -1118,10 +1149,11 @@ HAVE = {
     "reverse": ("", "uint8 int16 float32"), "tile": ("", "float32"), "broadcast_to": ("float32", "float32"),
     "fill": ("int8 float32", "float32"), "top_k": ("", "int8 uint8 float32"),
     "exp": ("float32", "int8 float32"), "log_table": ("", "int8"), "abs": ("int8 int16 float32", "int8 float32"),
-    "relu_n1_to_1": ("", "int8 uint8 float32"), "gelu": ("", "int8 float32"), "elu": ("float32", ""),
+    **{k: ("", "int8 uint8 float32") for k in ("relu_n1_to_1", "relu_0_to_1")},
+    "gelu": ("", "int8 float32"), "elu": ("float32", ""),
     "cast": ("int8 float32", "int8 float32"), "padv2": ("int8 float32", "int8 uint8 float32"),
     **{k: ("float32", "float32") for k in ("broadcast_args", "all_true")},
-    **{k: ("", "float32") for k in ("composite", "embedding_lookup",
+    **{k: ("", "float32") for k in ("composite", "rfft_2d", "local_response", "fake_quant", "embedding_lookup",
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),

@@ -7,7 +7,7 @@ from ai_edge_litert import schema_py_generated as S
 from flatbuffers import flexbuffers
 
 TYPES = {"int8": 9, "float32": 0, "int32": 2, "int64": 4, "float16": 1, "int16": 7, "uint8": 3, "bool": 6, "int4": 17,
-         "uint64": 12, "uint32": 15}
+         "uint64": 12, "uint32": 15, "complex64": 8}
 CUSTOM = 32
 
 

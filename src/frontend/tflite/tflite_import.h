@@ -56,6 +56,7 @@ typedef struct tflite_tensor {
     tflite_variable *variable; /* that it is, or is the handle of; NULL: neither, so far */
     bool poison; /* made by an operator that failed: who reads it says nothing */
     bool is_made, is_result;
+    bool is_complex; /* c64: two numbers of f32, in an axis behind those that the model has */
 } tflite_tensor;
 
 typedef struct tflite_missing {

@@ -55,7 +55,7 @@ static tflite_tensor *end_of(tflite_importer *im, flat_numbers list, uint32_t i,
 
 static bool check_type(const tflite_importer *im, const tflite_tensor *t)
 {
-    return (t->type.kind == TYPE_TENSOR && dtype_usable(t->type.dt)) ||
+    return (t->type.kind == TYPE_TENSOR && dtype_usable(t->type.dt) && !t->is_complex) ||
            diag_error(&im->c->diags, DIAG_UNSUPPORTED, tflite_loc(im), "'%s': its element type (%" PRId64
                       ") is not supported yet", t->name, t->t->type);
 }
@@ -173,16 +173,29 @@ static bool is_handle(const tflite_tensor *t)
     return t->variable && !t->t->is_variable;
 }
 
+static bool has_complex(const tflite_node *n)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        const tflite_tensor *t = tflite_operand(n, i < n->n_in ? i : TFLITE_RESULT + i - n->n_in);
+        found |= t && t->is_complex;
+    }
+    return found;
+}
+
 /* What decides on the type: the first operand that is no axis. */
 static bool check_row(tflite_node *n, const char *name, int64_t version)
 {
     const tflite_tensor *x = tflite_operand(n, strncmp(n->row->operands, "axis", 4) == 0);
-    const char *type_name = x && x->type.dt != DT_NONE ? dtype_name(x->type.dt) : "another type";
+    const char *type_name = !x || x->type.dt == DT_NONE ? "another type"
+                            : dtype_name(x->is_complex ? DT_C64 : x->type.dt);
     if (version > n->row->version)
         return note_missing(n, name, version, NULL);
+    if (!has_word(n->row->types, "c64") && has_complex(n))
+        return note_missing(n, name, version, "c64");
     if (strcmp(n->row->types, "none") == 0 || (x && is_handle(x) && has_word(n->row->target, "handles")))
         return true;
-    if (strcmp(n->row->types, "any") == 0 ? x && dtype_usable(x->type.dt) : has_word(n->row->types, type_name))
+    if (has_word(n->row->types, "any") ? x && dtype_usable(x->type.dt) : has_word(n->row->types, type_name))
         return true;
     return note_missing(n, name, version, type_name);
 }

@@ -135,6 +135,13 @@ static graph_value *relu6_of_numbers(tflite_node *n, graph_value *v, const tflit
     return tflite_emit(n, "clip", 3, in, 0, NULL);
 }
 
+/* 0 to 1: as the fused activations have it, which have no such one. */
+static graph_value *between(tflite_node *n, graph_value *v, double low, double high)
+{
+    graph_value *in[3] = {v, tflite_number(n, DT_F32, low), tflite_number(n, DT_F32, high)};
+    return tflite_emit(n, "clip", 3, in, 0, NULL);
+}
+
 bool tflite_op_relu(tflite_node *n)
 {
     graph_value *v;
@@ -142,6 +149,8 @@ bool tflite_op_relu(tflite_node *n)
     tflite_scale x, y;
     if (!tflite_in_one_form(n, 1, &v, &image))
         return false;
+    if (!tflite_is_int(n, 0) && is_named(n, "relu_0_to_1"))
+        return tflite_result_as(n, 0, between(n, v, 0, 1), image);
     if (!tflite_is_int(n, 0)) {
         const int64_t act = is_named(n, "relu") ? 1 : is_named(n, "relu6") ? 3 : 2;
         return tflite_result_as(n, 0, tflite_activated(n, v, act), image);
@@ -271,4 +280,27 @@ bool tflite_op_cast(tflite_node *n)
         return tflite_fail(n, DIAG_UNSUPPORTED, "its result's type is not supported yet");
     return tflite_result_as(n, 0, v->type.dt == y->type.dt ? tflite_unary(n, "copy", v)
                                                            : tflite_cast(n, v, y->type.dt), image);
+}
+
+/* Floats as training with fake quantization has them: on the steps of a range whose zero is one of them. */
+bool tflite_op_fake_quant(tflite_node *n)
+{
+    const tfl_fake_quant_options *o = n->options;
+    graph_value *v;
+    bool image;
+    if (!tflite_in_one_form(n, 1, &v, &image))
+        return false;
+    if (o->num_bits < 2 || o->num_bits > 16 || !(o->min <= 0) || !(o->max >= 0) || !(o->max - o->min >= 0x1p-126f) ||
+        !isfinite(o->max - o->min))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "its range must hold 0, and its bits must be 2 to 16");
+    const float least = o->narrow_range ? 1 : 0, most = (float)((1 << o->num_bits) - 1);
+    const float scale = (o->max - o->min) / (most - least), at = least - o->min / scale;
+    const float zero = at < least ? least : at > most ? most : roundf(at);
+    const float low = (least - zero) * scale, high = (most - zero) * scale;
+    v = tflite_binary(n, "subtract", between(n, v, (double)low, (double)high), tflite_number(n, DT_F32, (double)low));
+    const float inverse = 1.0f / scale;
+    v = tflite_binary(n, "multiply", v, tflite_number(n, DT_F32, (double)inverse));
+    v = tflite_unary(n, "floor", tflite_binary(n, "add", v, tflite_number(n, DT_F32, 0.5)));
+    v = tflite_binary(n, "multiply", v, tflite_number(n, DT_F32, (double)scale));
+    return tflite_result_as(n, 0, tflite_binary(n, "add", v, tflite_number(n, DT_F32, (double)low)), image);
 }

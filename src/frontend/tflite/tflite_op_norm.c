@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* L2_NORMALIZATION, of the last axis, and RSQRT of 16 bits. One over the root, of bytes of the sum of squares of each
- * row, is a multiplier with a shift, by five steps of Newton's method in fixed point: fixed_inverse_root, on numbers of
- * the run. */
+/* L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION, of the last axis, and RSQRT of 16 bits. One over the root, of
+ * bytes of the sum of squares of each row, is a multiplier with a shift, by five steps of Newton's method in fixed
+ * point: fixed_inverse_root, on numbers of the run. */
 #include "frontend/tflite/tflite_compose.h"
 
 #include <math.h>
@@ -87,4 +87,34 @@ bool tflite_op_l2_norm(tflite_node *n)
 {
     const tfl_l2_norm_options *o = n->options;
     return tflite_is_int(n, 0) ? numbers(n, o->fused_activation_function) : floats(n, o->fused_activation_function);
+}
+
+/* --- LOCAL_RESPONSE_NORMALIZATION --- */
+
+#define MOST_RADIUS 64
+
+/* x (bias + alpha sum)^-beta, of the squares of neighboring channels: the last one of them is left out. */
+bool tflite_op_local_response(tflite_node *n)
+{
+    const tfl_response_options *o = n->options;
+    graph_value *x = tflite_in(n, 0), *sum = NULL;
+    int64_t channels = 0;
+    if (!compose_last_extent(n, x, &channels) || n->failed)
+        return false;
+    if (o->radius < 1 || o->radius > MOST_RADIUS)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "its radius is not between 1 and %d", MOST_RADIUS);
+    const int32_t rank = x->type.shape.rank;
+    int64_t pads[2 * TYPE_MAX_RANK] = {0};
+    pads[rank - 1] = o->radius;
+    pads[2 * rank - 1] = o->radius - 1;
+    graph_value *squares = tflite_binary(n, "nn.pad", tflite_binary(n, "multiply", x, x),
+                                         tflite_const(n, tensor_from_i64s(n->c, 2 * (uint32_t)rank, pads), "pads"));
+    for (int64_t i = 0; i < 2 * o->radius; i++) {
+        graph_value *part = compose_slice(n, squares, rank - 1, i, i + channels);
+        sum = sum ? tflite_binary(n, "add", sum, part) : part;
+    }
+    sum = tflite_binary(n, "multiply", sum, tflite_number(n, DT_F32, (double)o->alpha));
+    sum = tflite_binary(n, "add", sum, tflite_number(n, DT_F32, (double)o->bias));
+    graph_value *by = tflite_binary(n, "power", sum, tflite_number(n, DT_F32, -(double)o->beta));
+    return tflite_result(n, 0, tflite_binary(n, "multiply", x, by));
 }

@@ -8,19 +8,30 @@
 
 /* --- shapes --- */
 
-/* Operand 1 where it is constant, else the option, else the shape that the model declares for the result. */
+/* Operand 1 where it is constant, else the option. */
+static bool given_shape(tflite_node *n, int64_t *dims, uint32_t *rank)
+{
+    const tfl_reshape_options *o = n->options;
+    if (tflite_constant(n, 1))
+        return tflite_ints(n, 1, "the shape", dims, rank);
+    if (o->new_shape.len > TYPE_MAX_RANK)
+        return tflite_fail(n, DIAG_FORMAT, "the shape has more than 16 dimensions");
+    for (*rank = 0; *rank < o->new_shape.len; ++*rank)
+        dims[*rank] = flat_i32(o->new_shape, *rank);
+    return true;
+}
+
+/* Of complex numbers with the axis that the model does not have. Where nothing gives a shape it is the one that the
+ * model declares for the result. */
 static bool wanted_shape(tflite_node *n, int64_t *dims, uint32_t *rank)
 {
     const tfl_reshape_options *o = n->options;
     const tflite_tensor *y = tflite_operand(n, TFLITE_RESULT);
-    if (tflite_constant(n, 1))
-        return tflite_ints(n, 1, "the shape", dims, rank);
-    if (!tflite_operand(n, 1) && o->new_shape.len > 0) {
-        if (o->new_shape.len > TYPE_MAX_RANK)
-            return tflite_fail(n, DIAG_FORMAT, "the shape has more than 16 dimensions");
-        for (*rank = 0; *rank < o->new_shape.len; ++*rank)
-            dims[*rank] = flat_i32(o->new_shape, *rank);
-        return true;
+    if (tflite_constant(n, 1) || (!tflite_operand(n, 1) && o->new_shape.len > 0)) {
+        const bool ok = given_shape(n, dims, rank);
+        if (ok && y->is_complex)
+            dims[(*rank)++] = 2;
+        return ok;
     }
     *rank = (uint32_t)y->type.shape.rank;
     return shape_get(y->type.shape, dims);
@@ -33,6 +44,8 @@ bool tflite_op_reshape(tflite_node *n)
     graph_value *x = tflite_in(n, 0);
     if (n->failed || !wanted_shape(n, dims, &rank))
         return false;
+    if (tflite_operand(n, 0)->is_complex != tflite_operand(n, TFLITE_RESULT)->is_complex)
+        return tflite_fail(n, DIAG_TYPE, "its data and its result have different types");
     if (rank > TYPE_MAX_RANK)
         return tflite_fail(n, DIAG_FORMAT, "the shape has more than 16 dimensions");
     for (uint32_t i = 0; i < rank; i++) {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The audio front ends of TensorFlow Lite Micro, operators without memory: windows, spectra, banks of filters. All of
- * it is in integers, which wrap around and are cut off where the kernels' do. */
+ * it is in integers, which wrap around and are cut off where the kernels' do. And LiteRT's transform of floats, with
+ * what makes real numbers of its results. */
 #include "frontend/tflite/tflite_compose.h"
 #include "graph/op/fft.h"
+
+#include <string.h>
 
 /* Each frame of the data times the window. */
 bool tflite_op_signal_window(tflite_node *n)
@@ -161,4 +164,73 @@ bool tflite_op_signal_irfft(tflite_node *n)
     x = tflite_reshape(n, x, 3, (int64_t[]){rows, length / 2 + 1, 2});
     x = transformed(n, "irfft", FFT_HALF, length, x);
     return tflite_result(n, 0, compose_with_rows(n, x, 1, 1, &length));
+}
+
+/* --- of LiteRT: c64, and transforms of images --- */
+
+/* Axes 1 and 2 of [b, rows, columns] with so many entries: what is too much goes, zeros come behind. */
+static graph_value *fitted(tflite_node *n, graph_value *x, const int64_t *have, const int64_t *want)
+{
+    for (int64_t i = 0; i < 2; i++)
+        x = have[i] > want[i] ? compose_slice(n, x, i + 1, 0, want[i]) : x;
+    const int64_t pads[6] = {0, 0, 0, 0, want[0] > have[0] ? want[0] - have[0] : 0,
+                             want[1] > have[1] ? want[1] - have[1] : 0};
+    if (pads[4] == 0 && pads[5] == 0)
+        return x;
+    return tflite_binary(n, "nn.pad", x, tflite_const(n, tensor_from_i64s(n->c, 6, pads), "pads"));
+}
+
+/* [b, rows, bins, 2], each column transformed. */
+static graph_value *columns_transformed(tflite_node *n, graph_value *x, int64_t b, int64_t rows, int64_t bins)
+{
+    static const int64_t turn[4] = {0, 2, 1, 3};
+    x = tflite_reshape(n, tflite_transpose(n, x, 4, turn), 3, (int64_t[]){b * bins, rows, 2});
+    x = transformed(n, "fft", FFT_COMPLEX, rows, x);
+    return tflite_transpose(n, tflite_reshape(n, x, 4, (int64_t[]){b, bins, rows, 2}), 4, turn);
+}
+
+/* The last two axes of the data, of real numbers. */
+bool tflite_op_rfft2d(tflite_node *n)
+{
+    int64_t length[TYPE_MAX_RANK * 2], dims[TYPE_MAX_RANK + 1], b = 1, all;
+    uint32_t count = 0;
+    graph_value *x = tflite_in(n, 0);
+    if (n->failed || !tflite_ints(n, 1, "the length", length, &count))
+        return false;
+    const int32_t rank = x->type.shape.rank;
+    if (count != 2 || rank < 2 || rank + 1 > (int32_t)TYPE_MAX_RANK || tflite_operand(n, 0)->is_complex ||
+        !tflite_operand(n, TFLITE_RESULT)->is_complex)
+        return tflite_fail(n, DIAG_TYPE, "it makes c64 of real numbers with two dimensions at least, and two lengths");
+    if (!shape_get(x->type.shape, dims))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an extent of its data is open; it must be known");
+    for (int32_t i = 0; i < rank - 2; i++)
+        b *= dims[i];
+    for (int i = 0; i < 2; i++)
+        if (length[i] < 1 || length[i] > 1 << 16 || (length[i] & (length[i] - 1)) != 0)
+            return tflite_fail(n, DIAG_UNSUPPORTED, "its lengths must be powers of 2, to 65536");
+    if (length[1] < 4 || !i64_mul(b, length[0] * length[1], &all) || all > INT32_MAX || shape_count(x->type.shape) == 0)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "its data is empty or too large, or its rows have less than 4 points");
+    const int64_t bins = length[1] / 2 + 1;
+    x = fitted(n, tflite_reshape(n, x, 3, (int64_t[]){b, dims[rank - 2], dims[rank - 1]}), &dims[rank - 2], length);
+    x = transformed(n, "rfft", FFT_REAL, length[1], tflite_reshape(n, x, 3, (int64_t[]){b * length[0], length[1], 1}));
+    x = tflite_reshape(n, x, 4, (int64_t[]){b, length[0], bins, 2});
+    x = length[0] > 1 ? columns_transformed(n, x, b, length[0], bins) : x;
+    dims[rank - 2] = length[0];
+    dims[rank - 1] = bins;
+    dims[rank] = 2;
+    return tflite_result(n, 0, tflite_reshape(n, x, (uint32_t)rank + 1, dims));
+}
+
+/* target: "real", "imaginary" or "amount". */
+bool tflite_op_complex_part(tflite_node *n)
+{
+    graph_value *x = tflite_in(n, 0);
+    if (n->failed || !tflite_operand(n, 0)->is_complex || tflite_operand(n, TFLITE_RESULT)->is_complex)
+        return tflite_fail(n, DIAG_TYPE, "it makes real numbers of c64");
+    const int64_t last = x->type.shape.rank - 1;
+    if (strcmp(n->row->target, "amount") == 0)
+        return tflite_result(n, 0, tflite_unary(n, "sqrt", compose_reduced(n, "sum", tflite_binary(n, "multiply", x, x),
+                                                                           last, false)));
+    const int64_t at = strcmp(n->row->target, "imaginary") == 0;
+    return tflite_result(n, 0, compose_reduced(n, "sum", compose_slice(n, x, last, at, at + 1), last, false));
 }

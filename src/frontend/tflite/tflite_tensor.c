@@ -63,14 +63,16 @@ static bool is_open(const tfl_tensor *t, uint32_t axis)
 static bool read_shape(tflite_importer *im, tflite_tensor *t)
 {
     int64_t dims[TYPE_MAX_RANK], count;
-    const uint32_t rank = t->t->shape.len;
-    if (rank > TYPE_MAX_RANK)
+    uint32_t rank = t->t->shape.len;
+    if (rank + t->is_complex > TYPE_MAX_RANK)
         return wrong(im, t, "it has more than 16 dimensions");
     for (uint32_t i = 0; i < rank; i++) {
         dims[i] = flat_i32(t->t->shape, i);
         if (dims[i] < 0)
             return wrong(im, t, "an extent is negative");
     }
+    if (t->is_complex)
+        dims[rank++] = 2;
     if (!tensor_count(rank, dims, &count))
         return wrong(im, t, "its dimensions are too large");
     t->type = type_static(im->c, t->type.dt, rank, dims);
@@ -265,7 +267,8 @@ bool tflite_read_tensors(tflite_importer *im)
             ok = wrong(im, t, "no element type has its code");
             continue;
         }
-        t->type = type_tensor(dt, (shape){.rank = -1});
+        t->is_complex = dt == DT_C64;
+        t->type = type_tensor(t->is_complex ? DT_F32 : dt, (shape){.rank = -1});
         ok = read_shape(im, t) && read_constant(im, t) && ok;
     }
     return ok;
