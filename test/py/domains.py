@@ -65,6 +65,16 @@ class Random(Model):
         return helper.make_model(graph, opset_imports=self.sets, ir_version=10)
 
 
+def numbers(proto, feed):
+    """What onnxruntime makes of it, with exact sums of integers."""
+    quiet = onnxruntime.SessionOptions()
+    quiet.log_severity_level, quiet.intra_op_num_threads = 3, 1  # threads share samples, and so what scales see
+    quiet.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    quiet.add_session_config_entry("session.x64quantprecision", "1")
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), quiet, providers=["CPUExecutionProvider"])
+    return session.run(None, feed)
+
+
 # --- com.microsoft ---
 
 def q_attention(m):
@@ -203,8 +213,14 @@ def lstm(m):
           direction=direction, hidden_size=hidden, input_forget=m.number(0, 1), **given)
 
 
+def inverses(m):
+    size, more = m.number(1, 7), tuple(m.number(1, 3) for _ in range(m.number(0, 2)))
+    large = 2 * np.eye(size, dtype=np.float32)[::m.pick(1, -1)]
+    m.add("Inverse", [m.input(m.floats(*more, size, size) + large)], FLOAT)
+
+
 KINDS = {"q_attention": q_attention, "q_embed": q_embed, "gather_blocks": gather_blocks, "bnb": bits_of_bnb,
-         "crops": crops, "early": early, "channels_last": channels_last, "lstm": lstm}
+         "crops": crops, "early": early, "channels_last": channels_last, "lstm": lstm, "inverses": inverses}
 
 
 # --- convolutions in blocks ---
@@ -285,6 +301,67 @@ def trained(m):
         m.add("BatchNormalization", ins, FLOAT, domain="", spatial=0)
 
 
+# --- searches ---
+
+def decoder(m, vocabulary, places, width=16, heads=2):
+    """A small one of GPT's kind, which onnxruntime runs with the keys and values of before."""
+    nodes, weights = [], []
+
+    def w(*shape):
+        weights.append(numpy_helper.from_array(m.floats(*shape) * np.float32(.4), f"d{len(weights)}"))
+        return weights[-1].name
+
+    def node(kind, ins, outs=None, domain="", **attrs):
+        outs = outs or [f"n{len(nodes)}"]
+        nodes.append(helper.make_node(kind, ins, outs, domain=domain, **attrs))
+        return outs[0]
+    x = node("Add", [node("Gather", [w(vocabulary + 1, width), "input_ids"]),
+                     node("Gather", [w(places, width), "position_ids"])])
+    y = node("LayerNormalization", [x, w(width), w(width)])
+    y = node("Attention", [y, w(width, 3 * width), w(3 * width), "attention_mask", "past_0"], ["a", "present_0"], MS,
+             num_heads=heads, unidirectional=1)
+    x = node("Add", [x, node("MatMul", [y, w(width, width)])])
+    node("MatMul", [x, w(width, vocabulary)], ["logits"])
+    info, past = helper.make_tensor_value_info, [2, "b", heads, "p", width // heads]
+    ins = [info(n, TensorProto.INT32, ["b", s]) for n, s in (("input_ids", "s"), ("position_ids", "s"),
+                                                             ("attention_mask", "t"))]
+    outs = [info("logits", FLOAT, ["b", "s", vocabulary]), info("present_0", FLOAT, past[:3] + ["t"] + past[4:])]
+    return helper.make_graph(nodes, "decoder", ins + [info("past_0", FLOAT, past)], outs, weights)
+
+
+def one_that_ends(m, prompt, ins, **attrs):
+    """A token that some samples get, and not all: where all end, onnxruntime does not write the rest of its result."""
+    other, never = Random(0), 999
+    other.inputs, other.weights, other.feed = m.inputs, m.weights, m.feed
+    other.add("GreedySearch", ins, TensorProto.INT32, eos_token_id=never, **attrs)
+    rows = [set(r) for r in numbers(other.proto(), m.feed)[0][:, prompt:].tolist()]
+    some = sorted(set.union(*rows) - set.intersection(*rows))
+    return int(some[0]) if some else never
+
+
+def search(m):
+    """Greedy, and with beams: prompts with pads in front, penalties, what ends early, several sequences."""
+    vocabulary, batch, prompt = m.number(6, 20), m.number(1, 3), m.number(1, 4)
+    most, beams, beam = prompt + m.number(1, 6), m.number(1, 4), m.pick(True, False)
+    ids = m.rng.integers(2, vocabulary, (batch, prompt)).astype(np.int32)
+    ids[0, :m.number(0, prompt - 1)] = vocabulary
+    ins = [m.input(ids), m.constant(i32(most)), m.constant(i32(m.number(0, most)))]
+    if beam:
+        ins += [m.constant(i32(beams)), m.constant(i32(m.number(1, beams)))]
+        ins.append(m.constant(np.float32([m.pick(1, .5, 2)])))
+    ins.append(m.constant(np.float32([m.pick(1, 1.3)])))
+    if m.maybe(True):
+        ins.append(m.constant((m.rng.random(vocabulary) < .8).astype(np.int32)))
+    given = {"early_stopping": m.number(0, 1)} if beam else {}
+    fixed = {"decoder": decoder(m, vocabulary, most), "pad_token_id": vocabulary, "model_type": 0}
+    end = 1 if beam else one_that_ends(m, prompt, ins, **fixed)
+    m.add("BeamSearch" if beam else "GreedySearch", ins, TensorProto.INT32, *([FLOAT] if beam else []),
+          eos_token_id=end, **fixed, **given)
+
+
+KINDS["search"] = search
+
+
 # --- QONNX: the formulas of its package ---
 
 def rounding(mode, x):
@@ -348,6 +425,7 @@ def qonnx_newest(m):
 
 # --- what is refused: operator, domain, operands, attributes, a part of the message ---
 ONES = np.ones((1, 4, 4, 4), np.float32)
+NOTHING = helper.make_graph([], "decoder", [], [])
 REFUSED = (
     ("Quant", QONNX, [ONES, np.float32(1), np.float32(0), (1,)], {"signed": 1}, "the number of bits must be one"),
     ("Quant", QONNX, [ONES] + [np.float32(v) for v in (1, 0, 4)], {"rounding_mode": "SIDEWAYS"}, "is none of ROUND"),
@@ -360,6 +438,12 @@ REFUSED = (
     ("MatMulBnb4", MS, [(2, 16), np.zeros(8, np.uint8), (1,)], {"K": 16, "N": 1, "block_size": 16, "quant_type": 0},
      "must be constants"),
     ("UnfoldTensor", MS, [(2, 3)], {"size": 5}, "do not fit an extent of 3"),
+    ("Inverse", MS, [(2, 3)], {}, "as many rows as columns"),
+    ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING, "model_type": 1}, "with an encoder"),
+    ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING}, "max_length must be a constant"),
+    ("DynamicQuantizeLSTM", MS, [(3, 1, 2), (1, 2, 8), (1, 2, 8)] + [""] * 5 + [(1,)] * 4,
+     {"activations": ["Sigmoid", "Elu", "Tanh"]}, "'Elu' is none of Relu"),
+    ("Frob", "com.example", [(2, 3), ""], {}, "com.example.Frob: f32[2, 3], - -> ? (operator set 1"),
     ("QAttention", MS, [np.zeros((1, 2, 8), np.uint8), np.zeros((8, 24), np.uint8), (24,), np.float32(1),
                         np.float32(1)], {"num_heads": 2, "do_rotary": 1}, "do_rotary"),
 )
@@ -391,17 +475,13 @@ class Test:
         self.check(name, code == 0, text)
 
     def against_runtime(self, name, m, proto, changed=lambda p: p):
-        quiet = onnxruntime.SessionOptions()
-        quiet.log_severity_level, quiet.intra_op_num_threads = 3, 1  # threads share samples, and so what scales see
-        quiet.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        quiet.add_session_config_entry("session.x64quantprecision", "1")
-        session = onnxruntime.InferenceSession(proto.SerializeToString(), quiet, providers=["CPUExecutionProvider"])
-        self.against(name, m, changed(proto), session.run(None, m.feed))
+        want = numbers(proto, m.feed)
+        self.against(name, m, changed(proto), want)
 
     def refusal(self, kind, domain, operands, attrs, part):
         m, out = Random(1), os.path.join(self.folder, "refused")
         m.sets = [helper.make_opsetid("", 21), helper.make_opsetid(domain, 1)]
-        ins = [m.constant(v) if isinstance(v, np.float32) else m.input(v) for v in operands]
+        ins = [v if isinstance(v, str) else (m.constant if isinstance(v, np.float32) else m.input)(v) for v in operands]
         m.add(kind, ins, FLOAT, domain=domain, **attrs)
         onnx.save(m.proto(), out + ".onnx")
         code, text = self.run("compile", out + ".onnx", "-o", out)

@@ -44,7 +44,7 @@ graph_value *onnx_refuse(onnx_node *n, diag_code code, const char *fmt, ...)
     return onnx_nothing(n);
 }
 
-void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note)
+void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note, const char *types)
 {
     onnx_importer *im = n->im;
     const char *node = *n->loc.node ? n->loc.node : arena_printf(&im->c->mem, "#%d", n->loc.node_index);
@@ -53,7 +53,7 @@ void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const c
     onnx_missing *m = (onnx_missing *)(uintptr_t)onnx_map_get(&im->missing_by_name, key);
     if (!m) {
         m = arena_new(&im->c->mem, onnx_missing);
-        *m = (onnx_missing){domain, op, n->version, 0, node, note};
+        *m = (onnx_missing){domain, op, n->version, 0, node, note, types};
         onnx_map_set(&im->c->mem, &im->missing_by_name, key, m);
         vec_push(&im->c->mem, &im->missing, m);
     } else if (m->count < 4) {

@@ -118,7 +118,7 @@ static void note_node(onnx_env *env, const pb_node *p, uint32_t index)
         note_nodes(&body, fn->node.len, fn->node.data);
     }
     if (!fn && !(n.version && (im->find_op(im->c, domain, op, n.version))))
-        onnx_note_missing(&n, domain, op, "");
+        onnx_note_missing(&n, domain, op, "", "");
     onnx_note_bodies(&n);
 }
 
@@ -272,6 +272,39 @@ static bool import_row(onnx_node *n)
            (onnx_moves_text(n) ? onnx_move_text(n) : n->row->import(n));
 }
 
+static void write_type(writer *w, const type *t)
+{
+    if (t && t->kind == TYPE_TENSOR && t->dt != DT_NONE && t->shape.rank >= 0)
+        type_print(w, t);
+    else
+        w_str(w, "?");
+}
+
+/* Of a node whose operator a user has to bring: what goes in, and what comes out where the model declares it. */
+static const char *types_of(onnx_node *n, const char *domain)
+{
+    writer w;
+    if (!*domain || strncmp(domain, "ai.onnx", 7) == 0 || strncmp(domain, "com.microsoft", 13) == 0)
+        return "";
+    writer_init(&w, &n->c->mem);
+    for (uint32_t i = 0; i < n->pb->input.len; i++) {
+        const char *name = onnx_name(n->im, n->pb->input.data[i]);
+        const graph_value *v = *name ? onnx_lookup(n->env, name) : NULL;
+        const bool known = v && v != &n->im->poison && v != &n->im->absent && !onnx_list_of(n->im, v);
+        w_str(&w, i ? ", " : ": ");
+        if (*name)
+            write_type(&w, known ? &v->type : NULL);
+        else
+            w_str(&w, "-");
+    }
+    w_str(&w, n->pb->input.len ? " ->" : ": ->");
+    for (uint32_t i = 0; i < n->pb->output.len; i++) {
+        w_str(&w, i ? ", " : " ");
+        write_type(&w, i < n->n_out ? onnx_declared(n, i) : NULL);
+    }
+    return w.data;
+}
+
 static bool run_import(onnx_node *n, const char *domain, const char *op)
 {
     const pb_function *fn = onnx_find_function(n->im, domain, n->pb);
@@ -280,7 +313,7 @@ static bool run_import(onnx_node *n, const char *domain, const char *op)
     n->version = onnx_opset_version(n->env, domain);
     n->row = fn || !n->version ? NULL : n->im->find_op(n->c, domain, op, n->version);
     if (!fn && !n->row)
-        onnx_note_missing(n, domain, op, "");
+        onnx_note_missing(n, domain, op, "", types_of(n, domain));
     if (!fn && !n->row)
         return onnx_note_bodies(n), false;
     if (!read_inputs(n) || !read_attrs(n)) {

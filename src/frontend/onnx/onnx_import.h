@@ -66,6 +66,7 @@ typedef struct onnx_missing {
     uint32_t count;
     const char *nodes; /* the first few, for the message */
     const char *note;  /* what of the operator is missing: "" or text that ends in ", " */
+    const char *types; /* of a domain of the user's own: ": f32[1, 3] -> ?", of the first node; else "" */
 } onnx_missing;
 
 typedef struct onnx_fixed {
@@ -440,7 +441,7 @@ graph_value *onnx_optional(const onnx_node *n, uint32_t i); /* one that may be l
 bool onnx_fail(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same for functions that return a value: onnx_nothing. */
 graph_value *onnx_refuse(onnx_node *n, diag_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note);
+void onnx_note_missing(onnx_node *n, const char *domain, const char *op, const char *note, const char *types);
 bool onnx_is_symbolic(const graph_func *f); /* an input of f has an extent without a bound */
 /* Reports open extents, missing operators and files in place of all errors since the mark. true: nothing is missing. */
 bool onnx_report_needs(onnx_importer *im, const graph_func *f, diags_mark before);

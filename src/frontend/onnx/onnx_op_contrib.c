@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Importers of operators of the domain com.microsoft that models have beside those of transformers: rows of tables in
- * blocks of few bits, crops of images, and what there was before ONNX had it. */
+ * blocks of few bits, crops of images, inverses, and what there was before ONNX had it. */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
+
+#define MOST_PLACES (1 << 24) /* that an importer lists */
 
 /* --- rows of tables in blocks --- */
 
@@ -202,8 +204,8 @@ bool onnx_op_crop_and_resize(onnx_node *n)
         return onnx_fail(n, DIAG_TYPE, "X must have four dimensions and rois two");
     if (!onnx_need_ints(n, onnx_in(n, 3), "crop_size", crop, &len))
         return false;
-    if (len != 2 || crop[0] < 1 || crop[1] < 1 || crop[0] > INT32_MAX || crop[1] > INT32_MAX)
-        return onnx_fail(n, DIAG_FORMAT, "crop_size must be two numbers above 0");
+    if (len != 2 || crop[0] < 1 || crop[1] < 1 || crop[0] > MOST_PLACES || crop[1] > MOST_PLACES)
+        return onnx_fail(n, DIAG_FORMAT, "crop_size must be two numbers from 1 to %d", MOST_PLACES);
     const int64_t size[2] = {onnx_static_dim(n, x, 2), onnx_static_dim(n, x, 3)};
     const dim flat[2] = {dim_mul(n->c, onnx_dim(n, x, 0), dim_const(n->c, size[0] * size[1])), onnx_dim(n, x, 1)};
     crops c = {.n = n, .rois = rois, .dt = onnx_dtype(x)};
@@ -217,6 +219,71 @@ bool onnx_op_crop_and_resize(onnx_node *n)
     graph_value *in = onnx_binary(n, "logical_and", inside(&c, down, size[0], 2), inside(&c, across, size[1], 1));
     y = onnx_where(n, onnx_expand_dims(n, in, 1, &channels), y, onnx_const_like(n, y, outside));
     return onnx_alias(n, 0, onnx_transpose(n, y, 4, first));
+}
+
+/* --- inverses of matrices: by rows, the largest of a column first --- */
+
+/* One column of [batch, n, 2 n]: the row with the largest number of those below goes up, and out of all others. */
+static void eliminate(onnx_node *n, onnx_region *r, const graph_value *first, int64_t count)
+{
+    static const int64_t second = 1, third = 2;
+    graph_value *k = graph_add_param(r->f, "column", type_static(n->c, DT_I64, 0, NULL));
+    graph_value *m = graph_add_param(r->f, "matrix", first->type);
+    graph_value *go = graph_add_constant(r->f, tensor_scalar_i64(n->c, DT_BOOL, 1), "go", n->loc);
+    onnx_node in = onnx_region_node(r);
+    const int64_t wide[3] = {1, 1, 2 * count};
+    graph_value *rows = onnx_positions(&in, count), *here = onnx_binary(&in, "equal", rows, k);
+    graph_value *sizes = onnx_unary(&in, "abs", rows_at(&in, m, k, 2));
+    sizes = onnx_where(&in, onnx_binary(&in, "greater_equal", rows, k), sizes, onnx_const_like(&in, sizes, -1));
+    attr at[2] = {attr_int(n->c, "axis", 1), attr_int(n->c, "keepdims", 1)};
+    graph_value *largest = onnx_emit(&in, ONNX_ARGS("argmax", 2, at, sizes));
+    graph_value *from = onnx_where(&in, onnx_binary(&in, "equal", rows, largest), k, rows);
+    from = onnx_expand_dims(&in, onnx_where(&in, here, largest, from), 1, &third);
+    from = onnx_binary(&in, "add", from, onnx_constant(&in, tensor_splat(n->c, DT_I64, 3, wide, &(uint64_t){0})));
+    m = onnx_emit(&in, ONNX_ARGS("gather_elements", 1, at, m, from));
+    graph_value *row = rows_at(&in, m, k, 1);
+    row = onnx_binary(&in, "divide", row, onnx_expand_dims(&in, rows_at(&in, row, k, 1), 1, &second));
+    row = onnx_expand_dims(&in, row, 1, &second);
+    graph_value *by = onnx_expand_dims(&in, rows_at(&in, m, k, 2), 1, &third);
+    graph_value *rest = onnx_binary(&in, "subtract", m, onnx_binary(&in, "multiply", by, row));
+    m = onnx_where(&in, onnx_expand_dims(&in, here, 1, &second), row, rest);
+    n->failed |= in.failed;
+    graph_add_result(r->f, go);
+    graph_add_result(r->f, m);
+}
+
+bool onnx_op_inverse(onnx_node *n)
+{
+    graph_value *x = onnx_in(n, 0), *both[2];
+    const uint32_t rank = onnx_rank(x);
+    const dtype dt = onnx_dtype(x), wide = dt == DT_F64 ? DT_F64 : DT_F32;
+    onnx_region r;
+    if (rank < 2)
+        return onnx_fail(n, DIAG_TYPE, "the input must be matrices");
+    const int64_t count = onnx_static_dim(n, x, rank - 1);
+    dim d[3] = {dim_const(n->c, 1), dim_const(n->c, count), dim_const(n->c, count)};
+    if (n->failed || onnx_static_dim(n, x, rank - 2) != count || count < 1 || count > 2048)
+        return onnx_fail(n, DIAG_TYPE, "the matrices must have as many rows as columns, 1 to 2048");
+    for (uint32_t i = 0; i + 2 < rank; i++)
+        d[0] = dim_mul(n->c, d[0], onnx_dim(n, x, i));
+    float *one = arena_array(&n->c->mem, float, (size_t)(count * count));
+    for (int64_t i = 0; i < count * count; i++)
+        one[i] = i % (count + 1) == 0 ? 1.f : 0.f;
+    both[0] = onnx_reshape(n, onnx_cast(n, x, wide), 3, d);
+    both[1] = onnx_constant(n, tensor_dense(n->c, DT_F32, 2, (int64_t[]){count, count}, one));
+    both[1] = onnx_binary(n, "add", onnx_binary(n, "multiply", both[0], onnx_const_like(n, both[0], 0)),
+                          onnx_cast(n, both[1], wide));
+    graph_value *first = onnx_concat(n, 2, both, 2);
+    if (n->failed)
+        return false;
+    onnx_region_open(&r, n, NULL, "column");
+    eliminate(n, &r, first, count);
+    onnx_loop l = {.trips = onnx_const_int(n, DT_I64, count), .carried = &first, .n_carried = 1};
+    graph_node *loop = n->failed ? NULL : onnx_emit_loop(n, n->f, &l, &r);
+    if (!loop)
+        return false;
+    graph_value *y = onnx_cast(n, onnx_slice(n, loop->outputs[0], 2, count, 2 * count), dt);
+    return onnx_alias(n, 0, onnx_reshape(n, y, rank, x->type.shape.dims));
 }
 
 /* --- what there was before ONNX had it --- */
@@ -271,7 +338,8 @@ bool onnx_op_unfold_tensor(onnx_node *n)
     const int64_t size = onnx_attr_int(n, "size", 0), step = onnx_attr_int(n, "step", 1);
     const int64_t extent = onnx_static_dim(n, x, axis);
     int64_t perm[TYPE_MAX_RANK + 1];
-    if (n->failed || size < 1 || size > extent || step < 1 || rank >= TYPE_MAX_RANK)
+    if (n->failed || size < 1 || size > extent || step < 1 || rank >= TYPE_MAX_RANK ||
+        (extent - size) / step >= MOST_PLACES / size)
         return onnx_fail(n, DIAG_FORMAT, "windows of %lld every %lld do not fit an extent of %lld", (long long)size,
                          (long long)step, (long long)extent);
     const int64_t count = (extent - size) / step + 1, dims[2] = {count, size};

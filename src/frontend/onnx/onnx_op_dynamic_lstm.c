@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { X, W, R, BIAS, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES, W_SCALE, W_ZERO, R_SCALE, R_ZERO };
-enum { GATES = 4, FUNCTIONS = 3 };
+enum { GATES = 4, FUNCTIONS = 3, MOST_SAMPLES = 1 << 24 };
 
 typedef struct quantized_lstm {
     onnx_node *n;
@@ -250,6 +250,8 @@ static bool read_lstm(quantized_lstm *q)
         return onnx_fail(n, DIAG_TYPE, "W and R do not fit %s and hidden_size", direction);
     if (n->failed || !read_functions(q))
         return false;
+    if (onnx_static_dim(n, x, 0) > MOST_SAMPLES || onnx_static_dim(n, x, 1) > MOST_SAMPLES)
+        return onnx_fail(n, DIAG_UNSUPPORTED, "more than %d steps or samples", MOST_SAMPLES);
     q->codes = onnx_quantize_dynamically(n, up_to_longest(q, x), &q->scale, &q->zero);
     return !n->failed;
 }

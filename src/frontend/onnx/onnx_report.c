@@ -110,7 +110,8 @@ static const char *way_of(onnx_importer *im, const onnx_missing *m)
         return "optimize the model without onnxruntime's own operators, or add them with --load-ops "
                "(docs/tutorials/add-an-op.md)";
     if (*m->domain && strcmp(m->domain, "ai.onnx.ml") != 0)
-        return "add operators of other domains with --load-ops (docs/tutorials/add-an-op.md)";
+        return "add operators of other domains with --load-ops (docs/tutorials/add-an-op.md), or put functions that "
+               "define them into the model";
     return NULL;
 }
 
@@ -142,8 +143,8 @@ static void report_missing(onnx_importer *im)
         if (m->version == 0)
             continue;
         list_add(im, &ops, "; ",
-                 arena_printf(&im->c->mem, "%s%s%s (operator set %lld; %s%u node%s: %s%s)", m->domain,
-                              *m->domain ? "." : "", m->op, (long long)m->version, m->note, m->count,
+                 arena_printf(&im->c->mem, "%s%s%s%s (operator set %lld; %s%u node%s: %s%s)", m->domain,
+                              *m->domain ? "." : "", m->op, m->types, (long long)m->version, m->note, m->count,
                               m->count > 1 ? "s" : "", m->nodes,
                               m->count > 4 ? ", ..." : ""));
     }
