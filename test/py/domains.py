@@ -173,6 +173,17 @@ def early(m):
           TensorProto.INT32)
 
 
+def written_out(m):
+    """onnxruntime's optimizer writes all attributes, and says 0 for no type."""
+    zero = m.constant(np.uint8(7))
+    m.add("QuantizeLinear", [m.input(m.floats(2, 3)), m.constant(np.float32(.02)), zero], TensorProto.UINT8, domain="",
+          axis=1, output_dtype=0, saturate=1, block_size=0)
+    m.add("QuantizeLinear", [m.input(m.floats(2, 3)), m.constant(np.float32(.02))], TensorProto.UINT8, domain="",
+          output_dtype=0)
+    m.add("DequantizeLinear", [m.input(m.codes(np.uint8, 2, 3)), m.constant(np.float32(.02)), zero], FLOAT, domain="",
+          axis=1, block_size=0)
+
+
 def channels_last(m):
     h, w, c = m.number(4, 8), m.number(4, 8), m.pick(4, 8, 16)
     kind = m.pick(np.uint8, np.int8)
@@ -220,7 +231,8 @@ def inverses(m):
 
 
 KINDS = {"q_attention": q_attention, "q_embed": q_embed, "gather_blocks": gather_blocks, "bnb": bits_of_bnb,
-         "crops": crops, "early": early, "channels_last": channels_last, "lstm": lstm, "inverses": inverses}
+         "crops": crops, "early": early, "channels_last": channels_last,
+         "written_out": written_out, "lstm": lstm, "inverses": inverses}
 
 
 # --- convolutions in blocks ---

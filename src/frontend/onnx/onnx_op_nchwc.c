@@ -81,15 +81,17 @@ static int64_t groups_of(onnx_node *n, const pb_node *node)
     return 1;
 }
 
-/* By the weights of the whole model; 0: they fit both. */
+/* By the weights of the whole model; 0: they fit both. Without weights it does not matter. */
 static int64_t block_by_weights(onnx_node *n)
 {
     const pb_graph *g = n->im->model ? n->im->model->graph : NULL;
+    bool any = false;
     for (uint32_t i = 0; g && i < g->node.len; i++) {
         const pb_node *node = g->node.data[i];
         const bool conv = strcmp(onnx_domain(n->im, node->domain), n->row->domain) == 0 &&
                           strcmp(onnx_name(n->im, node->op_type), "Conv") == 0;
         const tensor_data *t = conv ? constant_of(n, node, 1) : NULL;
+        any |= conv;
         if (!t || t->rank != 4)
             continue;
         if (t->dims[0] % MOST_BLOCK != 0)
@@ -99,7 +101,7 @@ static int64_t block_by_weights(onnx_node *n)
         if (small != large)
             return large ? MOST_BLOCK : MOST_BLOCK / 2;
     }
-    return 0;
+    return any ? 0 : MOST_BLOCK;
 }
 
 /* Channels of a block, found out once for the model. */

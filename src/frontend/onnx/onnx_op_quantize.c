@@ -24,7 +24,7 @@ static bool quantize_small(onnx_node *n, dtype small)
     attr attrs[4] = {attr_dtype(n->c, "out_dtype", real ? DT_F32 : onnx_stored_dtype(small)),
                      attr_string(n->c, "rounding", rounding_of(n))};
     const uint32_t count = 2 + onnx_row_attrs(n, "axis block_size", op, attrs + 2);
-    (void)onnx_attr_dtype(n, "output_dtype", small);
+    (void)onnx_has_attr(n, "output_dtype");
     if (in[2])
         in[2] = onnx_small_numbers(n, in[2], DT_F32);
     graph_value *y = onnx_emit(n, (onnx_args){op->name, 3, in, count, attrs});
@@ -37,7 +37,9 @@ static bool quantize_small(onnx_node *n, dtype small)
 
 bool onnx_op_quantize_linear(onnx_node *n)
 {
-    const dtype zero = onnx_small_of(n->im, onnx_optional(n, 2)), asked = onnx_attr_dtype(n, "output_dtype", zero);
+    const dtype zero = onnx_small_of(n->im, onnx_optional(n, 2));
+    const bool given = onnx_attr_int(n, "output_dtype", 0) != 0; /* onnxruntime's optimizer writes 0 for none */
+    const dtype asked = given ? onnx_attr_dtype(n, "output_dtype", zero) : zero;
     if (onnx_small_of(n->im, onnx_in(n, 0)) != DT_NONE || onnx_small_of(n->im, onnx_in(n, 1)) != DT_NONE)
         return onnx_fail(n, DIAG_UNSUPPORTED, "data or scale are codes of small numbers, which cannot be quantized");
     if (zero != DT_NONE && asked != zero)
