@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions, fully connected layers and pools. Images become channels second, weights are put into the order of the
  * graph IR while reading. Quantised sums are exact in 32 bits, then tflite_requantised. */
+#include "frontend/tflite/tflite_fixed.h"
 #include "frontend/tflite/tflite_import.h"
 
 #include <inttypes.h>
@@ -60,13 +61,15 @@ typedef struct layer {
     bool is_conv;
     flat_numbers scales; /* of the weights, one or one for each output; quantised layers only */
     int64_t w_zero;
+    double *real;            /* what sums are scaled by, as many as scales; quantised layers only */
+    const tensor_data *bias; /* instead of the model's; NULL: none */
 } layer;
 
 /* No sum with the bias is farther from 0: the sum of the weights' amounts, by the range of the data, of the largest
  * channel. */
 static double most_sum(tflite_node *n, const layer *l)
 {
-    const tensor_data *bias = tflite_constant(n, l->bias_at);
+    const tensor_data *bias = l->bias ? l->bias : tflite_constant(n, l->bias_at);
     const double range = dtype_bits(tflite_operand(n, l->x_at)->type.dt) == 16 ? 65535 : 255;
     double most = 0;
     if (!l->w)
@@ -92,7 +95,8 @@ static graph_value *read_bias(tflite_node *n, const layer *l, dtype dt)
         (void)tflite_fail(n, DIAG_TYPE, "the bias is not %" PRId64 " numbers of %s", l->outputs, dtype_name(dt));
         return NULL;
     }
-    return tflite_reshape(n, tflite_in(n, l->bias_at), l->is_conv ? 3 : 1, dims);
+    graph_value *v = l->bias ? tflite_const(n, l->bias, t->name) : tflite_in(n, l->bias_at);
+    return tflite_reshape(n, v, l->is_conv ? 3 : 1, dims);
 }
 
 static graph_value *with_bias(tflite_node *n, const layer *l, graph_value *sums)
@@ -101,22 +105,73 @@ static graph_value *with_bias(tflite_node *n, const layer *l, graph_value *sums)
     return bias ? tflite_binary(n, "add", sums, bias) : sums;
 }
 
+static bool is_by_litert(const tflite_node *n, const layer *l)
+{
+    return tflite_like_litert(n) && !l->is_conv;
+}
+
 /* What the products of quantised numbers are scaled by. The kernels multiply the scales of bytes without a sign in 32
  * bits, all others in 64. */
-static graph_value *requantised(tflite_node *n, const layer *l, graph_value *sums)
+static bool read_factors(tflite_node *n, layer *l)
 {
     tflite_scale x, y;
     if (!tflite_read_scale(n, l->x_at, &x) || !tflite_read_scale(n, TFLITE_RESULT, &y))
-        return sums;
-    const bool litert = tflite_like_litert(n) && !l->is_conv;
-    const bool narrow = !litert && x.dt == DT_U8;
-    double *real = arena_array(&n->c->mem, double, (size_t)l->scales.len + 1);
+        return false;
+    const bool narrow = !is_by_litert(n, l) && x.dt == DT_U8;
+    l->real = arena_array(&n->c->mem, double, (size_t)l->scales.len + 1);
     for (uint32_t i = 0; i < l->scales.len; i++) {
         const float w = flat_f32(l->scales, i), product = x.scale * w;
-        real[i] = (narrow ? (double)product : (double)x.scale * (double)w) / (double)y.scale;
+        l->real[i] = (narrow ? (double)product : (double)x.scale * (double)w) / (double)y.scale;
     }
-    return litert ? tflite_requantised_real(n, sums, l->scales.len, real)
-                  : tflite_requantised(n, sums, l->scales.len, real, l->is_conv ? 1 : -1, most_sum(n, l));
+    return true;
+}
+
+/* Whether all weights of output o are 0. */
+static bool is_still(const layer *l, int64_t o)
+{
+    const int64_t each = l->w->count / l->outputs;
+    for (int64_t k = 0; k < each; k++)
+        if (tensor_get_i64(l->w, o * each + k) != 0)
+            return false;
+    return true;
+}
+
+#define MOST_RESULT 1023 /* beyond the range of 8 bits, with any zero point */
+#define MOST_RIGHT  19   /* MOST_RESULT << (MOST_RIGHT + 1) has 32 bits */
+
+/* An output without weights is a constant, whose bias may be 2^30 and whose scale 2^-30: it gets a bias and a scale
+ * near those of the others, with the same result. So all sums have a bound that tells something. */
+static void settle_still(tflite_node *n, layer *l)
+{
+    const tensor_data *bias = tflite_constant(n, l->bias_at);
+    tflite_scale y;
+    if (!tflite_read_scale(n, TFLITE_RESULT, &y) || !l->w || !bias || bias->dt != DT_I32 || bias->count != l->outputs ||
+        l->scales.len != l->outputs || l->w_zero != 0 || dtype_bits(y.dt) != 8)
+        return;
+    bool *still = arena_array(&n->c->mem, bool, (size_t)l->outputs);
+    int32_t *own = arena_array(&n->c->mem, int32_t, (size_t)l->outputs), top = INT32_MIN;
+    for (int64_t o = 0; o < l->outputs; o++) {
+        const fixed_scale f = fixed_of(l->real[o]);
+        own[o] = (int32_t)tensor_get_i64(bias, o);
+        still[o] = is_still(l, o) && f.shift <= 0;
+        top = !still[o] && f.shift > top ? f.shift : top;
+    }
+    if (top > 0 || top < -MOST_RIGHT)
+        return;
+    for (int64_t o = 0; o < l->outputs; o++) {
+        int32_t v = still[o] ? fixed_scaled(own[o], fixed_of(l->real[o])) : 0;
+        v = v > MOST_RESULT ? MOST_RESULT : v < -MOST_RESULT ? -MOST_RESULT : v;
+        own[o] = still[o] ? v * (1 << (1 - top)) : own[o];
+        l->real[o] = still[o] ? ldexp(1, top - 1) : l->real[o];
+    }
+    l->bias = tensor_dense(n->c, DT_I32, bias->rank, bias->dims, own);
+}
+
+static graph_value *requantised(tflite_node *n, const layer *l, graph_value *sums)
+{
+    return is_by_litert(n, l)
+               ? tflite_requantised_real(n, sums, l->scales.len, l->real)
+               : tflite_requantised(n, sums, l->scales.len, l->real, l->is_conv ? 1 : -1, most_sum(n, l));
 }
 
 /* Sums of 16-bit data have 64 bits, unless a bias of 32 says otherwise. */
@@ -128,14 +183,16 @@ static dtype sums_of(const tflite_node *n, const layer *l)
 }
 
 /* Data and weights through `op`, or of numbers "qnn" and the rest of its name. */
-static graph_value *layer_value(tflite_node *n, const layer *l, const char *op, graph_value *x, uint32_t n_attrs,
+static graph_value *layer_value(tflite_node *n, layer *l, const char *op, graph_value *x, uint32_t n_attrs,
                                 const attr *attrs, int64_t activation)
 {
     const bool is_int = tflite_is_int(n, l->x_at);
     tflite_scale s = {0};
     attr all[8];
-    if (is_int && !tflite_read_scale(n, l->x_at, &s))
+    if (is_int && (!tflite_read_scale(n, l->x_at, &s) || !read_factors(n, l)))
         return x;
+    if (is_int && !is_by_litert(n, l))
+        settle_still(n, l);
     const tflite_scale w = {.zero = l->w_zero, .dt = n->failed ? DT_I8 : l->weights->type.dt};
     graph_value *in[4] = {x, l->weights, is_int ? tflite_zero(n, &s) : NULL, is_int ? tflite_zero(n, &w) : NULL};
     for (uint32_t i = 0; i < n_attrs; i++)
