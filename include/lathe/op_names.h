@@ -166,6 +166,7 @@
 #define compute_relu lathe_op_compute_relu
 #define compute_requantize lathe_op_compute_requantize
 #define compute_rescale lathe_op_compute_rescale
+#define compute_rescale_word lathe_op_compute_rescale_word
 #define compute_reshape lathe_op_compute_reshape
 #define compute_resize lathe_op_compute_resize
 #define compute_reverse_sequence lathe_op_compute_reverse_sequence

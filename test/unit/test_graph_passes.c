@@ -3,6 +3,7 @@
  * constant inputs as it stands and after the passes, through the same compute definitions, and the results are
  * compared. */
 #include "base/file.h"
+#include "base/text.h"
 #include "driver/pipeline.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -147,8 +148,104 @@ static void test_pack(void **state)
         check_case(cases[i], "infer-types,simplify,pack-weights,fold-constants,simplify,cse,dce");
 }
 
+/* --- rescale-words --- */
+
+static uint32_t next(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+#define CHANNELS 6
+#define ROWS     120
+
+/* Sums up to a bound of `bits`, by factors below 1/2 of random shifts: half of the layers those of one model, near each
+ * other. */
+static void write_layer(writer *w, uint32_t *state, uint32_t bits)
+{
+    const int32_t most = (1 << bits) - 1, near = (int32_t)(next(state) % 12) + 1;
+    const bool is_near = next(state) % 2 != 0, is_least = next(state) % 2 != 0;
+    w_fmt(w, "func @main() {\n  %%x = constant i32[%d, %d] dense [", ROWS, CHANNELS);
+    for (uint32_t i = 0; i < ROWS * CHANNELS; i++) {
+        const int32_t x = (int32_t)((next(state) << 8 ^ next(state)) & (uint32_t)most) >> next(state) % (bits + 1);
+        w_fmt(w, "%s%d", i > 0 ? ", " : "", i < 2 ? (i > 0 ? most : -most) : next(state) % 2 != 0 ? -x : x);
+    }
+    w_fmt(w, "]\n  %%m = constant i32[%d] dense [", CHANNELS);
+    for (uint32_t i = 0; i < CHANNELS; i++)
+        w_fmt(w, "%s%u", i > 0 ? ", " : "",
+              next(state) % 8 == 0 ? 1u << 30 : (1u << 30) + next(state) * 64 % (1u << 30));
+    w_fmt(w, "]\n  %%s = constant i32[%d] dense [", CHANNELS);
+    for (uint32_t i = 0; i < CHANNELS; i++)
+        w_fmt(w, "%s%d", i > 0 ? ", " : "",
+              -(is_near ? near + (int32_t)(next(state) % 5) : 1 + (int32_t)(next(state) % 31)));
+    w_fmt(w, "]\n  %%z = constant i8[] splat %d\n", is_least ? -128 : (int)(next(state) % 256) - 128);
+    w_fmt(w, "  %%y = qnn.rescale(%%x, %%m, %%s, %%z) {axis = 1, out_dtype = i8, most_sum = %d}\n  return %%y\n}\n",
+          most);
+}
+
+/* All pairs of bytes. */
+static void write_sum(writer *w, uint32_t *state)
+{
+    for (uint32_t k = 0; k < 2; k++) {
+        w_fmt(w, "%s  %%%s = constant i8[%s] dense [", k > 0 ? "" : "func @main() {\n", k > 0 ? "b" : "a",
+              k > 0 ? "1, 256" : "256, 1");
+        for (int i = 0; i < 256; i++)
+            w_fmt(w, "%s%d", i > 0 ? ", " : "", i - 128);
+        w_str(w, "]\n");
+    }
+    for (uint32_t k = 0; k < 3; k++) {
+        const double scale =
+            next(state) % 4 == 0 ? 0.5 : ldexp(1 + (double)next(state) / 16777216.0, -(int)(next(state) % 4));
+        w_fmt(w, "  %%s%u = constant f32[] splat %.9g\n  %%z%u = constant i8[] splat %d\n", k, scale, k,
+              next(state) % 2 != 0 ? -128 : (int)(next(state) % 256) - 128);
+    }
+    w_str(w, "  %y = qnn.add(%a, %s0, %b, %s1, %s2, %z0, %z1, %z2) {method = \"tflite\"}\n  return %y\n}\n");
+}
+
+/* The results of that text with and without the pass are equal; whether the pass changed something. */
+static bool check_words(const char *text)
+{
+    static compiler c;
+    compiler_setup(&c);
+    const pass_options o = {.target = target_find("cortex-m4"), .opt_level = 3, .verify = true};
+    graph_module *before, *after;
+    bool changed = false;
+    assert_true(graph_parse(&c, "layer", text, strlen(text), &before));
+    assert_true(graph_parse(&c, "layer", text, strlen(text), &after));
+    assert_true(graph_run_passes(&c, after, "infer-types,rescale-words", &o));
+    const graph_func *f = graph_module_find(after, "main");
+    for (uint32_t i = 0; i < f->nodes.len; i++)
+        changed |= strcmp(f->nodes.data[i]->op->name, "qnn.rescale_word") == 0 || graph_attr(f->nodes.data[i], "words");
+    evaluate(&c, before);
+    evaluate(&c, after);
+    compare("layer", graph_module_find(before, "main"), graph_module_find(after, "main"));
+    assert_int_equal(c.diags.errors, 0);
+    compiler_free(&c);
+    return changed;
+}
+
+static void test_rescale_words(void **state)
+{
+    (void)state;
+    uint32_t random = 7, changed = 0;
+    arena a;
+    arena_init(&a, NULL);
+    for (uint32_t i = 0; i < 150; i++) {
+        writer w;
+        writer_init(&w, &a);
+        if (i % 25 == 0)
+            write_sum(&w, &random);
+        else
+            write_layer(&w, &random, 4 + i % 25);
+        changed += check_words(w.data);
+    }
+    arena_free(&a);
+    assert_true(changed > 60);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_simplify), cmocka_unit_test(test_pack)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_simplify), cmocka_unit_test(test_pack),
+                                       cmocka_unit_test(test_rescale_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

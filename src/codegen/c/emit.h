@@ -171,6 +171,13 @@ tir_expr_ref expr_rounded_number(tir_expr_ref x, tir_expr_ref *out_zero);
 /* binary32 from a product of binary64, or one that something is added to (out_more; NULL: nothing): with operands that
  * binary32 holds, such a product is exact. */
 bool expr_rounded_once(tir_expr_ref x, tir_expr_ref *out_product, tir_expr_ref *out_more);
+/* The upper word of x * y, and `more`; right: what the sum is shifted by, NULL: nothing. */
+typedef struct c_high_sum {
+    tir_expr_ref x, y, more, right;
+} c_high_sum;
+bool expr_high_sum(tir_expr_ref x, c_high_sum *out);
+/* The same, shifted, within the range of the byte `to`. */
+bool expr_high_byte(tir_expr_ref top, dtype to, c_high_sum *out);
 /* An i32 that is made of a product: the product of two sums where it is that, else x. */
 tir_expr_ref expr_factored(c_emit *e, tir_expr_ref x);
 bool expr_is_short(tir_expr_ref x); /* a byte, or the difference of two, in i32 */

@@ -253,6 +253,29 @@ static bool any_byte(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
+static bool is_small(const c_emit *e)
+{
+    const target *t = e->f->target;
+    return t && t->vector_bytes == 0 && t->address_bits == 32;
+}
+
+/* `top`, or what is within the byte `to` (DT_NONE: no byte), by the instructions for upper words of products. */
+static bool high_word(c_emit *e, tir_expr_ref top, dtype to, c_text *out)
+{
+    c_high_sum h = {.right = NULL};
+    if (!is_small(e) || !(to == DT_NONE ? expr_high_sum(top, &h) : expr_high_byte(top, to, &h)))
+        return false;
+    needs_add_kernel(e->needs, to == DT_NONE ? "kernel/round/high_sum.h"
+                               : to == DT_I8 ? "kernel/round/word_i8.h"
+                                             : "kernel/round/word_u8.h");
+    const char *name = to == DT_NONE ? "high_sum" : to == DT_I8 ? "word_i8" : "word_u8";
+    const char *right = h.right ? arena_printf(e->tmp, ", %s", expr_text(e, h.right).s) : "";
+    *out = (c_text){arena_printf(e->tmp, "lathe_%s(%s, %s, %s%s)", name, expr_text(e, h.x).s, expr_text(e, h.y).s,
+                                 expr_text(e, h.more).s, right),
+                    PREC_PRIMARY};
+    return true;
+}
+
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
     bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
@@ -263,7 +286,8 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     c_text out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
-    if (any_byte(e, x, &out))
+    if (any_byte(e, x, &out) || high_word(e, x, DT_I8, &out) || high_word(e, x, DT_U8, &out) ||
+        high_word(e, x, DT_NONE, &out))
         return out;
     c_text a = expr_text(e, x->args[0]), b = expr_text(e, x->args[1]);
     if (plain_division(e, x, a, b, &out))
@@ -296,12 +320,6 @@ static c_text intrinsic(c_emit *e, tir_expr_ref x)
 }
 
 /* --- bytes on small processors: what the loop IR says in steps of binary32 and binary64 is an instruction there --- */
-
-static bool is_small(const c_emit *e)
-{
-    const target *t = e->f->target;
-    return t && t->vector_bytes == 0 && t->address_bits == 32;
-}
 
 static bool is_cast(tir_expr_ref x, dtype from, dtype to)
 {
@@ -450,7 +468,8 @@ static bool single_sum(c_emit *e, tir_expr_ref x, c_text *out)
 static bool small_cast(c_emit *e, tir_expr_ref x, c_text *out)
 {
     return x->type.lanes == 1 && is_small(e) &&
-           (rounded(e, x, out) || single_rounding(e, x, out) || single_sum(e, x, out));
+           (high_word(e, x->args[0], x->type.dt, out) || rounded(e, x, out) || single_rounding(e, x, out) ||
+            single_sum(e, x, out));
 }
 
 /* --- the same in lanes of four --- */

@@ -6,6 +6,12 @@
 
 #include <math.h>
 
+/* 0: not known, or beyond 32 bits. */
+static attr most_sum(compiler *c, double most)
+{
+    return attr_int(c, "most_sum", most <= INT32_MAX ? (int64_t)most : 0);
+}
+
 graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t count, const double *real, int64_t axis,
                                 double most)
 {
@@ -27,9 +33,9 @@ graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t coun
     }
     graph_value *in[4] = {sums, tflite_const(n, tensor_dense(c, DT_I32, rank, &dims, m), "multiplier"),
                           tflite_const(n, tensor_dense(c, DT_I32, rank, &dims, s), "shift"), tflite_zero(n, &y)};
-    const attr attrs[3] = {attr_int(c, "axis", axis), attr_dtype(c, "out_dtype", y.dt),
-                           attr_int(c, "up", ldexp(most, top) > 0x1p30)};
-    return tflite_emit(n, "qnn.rescale", 4, in, 3, attrs);
+    const attr attrs[4] = {attr_int(c, "axis", axis), attr_dtype(c, "out_dtype", y.dt),
+                           attr_int(c, "up", ldexp(most, top) > 0x1p30), most_sum(c, most)};
+    return tflite_emit(n, "qnn.rescale", 4, in, 4, attrs);
 }
 
 graph_value *tflite_i32(tflite_node *n, int64_t v)
@@ -54,8 +60,9 @@ graph_value *tflite_rescaled(tflite_node *n, graph_value *x, double real, double
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "the result's scale is more than 2^7 times smaller than the sums'");
     graph_value *in[4] = {x, tflite_i32(n, wide ? fixed_narrow(f.multiplier) : f.multiplier), tflite_i32(n, f.shift),
                           tflite_zero(n, y)};
-    const attr attrs[2] = {attr_dtype(c, "out_dtype", y->dt), attr_int(c, "up", ldexp(most, f.shift) > 0x1p30)};
-    return tflite_emit(n, "qnn.rescale", 4, in, 2, attrs);
+    const attr attrs[3] = {attr_dtype(c, "out_dtype", y->dt), attr_int(c, "up", ldexp(most, f.shift) > 0x1p30),
+                           most_sum(c, most)};
+    return tflite_emit(n, "qnn.rescale", 4, in, 3, attrs);
 }
 
 graph_value *tflite_clipped(tflite_node *n, graph_value *v, int64_t low, int64_t high, dtype dt)

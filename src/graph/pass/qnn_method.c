@@ -34,10 +34,10 @@ graph_value *qnn_rescale(rewriter *r, const qnn_fixed *x, graph_value *acc, grap
     const uint32_t rank = count == 1 ? 0 : 1;
     graph_value *in[4] = {acc, rewrite_constant(r, tensor_dense(c, DT_I32, rank, &count, m), "multiplier", loc),
                           rewrite_constant(r, tensor_dense(c, DT_I32, rank, &count, s), "shift", loc), zero};
-    attr attrs[5] = {attr_int(c, "axis", x->axis), attr_dtype(c, "out_dtype", x->out),
-                     attr_int(c, "twice", x->twice), attr_int(c, "up", ldexp((double)x->most, (int)most) > 0x1p30),
-                     attr_int(c, "most_shift", most)};
-    return r->failed || !acc ? NULL : rewrite_emit(r, "qnn.rescale", zero ? 4 : 3, in, 5, attrs, loc);
+    attr attrs[6] = {attr_int(c, "axis", x->axis),    attr_dtype(c, "out_dtype", x->out),
+                     attr_int(c, "twice", x->twice),  attr_int(c, "up", ldexp((double)x->most, (int)most) > 0x1p30),
+                     attr_int(c, "most_shift", most), attr_int(c, "most_sum", x->most <= INT32_MAX ? x->most : 0)};
+    return r->failed || !acc ? NULL : rewrite_emit(r, "qnn.rescale", zero ? 4 : 3, in, 6, attrs, loc);
 }
 
 /* --- rows that an importer made --- */

@@ -405,3 +405,38 @@ bool compute_rescale(te_graph *g, const graph_node *n, te_tensor *const *in, te_
     out[0]->node->inline_hint = true;
     return true;
 }
+
+/* --- rescale by one word --- */
+
+typedef struct word_ctx {
+    const te_tensor *x, *multiplier, *power, *y_zero;
+    uint32_t axis;
+    qnn_word_factor by;
+    dtype out;
+} word_ctx;
+
+static tir_expr_ref word_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const word_ctx *v = ctx;
+    qnn_word_factor by = v->by;
+    by.multiplier = read_for(g, v->multiplier, v->x, v->axis, idx);
+    by.power = tir_cast(g->c, DT_I32, read_for(g, v->power, v->x, v->axis, idx));
+    tir_expr_ref y = qnn_scaled_by_word(g, &by, te_read(g, v->x, idx), te_read_one(g, v->y_zero));
+    return qnn_saturated(g, y, DT_I32, v->out);
+}
+
+bool compute_rescale_word(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    word_ctx v = {.x = in[0], .multiplier = in[1], .power = in[2], .y_zero = operand(n, in, 3)};
+    int32_t axis = 0;
+    int64_t zero;
+    if (!te_is_one(in[1]) && !infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &axis))
+        return false;
+    v.axis = (uint32_t)axis;
+    v.out = te_out_type(n, 0)->dt;
+    v.by.right = graph_attr_int(n, "right");
+    v.by.positive = qnn_known_zero(n, 3, &zero) && zero == dtype_min_int(v.out);
+    out[0] = te_compute(g, "rescale", v.out, in[0]->rank, in[0]->shape, word_body, &v);
+    out[0]->node->inline_hint = true;
+    return true;
+}

@@ -22,7 +22,7 @@ typedef struct binary_ctx {
     int64_t offset; /* qnn_code_offset */
     const char *method;
     tir_op op; /* of the numbers: TIR_ADD, TIR_SUB or TIR_MUL */
-    bool half_up, in_steps;
+    bool half_up, in_steps, in_words;
 } binary_ctx;
 
 static tir_expr_ref i32(te_graph *g, int64_t v)
@@ -247,6 +247,38 @@ static tir_expr_ref add_in_integers(te_graph *g, const binary_ctx *v, const fixe
     return qnn_saturated(g, rounded, DT_I32, v->a->dt);
 }
 
+/* Bytes less their zero points, with 20 more bits, at that scale of at most 1/2, rounded twice. All are known, so that
+ * it is known as well whether one below 0 is in the middle of two results. */
+static tir_expr_ref byte_by_word(te_graph *g, tir_expr_ref x, const qnn_fixed_factor *by, int32_t multiplier)
+{
+    compiler *c = g->c;
+    const int32_t right = -by->most;
+    qnn_word_factor f = {.multiplier = by->multiplier, .power = i32(g, 4), .right = right + 1, .positive = true};
+    if (right == 0) /* the larger scale, half of its double */
+        return tir_mul(c, x, i32(g, 1 << 19));
+    for (int64_t k = 1; k < 256; k++) {
+        const int64_t first = (((int64_t)1 << 30) - (k << 20) * multiplier) & (((int64_t)1 << (31 + right)) - 1);
+        f.positive &= first >> 31 != (int64_t)1 << (right - 1);
+    }
+    return qnn_scaled_by_word(g, &f, tir_mul(c, x, i32(g, 1 << 20)), NULL);
+}
+
+/* The sum of two bytes by words alone; NULL: its shifts are too large, or none. */
+static tir_expr_ref add_by_words(te_graph *g, const binary_ctx *v, const qnn_fixed_factor *by,
+                                 const int32_t *multiplier, tir_expr_ref a, tir_expr_ref b)
+{
+    int64_t zero;
+    if (dtype_bits(v->a->dt) != 8 || by[2].most > -1 || by[2].most < -21 || by[0].most < -31 || by[1].most < -31)
+        return NULL;
+    const qnn_word_factor last = {.multiplier = by[2].multiplier,
+                                  .power = i32(g, 4),
+                                  .right = 1 - by[2].most,
+                                  .positive = qnn_known_zero(v->n, 7, &zero) && zero == dtype_min_int(v->a->dt)};
+    a = byte_by_word(g, a, &by[0], multiplier[0]);
+    b = byte_by_word(g, b, &by[1], multiplier[1]);
+    return qnn_scaled_by_word(g, &last, tir_binary(g->c, v->op, a, b), v->y_zero);
+}
+
 /* TensorFlow Lite's: both operands at twice the larger scale, with 20 more bits, or with 15 where they have 16. */
 static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
@@ -259,13 +291,20 @@ static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, 
     const double top = 2.0 * (double)(as > bs ? as : bs);
     const double real[3] = {(double)as / top, (double)bs / top, top / ((double)(1 << more) * (double)ys)};
     qnn_fixed_factor by[3];
+    int32_t multiplier[3];
     for (uint32_t i = 0; i < 3; i++) {
-        int32_t multiplier, shift;
-        graph_fixed_scale(real[i], &multiplier, &shift);
-        by[i] = qnn_fixed_by(g, twice, i == 2 && shift > 2, multiplier, shift); /* i < 2: by 1/2 at most, below 2^30 */
+        int32_t shift;
+        graph_fixed_scale(real[i], &multiplier[i], &shift);
+        by[i] =
+            qnn_fixed_by(g, twice, i == 2 && shift > 2, multiplier[i], shift); /* i < 2: by 1/2 at most, below 2^30 */
     }
-    a = tir_mul(c, te_centred(g, DT_I32, a, v->a_zero), i32(g, 1 << more));
-    b = tir_mul(c, te_centred(g, DT_I32, b, v->b_zero), i32(g, 1 << more));
+    a = te_centred(g, DT_I32, a, v->a_zero);
+    b = te_centred(g, DT_I32, b, v->b_zero);
+    tir_expr_ref words = twice && v->in_words ? add_by_words(g, v, by, multiplier, a, b) : NULL;
+    if (words)
+        return qnn_saturated(g, words, DT_I32, v->a->dt);
+    a = tir_mul(c, a, i32(g, 1 << more));
+    b = tir_mul(c, b, i32(g, 1 << more));
     a = qnn_scaled_fixed(g, &by[0], a);
     b = qnn_scaled_fixed(g, &by[1], b);
     tir_expr_ref y = qnn_scaled_fixed(g, &by[2], tir_binary(c, v->op, a, b));
@@ -384,6 +423,7 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
     v.half_up = graph_attr(n, "rounding") && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
     v.method = graph_attr_string(n, "method");
     v.offset = qnn_code_offset(n, in[0]->dt);
+    v.in_words = graph_attr(n, "words") && graph_attr_int(n, "words") != 0;
     v.in_steps = op == TIR_SUB || graph_attr_int(n, "in_steps") != 0;
     v.a_scale = te_read_one(g, in[1]);
     v.b_scale = te_read_one(g, in[3]);

@@ -160,6 +160,22 @@ static tir_expr_ref rounded_twice(te_graph *g, const qnn_fixed_factor *f, tir_ex
     return f->least < 0 ? tir_call(c, TIR_SHIFTED, 2, (tir_expr_ref[]){acc, right}) : acc;
 }
 
+/* The two roundings add half of the product's unit and half of the result's, which is one unit less below 0; all of
+ * them are powers of two, and so is the zero point's, so that floors of floors are one floor. */
+tir_expr_ref qnn_scaled_by_word(te_graph *g, const qnn_word_factor *f, tir_expr_ref acc, tir_expr_ref zero)
+{
+    compiler *c = g->c;
+    tir_expr_ref half = i32(g, (int64_t)1 << (f->right - 1));
+    half = zero ? tir_add(c, half, tir_mul(c, tir_cast(c, DT_I32, zero), i32(g, (int64_t)1 << f->right))) : half;
+    tir_expr_ref more = tir_add(c, half, tir_binary(c, TIR_SHR, f->power, i32(g, 2)));
+    if (!f->positive) {
+        tir_expr_ref unit = tir_binary(c, TIR_SHR, f->power, i32(g, 1));
+        more = tir_sub(c, more, tir_binary(c, TIR_BITAND, unit, tir_binary(c, TIR_SHR, acc, i32(g, 31))));
+    }
+    tir_expr_ref high = tir_call(c, TIR_HIGH, 2, (tir_expr_ref[]){tir_mul(c, acc, f->power), f->multiplier});
+    return tir_binary(c, TIR_SHR, tir_add(c, high, more), i32(g, f->right));
+}
+
 /* Below 1/2 the product's high word has all that counts. */
 static tir_expr_ref rounded_by_word(te_graph *g, const qnn_fixed_factor *f, tir_expr_ref acc)
 {

@@ -42,6 +42,15 @@ typedef struct qnn_fixed_factor {
 qnn_fixed_factor qnn_fixed_by(te_graph *g, bool twice, bool up, int32_t multiplier, int32_t shift);
 /* acc times that factor, rounded. All i32. */
 tir_expr_ref qnn_scaled_fixed(te_graph *g, const qnn_fixed_factor *f, tir_expr_ref acc);
+/* The same of a factor below 1/2, rounded twice, as multiplier * power * 2^-(32 + right): by the upper word of one
+ * product. The power of two is above 2, acc * power has 32 bits, the result 9 or so. */
+typedef struct qnn_word_factor {
+    tir_expr_ref multiplier, power; /* i32 */
+    int64_t right;
+    bool positive; /* what is below 0 may be any number below 1 */
+} qnn_word_factor;
+/* acc times that factor, rounded, and the zero point added (NULL: none), in i32. */
+tir_expr_ref qnn_scaled_by_word(te_graph *g, const qnn_word_factor *f, tir_expr_ref acc, tir_expr_ref zero);
 /* --- to 16 bits (qnn_wide.c): the exact quotient, ties to even --- */
 /* y, of f64, rounded in i32; beyond 2^30 on the same side. */
 tir_expr_ref qnn_rounded_real(te_graph *g, tir_expr_ref y);
