@@ -154,6 +154,24 @@ def layers(convolutions=LAYERS, low=-128, high=127):
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
 
 
+def twice():
+    """The layers as TensorFlow Lite rounds them: behind the product, and behind the shift. Every other zero point is
+    the least number, as behind a ReLU. No sum is beyond most_sum: 45 products and the bias."""
+    rng, channels = random.Random(15), [spec[4] for spec in LAYERS]
+
+    def rescale(found):
+        i = int(found[1])
+        least = {"i8": -128, "u8": 0}[LAYERS[i][0]]
+        shifts = ", ".join(str(-rng.randint(6, 11)) for _ in range(channels[i]))
+        return (f"%m{i}_ = constant i32[{channels[i]}] dense " + numbers(rng, channels[i], 1 << 30, (1 << 31) - 1) +
+                f"\n  %h{i} = constant i32[{channels[i]}] dense [{shifts}]\n"
+                f"  %k{i} = constant {LAYERS[i][0]}[] splat {least if i % 2 else least + 100}\n"
+                f"  %q{i} = qnn.rescale(%a{i}, %m{i}_, %h{i}, %k{i}) {{most_sum = 2000000}}")
+
+    text = re.sub(r"%q(\d+) = qnn.requantize\(%a.*", rescale, layers())
+    return re.sub(r"(%r = qnn.add.*)", r'\1 {method = "tflite"}', text)
+
+
 def product():
     """A product of u8 alone: all that its kernel calls is in its package."""
     rng = random.Random(6)
@@ -511,6 +529,9 @@ def main():
         rounded = written(work, "codes.txt", codes())
         for board in ("m0plus", "m4", "m55"):
             t.one(f"codes on {board}", lambda b=board: t.counted(b, "codes", rounded, True))
+        fixed = written(work, "twice.txt", twice())
+        for board in ("m0plus", "m4", "m55"):
+            t.one(f"two roundings on {board}", lambda b=board: t.counted(b, "twice", fixed, True))
         each = written(work, "elements.txt", elements())
         for board in ("m0plus", "m4"):
             t.one(f"elements on {board}", lambda b=board: t.counted(b, "elements", each, True))

@@ -178,6 +178,12 @@ typedef struct c_high_sum {
 bool expr_high_sum(tir_expr_ref x, c_high_sum *out);
 /* The same, shifted, within the range of the byte `to`. */
 bool expr_high_byte(tir_expr_ref top, dtype to, c_high_sum *out);
+/* Lanes that are sums by multipliers and shifts, rounded behind both, as bytes; shift: to the left. */
+typedef struct c_twice {
+    tir_expr_ref acc, multiplier, shift;
+    int64_t zero;
+} c_twice;
+bool expr_rounded_twice(compiler *c, tir_expr_ref x, c_twice *out);
 /* An i32 that is made of a product: the product of two sums where it is that, else x. */
 tir_expr_ref expr_factored(c_emit *e, tir_expr_ref x);
 bool expr_is_short(tir_expr_ref x); /* a byte, or the difference of two, in i32 */

@@ -21,11 +21,16 @@ bool mve_store(c_emit *e, const tir_stmt *s, tir_expr_ref at)
         at->kind != TIR_RAMP || !tir_is_const(at->args[1], 1))
         return false;
     c_rounded r;
-    if (!expr_rounded(e, x, &r))
+    c_twice t;
+    const bool twice = expr_rounded_twice(e->c, x, &t);
+    if (!twice && !expr_rounded(e, x, &r))
         return false;
-    mve_need_bytes(e, MVE_ROUNDED, to);
+    mve_need_bytes(e, twice ? "kernel/mve/twice.inc" : MVE_ROUNDED, to);
     const char *p = arena_printf(e->tmp, "%s + %s", expr_name(e, s->buffer), expr_text(e, at->args[0]).s);
-    if (r.acc)
+    if (twice)
+        w_line(e->w, "lathe_%sx4_twice(%s, %s, %s, %s, %d);", dtype_name(to), p, expr_text(e, t.acc).s,
+               expr_text(e, t.multiplier).s, expr_text(e, t.shift).s, (int)t.zero);
+    else if (r.acc)
         w_line(e->w, "lathe_%sx4_scaled(%s, %s, %s, %s);", dtype_name(to), p, expr_text(e, r.acc).s,
                expr_text(e, r.k).s, r.zero);
     else
