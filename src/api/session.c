@@ -209,6 +209,37 @@ bool session_open_interpreter(session *s, run_model *out)
     return true;
 }
 
+/* No option asks for what only a package has. */
+static bool may_be_module(const session *s)
+{
+    static const ask_option packages[] = {OPT_EMIT, OPT_INTERPRET, OPT_KEEP, OPT_PER_NODE, OPT_EMULATOR};
+    bool may = s->x->verb == VERB_RUN || s->x->verb == VERB_VERIFY;
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+        may &= !ask_has(s->x, packages[i]);
+    return may && !s->remote && !s->is_computation && !s->options.board && !target_cross_cc(s->options.target);
+}
+
+/* A package plans the memory of every value. Where only a run knows how large one is, a module runs instead. */
+static bool compile(session *s)
+{
+    diags *d = &s->x->c->diags;
+    const diags_mark before = diags_get_mark(d);
+    const compile_result none = s->result;
+    if (pipeline_compile(s->x->c, s->path, &s->options, &s->result))
+        return true;
+    bool unbounded = may_be_module(s);
+    for (const diag *x = before.last ? before.last->next : d->first; x; x = x->next)
+        unbounded &= x->level != DIAG_ERROR || x->code == DIAG_UNBOUNDED;
+    if (!unbounded)
+        return false;
+    diags_reset(d, before);
+    s->result = none;
+    compile_set_emit(&s->options, EMIT_MODULE);
+    diag_note(d, DIAG_DATA, src_loc_none(),
+              "only a run knows how large some values are: a module runs, not a package (--emit module)");
+    return pipeline_compile(s->x->c, s->path, &s->options, &s->result);
+}
+
 static bool open_model(session *s)
 {
     compiler *c = s->x->c;
@@ -237,7 +268,7 @@ static bool open_model(session *s)
     const char *keep = ask_get(s->x, OPT_KEEP, NULL);
     if (ask_has(s->x, OPT_INTERPRET))
         compile_set_emit(&s->options, EMIT_PROG);
-    if ((keep && !artifact_check_place(c, keep, s->path)) || !pipeline_compile(c, s->path, &s->options, &s->result))
+    if ((keep && !artifact_check_place(c, keep, s->path)) || !compile(s))
         return false;
     if (ask_has(s->x, OPT_INTERPRET))
         return session_open_interpreter(s, &s->model);

@@ -27,6 +27,7 @@ static inline src_loc src_loc_none(void)
     X(DIAG_FORMAT, "format", 1)           /* a broken model */                             \
     X(DIAG_TYPE, "type", 1)               /* dtypes, shapes */                             \
     X(DIAG_UNSUPPORTED, "unsupported", 1) /* not built yet */                              \
+    X(DIAG_UNBOUNDED, "unsupported", 1)   /* only a run knows a size, and a package plans all of them */ \
     X(DIAG_VERIFY, "verify", 1)           /* broken IR */                                  \
     X(DIAG_DATA, "data", 1)               /* inputs of a run */                            \
     X(DIAG_MISMATCH, "mismatch", 1)       /* wrong numbers */                              \

@@ -117,7 +117,7 @@ static bool check_value(lowering *l, const graph_value *v, src_loc loc)
         hint_limits(l, &v->type);
         return false;
     }
-    diag_error(d, DIAG_UNSUPPORTED, loc, "value '%s' has type %s, whose size has no upper bound", v->name, w.data);
+    diag_error(d, DIAG_UNBOUNDED, loc, "value '%s' has type %s, whose size has no upper bound", v->name, w.data);
     hint_bounds(l, &v->type, loc.op != NULL);
     return false;
 }

@@ -29,6 +29,8 @@ expect_error 2 "no input 'mas'" compile model.onnx --dim seq=4 --bind mas=1 -o p
 expect_error 2 "'mask' has 4 elements; 3 numbers" compile model.onnx --dim seq=4 --bind mask=1,1,0 -o p
 expect_error 1 "'e' has type f32\[expand_0, 3\], whose size has no upper bound" compile squeeze.onnx -o p
 expect 0 'y: f32\[2, 3\]' run squeeze.onnx --bind n=2
+"$python" -c "import numpy as np; np.save('four.npy', np.array([4]))"
+expect 0 'y: f32\[4, 3\]' run squeeze.onnx --input n=four.npy
 expect_error 2 "'1.5' is not a list of i64" compile model.onnx --dim seq=4 --bind mask=1.5 -o p
 expect_error 2 "is not NAME=VALUE" compile model.onnx --bind mask -o p
 
