@@ -6,6 +6,7 @@
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define MOST_GROUPS    32 /* each has kernels of its own */
@@ -41,23 +42,31 @@ static bool read_rounded(groups *v, const graph_node *n)
     return sums && read_convolution(v, sums);
 }
 
-/* Of a constant those elements that group g has, along the axis with as many as there are channels, which has `behind`
- * axes behind it; one number stays as it is. NULL: neither. */
-static graph_value *of_group(groups *v, graph_value *x, int64_t g, uint32_t behind)
+/* Whether x is a constant of one number, or one whose elements fall to groups: along the axis with as many as there are
+ * channels, which has `behind` axes behind it. */
+static bool comes_apart(const groups *v, const graph_value *x, uint32_t behind)
 {
     const tensor_data *t = graph_constant(x);
-    int64_t dims[TYPE_MAX_RANK];
     if (!t || t->count == 1)
-        return t ? x : NULL;
+        return t != NULL;
     const uint32_t at = t->rank > behind ? t->rank - 1 - behind : t->rank;
     bool leads = at < t->rank && t->dims[at] == v->count * v->outs && dtype_bits(t->dt) >= 8;
     for (uint32_t i = 0; i < at && leads; i++)
         leads = t->dims[i] == 1;
-    if (!leads)
-        return NULL;
+    return leads;
+}
+
+/* Of such a constant those elements that group g has; one number stays as it is. */
+static graph_value *of_group(groups *v, graph_value *x, int64_t g, uint32_t behind)
+{
+    const tensor_data *t = graph_constant(x);
+    int64_t dims[TYPE_MAX_RANK];
+    assert(comes_apart(v, x, behind));
+    if (t->count == 1)
+        return x;
     const size_t bytes = dtype_bits(t->dt) / 8 * (size_t)(t->count / v->count);
     memcpy(dims, t->dims, t->rank * sizeof *dims);
-    dims[at] = v->outs;
+    dims[t->rank - 1 - behind] = v->outs;
     const uint8_t *from = tensor_bytes(&v->r.c->mem, t);
     return rewrite_constant(&v->r, tensor_dense(v->r.c, t->dt, t->rank, dims, from + bytes * (size_t)g), x->name,
                             x->def->loc);
@@ -90,11 +99,11 @@ static graph_value *rounded_group(groups *v, const graph_node *n, int64_t g)
 }
 
 /* Whether all constants can be taken apart, before anything is made. */
-static bool come_apart(groups *v, const graph_node *n)
+static bool come_apart(const groups *v, const graph_node *n)
 {
-    bool ok = of_group(v, v->n->inputs[1], 0, 3) && (!v->bias || of_group(v, v->bias, 0, 2));
+    bool ok = comes_apart(v, v->n->inputs[1], 3) && (!v->bias || comes_apart(v, v->bias, 2));
     for (uint32_t i = 1; i < n->n_inputs && ok; i++)
-        ok = !n->inputs[i] || of_group(v, n->inputs[i], 0, 0);
+        ok = !n->inputs[i] || comes_apart(v, n->inputs[i], 0);
     return ok;
 }
 
