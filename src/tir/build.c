@@ -434,7 +434,7 @@ tir_expr_ref tir_extern(compiler *c, const char *name, tir_type t, uint32_t n, t
 
 tir_expr_ref tir_instr(compiler *c, const tir_intrin *row, tir_op op, uint32_t n, tir_expr_ref const *args)
 {
-    tir_type t = tir_instr_gives_value(row) ? args[0]->type : tir_scalar(DT_I32);
+    tir_type t = tir_instr_type(row, n, args);
     tir_expr *e = tir_node_expr(c, TIR_INSTR, op, t, n, args);
     e->u.row = row;
     return e;

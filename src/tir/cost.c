@@ -58,6 +58,11 @@ static int64_t of_lane(counter *k, tir_expr_ref e)
     return unit < 0 || lanes == 0 ? unit : (unit + lanes - 1) / lanes;
 }
 
+static bool is_call(tir_expr_ref e)
+{
+    return tir_instr_writes(e) || (e->kind == TIR_INSTR && tir_instr_makes_value(e->u.row));
+}
+
 /* Of a SELECT one side is evaluated. */
 static int64_t of_expr(counter *k, tir_expr_ref e)
 {
@@ -65,7 +70,7 @@ static int64_t of_expr(counter *k, tir_expr_ref e)
         e = k->prices->as(k->prices->ctx, k->bounds->c, e);
     bool is_string = e->kind == TIR_EXTERN && e->type.dt == DT_STRING;
     int64_t sum = is_string                ? 0
-                  : e->kind == TIR_EXTERN || tir_instr_writes(e) ? of_call(k, e)
+                  : e->kind == TIR_EXTERN || is_call(e) ? of_call(k, e)
                   : e->kind == TIR_INSTR  ? of_lane(k, e)
                                           : k->prices->expr(k->prices->ctx, e);
     if (e->kind == TIR_SELECT)

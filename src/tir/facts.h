@@ -50,6 +50,9 @@ bool tir_count_accesses(compiler *c, const tir_func *f, double *params, double *
 /* Sets what innermost loops have left undone (TIR_LEFT): guards, products and other loops without lanes, calls, vectors
  * beyond the registers of f's target. */
 void tir_count_left(compiler *c, tir_func *f);
+/* A function of floats that takes no time to speak of, beside its code. What moves bytes alone is as short when it is
+ * written out. */
+bool tir_takes_few_steps(const tir_func *f);
 /* Of the structure: names of vars and buffers are left out. */
 uint64_t tir_hash(const compiler *c, const tir_func *f);
 bool tir_func_equal(const compiler *c, const tir_func *a, const tir_func *b);

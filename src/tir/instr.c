@@ -122,14 +122,19 @@ static bool read_form(compiler *c, tir_instr_form *f)
     f->n_operands = nest->n_params;
     f->params = nest->params;
     f->update = n.updates && is_instruction(row->update) ? without_identity(c, nest) : NULL;
-    f->whole = is_instruction(row->body) && !tir_instr_gives_value(row) ? nest : NULL;
-    if (nest->n_params != tir_instr_operands(row) || nest->n_params > TIR_INTRIN_OPERANDS ||
+    f->whole = is_instruction(row->body) && tir_instr_gives_value(row) == tir_instr_makes_value(row) ? nest : NULL;
+    if (nest->n_params != tir_instr_params(row) || nest->n_params > TIR_INTRIN_OPERANDS ||
         nest->n_inputs + 1 != nest->n_params || (!f->update && !f->whole))
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
                           "intrinsic %s: its nest must have one result, the operands that `passed` tells of, and a "
                           "part that is an instruction",
                           row->name);
-    return measure(c, f);
+    if (!measure(c, f))
+        return false;
+    const uint32_t p = f->n_operands - 1;
+    return !tir_instr_makes_value(row) || (f->params[p]->dt == row->makes && f->fixed[p] == 1 && f->per_lane[p] == 0) ||
+           diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic %s: it makes no single value of the type %s",
+                      row->name, dtype_full_name(row->makes));
 }
 
 const tir_instr_form *tir_instr_form_of(compiler *c, const tir_intrin *row)
@@ -247,13 +252,14 @@ const char *tir_instr_fault(compiler *c, tir_expr_ref e)
                       : e->op != TIR_ADD && !f->whole
                           ? arena_printf(&c->mem, "%s only adds to its result: write %s.update", f->row->name,
                                          f->row->name)
-                      : tir_instr_gives_value(f->row) ? fault_of_lanes(c, f, e->type.lanes)
+                      : !tir_instr_makes_value(f->row) && tir_instr_gives_value(f->row)
+                          ? fault_of_lanes(c, f, e->type.lanes)
                                                       : NULL;
     for (uint32_t i = 0; i < e->n_args && !why; i++)
-        why = i < f->n_operands ? fault_of_operand(c, f, e->args[i], e->type.lanes, i)
+        why = i < tir_instr_operands(f->row) ? fault_of_operand(c, f, e->args[i], e->type.lanes, i)
               : i < want        ? fault_of_number(c, f->row, tir_instr_symbol(f->row, i), e->args[i])
                                 : fault_of_operand(c, f, e->args[i], e->type.lanes, 1);
-    const tir_type result = tir_instr_gives_value(f->row) ? e->n_args ? e->args[0]->type : e->type : tir_scalar(DT_I32);
+    const tir_type result = tir_instr_type(f->row, e->n_args, e->args);
     if (!why && (e->type.dt != result.dt || e->type.lanes != result.lanes))
         why = arena_printf(&c->mem, "%s gives %s", f->row->name, type_text(c, result));
     return why;

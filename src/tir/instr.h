@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of the loop IR: nodes TIR_INSTR, each of a row of tir/intrin.h that is passed operands. The arguments
- * are the result's operand, the others in the order of the row's nest, the row's symbols, and further first operands
- * where the row takes several. The row says all that passes ask: an operand by address is memory that is read, the
- * result's is written. */
+ * are the result's operand unless the instruction makes a value, the others in the order of the row's nest, the row's
+ * symbols, and further first operands where the row takes several. The row says all that passes ask: an operand by
+ * address is memory that is read, the result's is written. */
 #ifndef LATHE_TIR_INSTR_H
 #define LATHE_TIR_INSTR_H
 #include "tir/intrin.h"
@@ -28,15 +28,36 @@ static inline bool tir_intrin_is_instr(const tir_intrin *row)
 {
     return row->passed != NULL;
 }
+/* Operands of the nest, the result last. */
+static inline uint32_t tir_instr_params(const tir_intrin *row)
+{
+    return (uint32_t)strlen(row->passed);
+}
+/* Whether the result is a value, so that nothing is written. */
+static inline bool tir_instr_gives_value(const tir_intrin *row)
+{
+    return row->passed[tir_instr_params(row) - 1] != 'a';
+}
+/* Whether the instruction makes this value out of others; else it adds to one, which is its first argument. */
+static inline bool tir_instr_makes_value(const tir_intrin *row)
+{
+    return tir_instr_gives_value(row) && !row->update;
+}
+/* Of a node of the row with these arguments. */
+static inline tir_type tir_instr_type(const tir_intrin *row, uint32_t n_args, tir_expr_ref const *args)
+{
+    const tir_type status = {DT_I32, 1}, made = {row->makes, 1};
+    return tir_instr_makes_value(row) ? made : tir_instr_gives_value(row) && n_args > 0 ? args[0]->type : status;
+}
 /* Arguments that are operands; symbols follow. */
 static inline uint32_t tir_instr_operands(const tir_intrin *row)
 {
-    return (uint32_t)strlen(row->passed);
+    return tir_instr_params(row) - tir_instr_makes_value(row);
 }
 /* The number of argument i among the operands of the nest. */
 static inline uint32_t tir_instr_param(const tir_intrin *row, uint32_t i)
 {
-    return i == 0 ? tir_instr_operands(row) - 1 : i - 1;
+    return tir_instr_makes_value(row) ? i : i == 0 ? tir_instr_params(row) - 1 : i - 1;
 }
 static inline bool tir_instr_by_address(const tir_intrin *row, uint32_t i)
 {
@@ -46,11 +67,6 @@ static inline bool tir_instr_by_address(const tir_intrin *row, uint32_t i)
 static inline bool tir_instr_in_memory(const tir_intrin *row, uint32_t i)
 {
     return i < tir_instr_operands(row) && row->passed[tir_instr_param(row, i)] == 'm';
-}
-/* Whether the result is a value, so that nothing is written. */
-static inline bool tir_instr_gives_value(const tir_intrin *row)
-{
-    return !tir_instr_by_address(row, 0);
 }
 /* Whether e is one that writes memory: it must run once, where it stands. */
 static inline bool tir_instr_writes(tir_expr_ref e)
@@ -65,7 +81,8 @@ static inline bool tir_is_call(tir_expr_ref e)
 /* All arguments, but for further first operands (row->runs) behind them. A first symbol that the lanes tell is none. */
 static inline uint32_t tir_instr_args(const tir_intrin *row)
 {
-    return tir_instr_operands(row) + row->n_symbols - (tir_instr_gives_value(row) && row->n_symbols > 0);
+    const bool tells = tir_instr_gives_value(row) && !tir_instr_makes_value(row) && row->n_symbols > 0;
+    return tir_instr_operands(row) + row->n_symbols - tells;
 }
 /* The symbol that argument i is. */
 static inline const tir_intrin_symbol *tir_instr_symbol(const tir_intrin *row, uint32_t i)

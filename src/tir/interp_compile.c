@@ -341,12 +341,12 @@ static ic_value *instr_of(ic *k, tir_expr_ref e)
     const tir_intrin *row = e->u.row;
     const tir_instr_form *form = tir_instr_form_of(k->c, row);
     struct instr_run *x = arena_new(k->mem, struct instr_run);
-    const bool gives = tir_instr_gives_value(row);
+    const bool gives = tir_instr_gives_value(row), makes = tir_instr_makes_value(row);
     mem_access *result = NULL;
     *x = (struct instr_run){.nest = e->op == TIR_ADD ? form->update : form->whole, .n_operands = form->n_operands,
                             .n_symbols = row->n_symbols, .guarded = row->guarded};
     x->program = program_of(k, form, x->nest);
-    for (uint32_t i = 0; i < form->n_operands; i++) {
+    for (uint32_t i = 0; i < tir_instr_operands(row); i++) {
         tir_expr_ref a = e->args[i];
         instr_operand *o = &x->operands[tir_instr_param(row, i)];
         if (tir_instr_by_address(row, i)) {
@@ -358,10 +358,14 @@ static ic_value *instr_of(ic *k, tir_expr_ref e)
         o->elements = m->at;
         result = i == 0 ? m : result;
     }
-    if (gives && row->n_symbols > 0)
+    if (makes) {
+        result = new_elements(k, e->type.dt, e->type.lanes);
+        x->operands[form->n_operands - 1].elements = result->at;
+    }
+    if (gives && !makes && row->n_symbols > 0)
         x->symbols[0] = ic_scalar(k, tir_i64(k->c, tir_instr_units(form, e->type.lanes)))->reg;
     add_runs(k, e, x);
-    for (uint32_t i = form->n_operands; i < tir_instr_args(row); i++)
+    for (uint32_t i = tir_instr_operands(row); i < tir_instr_args(row); i++)
         x->symbols[tir_instr_symbol(row, i) - row->symbols] = ic_scalar(k, e->args[i])->reg;
     ic_value *v = gives ? new_value(k, e->type.lanes, 0, false) : ic_scalar(k, tir_int(k->c, DT_I32, 0));
     instr *in = ic_emit(k, k->here, interp_instr, e->type.dt, 1);

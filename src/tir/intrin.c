@@ -6,6 +6,7 @@
 #include "tir/instr.h"
 #include "tir/map.h"
 #include "tir/names.h"
+#include "tir/tables.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,6 +46,14 @@ static struct tir_intrin_list *list_of(compiler *c)
      .call = "lathe_transpose_bytes(out, a, m, n, a_row, out_row)",                                                    \
      .kernel = "kernel/lanes/transpose_bytes.h"}
 
+const char tir_vectors_of_table[] = "vectors_of_table";
+
+/* One by one, as it is without vectors. */
+static double cost_of_table(const tir_intrin_use *use)
+{
+    return 100 + 4 * (double)use->of[0];
+}
+
 static const tir_intrin built_in[] = {
     {.name = "fma_tile",
      .help = "a register tile: out[i, j] = fma(a[i], b[j], out[i, j])",
@@ -82,6 +91,7 @@ static const tir_intrin built_in[] = {
      .passed = "aa",
      .call = "lathe_transpose(out, a, m, n, a_row, out_row)",
      .kernel = "kernel/lanes/transpose.h"},
+    TIR_TABLES("vectors_of_table", "kernel/lanes/table.h", cost_of_table, 0),
     TRANSPOSE_BYTES("transpose_u8", "uint8"),
     TRANSPOSE_BYTES("transpose_i8", "int8"),
 };

@@ -63,8 +63,10 @@ typedef struct tir_intrin {
      * must be told of their loops. NULL: nothing of its own. */
     const char *attribute;
     /* It has a form in C in which a few pixels stay in registers while all weights pass by (codegen/c/mve.h). */
+    dtype makes;    /* of an instruction that makes a value of others, one number: its type */
     tir_stays stays;
     bool selected; /* the pass select puts it where loops compute the same; no schedule asks for it */
+    bool few;      /* its C is a few instructions, which stand where they are called */
     bool guarded; /* it reads operands under a condition of its own: they may begin outside of their buffers */
     bool words; /* arrays of small elements that it gets the address of should begin at a word */
     uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */

@@ -345,3 +345,31 @@ void tir_count_left(compiler *c, tir_func *f)
     f->left.guards = f->left.scalar = f->left.plain = f->left.calls = f->left.beyond = 0;
     tir_visit_stmt(f->body, count_in_loop, NULL, &k);
 }
+
+/* --- few steps --- */
+
+#define FEW_STEPS 5000 /* of all loops: what they take does not count beside their code */
+
+static int64_t steps_of(const tir_stmt *s)
+{
+    int64_t n = 1, inner = 0;
+    if (!s || (s->kind == TIR_FOR && !tir_is_int(s->extent, &n)))
+        return s ? FEW_STEPS + 1 : 0;
+    for (uint32_t i = 0; i < s->n_stmts && inner <= FEW_STEPS; i++)
+        inner += steps_of(s->stmts[i]);
+    inner += steps_of(s->body) + steps_of(s->orelse);
+    inner = inner > 0 ? inner : 1;
+    return n <= FEW_STEPS && inner <= FEW_STEPS ? n * inner : FEW_STEPS + 1;
+}
+
+static void find_floats(void *ctx, tir_expr_ref x)
+{
+    *(bool *)ctx |= dtype_is_float(x->type.dt);
+}
+
+bool tir_takes_few_steps(const tir_func *f)
+{
+    bool floats = false;
+    tir_visit_stmt(f->body, NULL, find_floats, &floats);
+    return f->macs == 0 && floats && steps_of(f->body) <= FEW_STEPS;
+}

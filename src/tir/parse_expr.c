@@ -257,7 +257,7 @@ static const tir_intrin *instr_row(parser *p, tir_op *out_op)
     const tir_intrin *row = tir_find_intrin(p->c, name);
     if (!row || !tir_intrin_is_instr(row) || (adds && tir_instr_gives_value(row)))
         return NULL;
-    *out_op = adds || tir_instr_gives_value(row) ? TIR_ADD : TIR_OP_NONE;
+    *out_op = adds || (tir_instr_gives_value(row) && !tir_instr_makes_value(row)) ? TIR_ADD : TIR_OP_NONE;
     return row;
 }
 

@@ -87,8 +87,10 @@ static void check_words(void)
     const uint32_t ends = random_bits() % 2 ? 0x80808080u : 0x7f7f7f7fu, mask = random_bits() % 2 ? 0 : UINT32_MAX;
     for (i = 0; i < n; i++) {
         const uint32_t v = ((random_bits() ^ random_bits() << 16) & mask) | (ends & ~mask), w = random_bits() << 8;
-        lathe_sum_word_i8(&even[0], &odd[0], v);
-        lathe_sum_word_u8(&even[1], &odd[1], v);
+        even[0] = lathe_sum_even_i8(even[0], v);
+        odd[0] = lathe_sum_odd_i8(odd[0], v);
+        even[1] = lathe_sum_even_u8(even[1], v);
+        odd[1] = lathe_sum_odd_u8(odd[1], v);
         for (k = 0; k < 4; k++) {
             sums[0][k] += (int8_t)(v >> 8 * k);
             sums[1][k] += (uint8_t)(v >> 8 * k);
@@ -98,14 +100,14 @@ static void check_words(void)
         check("words", n, i, lathe_max_word_u8(v, w) == extreme(v, w, 0, 1), 1);
         check("words", n, i, lathe_min_word_u8(v, w) == extreme(v, w, 0, 0), 1);
     }
-    check("sums", n, 0, lathe_sum_low_i8(even[0]), sums[0][0]);
-    check("sums", n, 1, lathe_sum_low_i8(odd[0]), sums[0][1]);
-    check("sums", n, 2, lathe_sum_high_i8(even[0]), sums[0][2]);
-    check("sums", n, 3, lathe_sum_high_i8(odd[0]), sums[0][3]);
-    check("sums", n, 0, lathe_sum_low_u8(even[1]), sums[1][0]);
-    check("sums", n, 1, lathe_sum_low_u8(odd[1]), sums[1][1]);
-    check("sums", n, 2, lathe_sum_high_u8(even[1]), sums[1][2]);
-    check("sums", n, 3, lathe_sum_high_u8(odd[1]), sums[1][3]);
+    check("sums", n, 0, (int16_t)even[0], sums[0][0]);
+    check("sums", n, 1, (int16_t)odd[0], sums[0][1]);
+    check("sums", n, 2, (int16_t)(even[0] >> 16), sums[0][2]);
+    check("sums", n, 3, (int16_t)(odd[0] >> 16), sums[0][3]);
+    check("sums", n, 0, (uint16_t)even[1], sums[1][0]);
+    check("sums", n, 1, (uint16_t)odd[1], sums[1][1]);
+    check("sums", n, 2, (uint16_t)(even[1] >> 16), sums[1][2]);
+    check("sums", n, 3, (uint16_t)(odd[1] >> 16), sums[1][3]);
 }
 
 int main(void)

@@ -211,9 +211,10 @@ bool runs_open(c_emit *e, const tir_stmt *loop);
 void runs_close(c_emit *e, bool opened);
 bool runs_write(c_emit *e, const tir_stmt *s); /* the call; false: s is something else */
 
-/* words.c: loops over bytes, four at a time. False: they are something else. `stmt` writes other statements. */
+/* small_loops.c: long copies, and loops over rounded bytes. False: s is something else. `stmt` writes other
+ * statements. */
 typedef void (*c_write_stmt)(c_emit *e, const tir_stmt *s);
-bool words_write(c_emit *e, const tir_stmt *s, c_write_stmt stmt);
+bool small_loops_write(c_emit *e, const tir_stmt *s, c_write_stmt stmt);
 
 /* names.c */
 const c_scope_name *names_find(const c_emit *e, const void *key); /* NULL: not in scope */

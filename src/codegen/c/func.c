@@ -4,6 +4,7 @@
 #include "abi/package.h"
 #include "codegen/c/mve.h"
 #include "tir/build.h"
+#include "tir/facts.h"
 #include "tir/instr.h"
 #include "tir/lane.h"
 #include "tir/node.h"
@@ -176,7 +177,8 @@ static bool calls_extern(const tir_stmt *s)
 {
     if (s->kind == TIR_FOR)
         return false;
-    bool found = (s->kind == TIR_EVALUATE && tir_has_extern(s->value)) || (s->body && calls_extern(s->body)) ||
+    const bool few = s->kind == TIR_EVALUATE && s->value->kind == TIR_INSTR && s->value->u.row->few;
+    bool found = (s->kind == TIR_EVALUATE && !few && tir_has_extern(s->value)) || (s->body && calls_extern(s->body)) ||
                  (s->orelse && calls_extern(s->orelse));
     for (uint32_t i = 0; i < s->n_stmts && !found; i++)
         found = calls_extern(s->stmts[i]);
@@ -193,34 +195,6 @@ static void find_division(void *ctx, tir_expr_ref x)
     division *d = ctx;
     const bool divides = x->kind == TIR_BINOP && (x->op == TIR_FLOORMOD || x->op == TIR_FLOORDIV);
     d->found |= divides && tir_uses_var(x->args[0], d->of);
-}
-
-#define FEW_STEPS 5000 /* of all loops: what they take does not count beside their code */
-
-static int64_t steps_of(const tir_stmt *s)
-{
-    int64_t n = 1, inner = 0;
-    if (!s || (s->kind == TIR_FOR && !tir_is_int(s->extent, &n)))
-        return s ? FEW_STEPS + 1 : 0;
-    for (uint32_t i = 0; i < s->n_stmts && inner <= FEW_STEPS; i++)
-        inner += steps_of(s->stmts[i]);
-    inner += steps_of(s->body) + steps_of(s->orelse);
-    inner = inner > 0 ? inner : 1;
-    return n <= FEW_STEPS && inner <= FEW_STEPS ? n * inner : FEW_STEPS + 1;
-}
-
-static void find_floats(void *ctx, tir_expr_ref x)
-{
-    *(bool *)ctx |= dtype_is_float(x->type.dt);
-}
-
-/* A function that takes no time to speak of, beside its code. What moves bytes alone is as short when it is written
- * out. */
-static bool takes_few_steps(const tir_func *f)
-{
-    bool floats = false;
-    tir_visit_stmt(f->body, NULL, find_floats, &floats);
-    return f->macs == 0 && floats && steps_of(f->body) <= FEW_STEPS;
 }
 
 /* What the function of an intrinsic does takes far more time than a loop around it, and much code. Written out, a loop
@@ -349,10 +323,55 @@ static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const 
            var, var, var);
 }
 
+/* A loop whose variable only makes another one, from + variable * by. */
+static bool is_stepped(const tir_stmt *s, tir_expr_ref *out_from, int64_t *out_by)
+{
+    const tir_stmt *let = s->body;
+    if (s->for_kind != FOR_SERIAL || !let || let->kind != TIR_LET || !tir_is_const(s->min, 0))
+        return false;
+    tir_expr_ref x = let->value;
+    const bool sum = expr_is_binary(x, TIR_ADD);
+    const uint32_t at = sum && expr_is_binary(x->args[0], TIR_MUL) ? 0 : 1;
+    tir_expr_ref product = sum ? x->args[at] : x;
+    var_search u = {s->var, false};
+    tir_visit_stmt(let->body, NULL, search_var, &u);
+    *out_from = sum ? x->args[1 - at] : s->min;
+    return !u.found && !tir_uses_var(*out_from, s->var) && expr_is_binary(product, TIR_MUL) &&
+           product->args[0]->kind == TIR_VAR && product->args[0]->u.var == s->var &&
+           tir_is_int(product->args[1], out_by) && *out_by > 0;
+}
+
+static void write_stepped(c_emit *e, const tir_stmt *s, tir_expr_ref from, int64_t by)
+{
+    const tir_var *v = s->body->var;
+    const uint32_t depth = e->names.len;
+    tir_expr_ref extent = tir_mul(e->c, s->extent, tir_int(e->c, s->var->type.dt, by));
+    tir_expr_ref behind = tir_add(e->c, from, extent);
+    const char *min = expr_text(e, from).s, *end = scalar_at(e->tmp, expr_text(e, behind), PREC_ADD),
+               *name = names_push(e, v, v->name, true);
+    if (stays_rolled(e, s)) {
+        needs_add_kernel(e->needs, "kernel/common/rolled.h");
+        w_line(e->w, "LATHE_ROLLED");
+    }
+    w_open(e->w, "for (%s %s = %s; %s < %s; %s += %lld)", dtype_c_name(v->type.dt), name, min, name, end, name,
+           (long long)by);
+    tir_bounds_push(e->bounds, v, from, extent);
+    write_inner(e, s->body->body);
+    tir_bounds_pop(e->bounds);
+    w_close(e->w, "");
+    e->names.len = depth;
+}
+
 static void write_for(c_emit *e, const tir_stmt *s)
 {
-    if (words_write(e, s, write_inner))
+    tir_expr_ref from;
+    int64_t by;
+    if (small_loops_write(e, s, write_inner))
         return;
+    if (is_stepped(s, &from, &by)) {
+        write_stepped(e, s, from, by);
+        return;
+    }
     tir_expr_ref last = tir_add(e->c, s->min, s->extent);
     const char *min = expr_text(e, s->min).s;
     const char *end = scalar_at(e->tmp, expr_text(e, last), PREC_ADD);
@@ -776,7 +795,7 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
     e.cut = !extension && tir_parallel_extent(c, f) > 1;
     tir_visit_stmt(f->body, check_stmt, NULL, &e);
-    e.few_steps = !n->mve && takes_few_steps(f);
+    e.few_steps = !n->mve && tir_takes_few_steps(f);
     if (!e.failed) {
         find_registers(&e);
         if (extension)

@@ -11,7 +11,7 @@
 static void add_kernels(c_emit *e, tir_expr_ref x)
 {
     const tir_intrin *row = x->u.row;
-    if (row->kernel && tir_instr_gives_value(row))
+    if (row->kernel && tir_instr_gives_value(row) && !tir_instr_makes_value(row))
         needs_add_lanes_kernel(e->needs, row->kernel, x->type.dt, tir_instr_form_of(e->c, row)->params[0]->dt,
                                x->type.lanes);
     else if (row->kernel)
@@ -33,7 +33,7 @@ const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes)
 /* The argument that is called so; NULL: none is. */
 static tir_expr_ref named(const tir_instr_form *f, tir_expr_ref x, const char *name)
 {
-    for (uint32_t i = 0; i < f->n_operands; i++)
+    for (uint32_t i = 0; i < tir_instr_operands(f->row); i++)
         if (strcmp(f->params[tir_instr_param(f->row, i)]->name, name) == 0)
             return x->args[i];
     return tir_instr_arg(x, name);

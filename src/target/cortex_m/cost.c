@@ -117,3 +117,18 @@ double cortex_m_cost_widen_fours(const tir_intrin_use *use)
 {
     return widened(use, 4 * of(use, "runs") * of(use, "n"), of(use, "runs"));
 }
+
+double cortex_m_cost_bounds(const tir_intrin_use *use)
+{
+    return CALL + 4 * IN_C + of(use, "n") * (use->fast ? 3 : IN_C);
+}
+
+double cortex_m_cost_table(const tir_intrin_use *use)
+{
+    return CALL + 8 * IN_C + of(use, "n") * (use->fast ? 4 : IN_C);
+}
+
+double cortex_m_cost_word(const tir_intrin_use *use)
+{
+    return use->fast ? 3 : 4 * IN_C;
+}

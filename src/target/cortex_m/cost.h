@@ -13,4 +13,7 @@ double cortex_m_cost_window(const tir_intrin_use *use); /* kernel/mve/window.h, 
 double cortex_m_cost_words(const tir_intrin_use *use);  /* kernel/mve/words.h */
 double cortex_m_cost_widen(const tir_intrin_use *use);  /* kernel/dsp/widen_runs.inc, widen_planes.inc */
 double cortex_m_cost_widen_fours(const tir_intrin_use *use); /* the former, by fours */
+double cortex_m_cost_bounds(const tir_intrin_use *use); /* kernel/dsp/bounds.inc */
+double cortex_m_cost_table(const tir_intrin_use *use);  /* kernel/dsp/table.h */
+double cortex_m_cost_word(const tir_intrin_use *use);   /* kernel/dsp/words.h, sum_words.h */
 #endif

@@ -8,17 +8,10 @@
 #include "tir/pass.h"
 
 static const tir_selection *const selections[] = {
+    &tir_selection_tables,
 #define TARGET_SELECTION(name) &tir_selection_##name,
 #include "target/targets.def"
 };
-
-tir_expr_ref tir_select_flat(const tir_selector *x, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices)
-{
-    tir_expr_ref at = tir_access_is_flat(b, n) ? indices[0]
-                                               : tir_flat_index(x->c, n ? indices[0]->type.dt : DT_I64, b, indices);
-    const bool wider = tir_is_widening(at) && at->args[0]->type.dt == DT_I32; /* indices do not overflow */
-    return wider ? at->args[0] : at;
-}
 
 static tir_stmt *instructions_for(const tir_selector *x, tir_stmt *loop)
 {

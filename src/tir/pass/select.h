@@ -2,6 +2,8 @@
 /* What the pass select asks of the folders of src/target. */
 #ifndef LATHE_TIR_PASS_SELECT_H
 #define LATHE_TIR_PASS_SELECT_H
+#include "tir/build.h"
+#include "tir/node.h"
 #include "tir/simplify.h"
 #include "tir/tir.h"
 
@@ -16,9 +18,17 @@ typedef struct tir_selection {
     bool (*fits)(const struct target *t); /* whether the processor has such instructions */
     tir_stmt *(*loop)(const tir_selector *x, tir_stmt *loop); /* what stands in its place; NULL: it stays */
 } tir_selection;
+extern const tir_selection tir_selection_tables; /* bytes.c: for processors with vectors */
 #define TARGET_SELECTION(name) extern const tir_selection tir_selection_##name;
 #include "target/targets.def"
 
 /* The index of an access from the buffer's address. */
-tir_expr_ref tir_select_flat(const tir_selector *x, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices);
+static inline tir_expr_ref tir_select_flat(const tir_selector *x, const tir_buffer *b, uint32_t n,
+                                           tir_expr_ref const *indices)
+{
+    tir_expr_ref at = tir_access_is_flat(b, n) ? indices[0]
+                                               : tir_flat_index(x->c, n ? indices[0]->type.dt : DT_I64, b, indices);
+    const bool wider = tir_is_widening(at) && at->args[0]->type.dt == DT_I32; /* indices do not overflow */
+    return wider ? at->args[0] : at;
+}
 #endif
