@@ -690,6 +690,7 @@
 #define tir_seq lathe_op_tir_seq
 #define tir_simplify lathe_op_tir_simplify
 #define tir_simplify_stmt lathe_op_tir_simplify_stmt
+#define tir_stmt_uses_var lathe_op_tir_stmt_uses_var
 #define tir_store lathe_op_tir_store
 #define tir_string lathe_op_tir_string
 #define tir_sub lathe_op_tir_sub

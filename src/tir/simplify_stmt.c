@@ -41,7 +41,7 @@ static void look_for_size(void *ctx, tir_stmt *s)
         tir_visit_expr(b->offset, look_for_var, ctx);
 }
 
-static bool uses_var(tir_stmt *s, const tir_var *v)
+bool tir_stmt_uses_var(tir_stmt *s, const tir_var *v)
 {
     var_search search = {v, false};
     tir_visit_stmt(s, look_for_size, look_for_var, &search);
@@ -148,7 +148,7 @@ static tir_stmt *simplify_let(tir_bounds *b, tir_stmt *s)
     bounds_push_range(b, s->var, tir_range_of(b, value), is_value);
     tir_stmt *body = simplify(b, s->body);
     tir_bounds_pop(b);
-    if (!tir_has_extern(value) && (is_nothing(body) || !uses_var(body, s->var)))
+    if (!tir_has_extern(value) && (is_nothing(body) || !tir_stmt_uses_var(body, s->var)))
         return body;
     return value == s->value && body == s->body ? s : tir_let(b->c, s->var, value, body);
 }

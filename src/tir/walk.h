@@ -24,4 +24,5 @@ tir_stmt *tir_substitute_stmt(compiler *c, tir_stmt *s, uint32_t n, const tir_va
                               tir_expr_ref const *values);
 bool tir_expr_equal(tir_expr_ref a, tir_expr_ref b); /* structure; variables and buffers by address */
 bool tir_uses_var(tir_expr_ref e, const tir_var *v);
+bool tir_stmt_uses_var(tir_stmt *s, const tir_var *v); /* also in the sizes of buffers (simplify_stmt.c) */
 #endif

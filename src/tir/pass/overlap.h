@@ -10,7 +10,8 @@
 bool tir_is_one_tile(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_ref end, int64_t *factor,
                      tir_expr_ref *n);
 /* That iteration of a loop for which tir_is_one_tile holds, moved back to where its tile is whole, from n - F on;
- * `whole` is the body without its guards. It is meant for n >= F. NULL: the body is not one that may run again. */
+ * `whole` is the body without its guards. It is meant for n >= F. NULL: the body may not run again, or an iteration
+ * depends on more than its place. */
 tir_stmt *tir_overlap_end(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_ref end, int64_t factor,
                           tir_expr_ref n, tir_stmt *whole);
 #endif
