@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LATHE_ROLLED_CLANG: clang does not unroll the loop behind it. Other compilers do not unless they are told to. */
+/* LATHE_ROLLED_CLANG: clang does not unroll the loop behind it, so the sums of a tile stay in registers. */
 #ifndef LATHE_KERNEL_COMMON_ROLLED_CLANG_H
 #define LATHE_KERNEL_COMMON_ROLLED_CLANG_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop over runs that run_tiles.inc puts around the steps of rows_asm.h. t points in front of where the next run
- * starts; end is where the weights of this run end, last where those of all runs do. */
+/* The loop over runs that run_tiles.inc puts around the steps of rows_asm.h. t: in front of
+ * the entry of `runs` that comes next; end: where the weights of this run end; last: where those of all runs end. There
+ * is at least one run, and one step in it: the loops test behind their steps. */
 #ifndef LATHE_KERNEL_DSP_RUNS_ASM_H
 #define LATHE_KERNEL_DSP_RUNS_ASM_H
 #include "kernel/dsp/rows_asm.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of i8 into a buffer of 16-bit numbers: widen_planes.inc. */
+/* lathe_widen_planes_i8: channels of int8 that lie side by side become a row of numbers of 16 bits each. */
 #ifndef LATHE_KERNEL_DSP_WIDEN_PLANES_I8_H
 #define LATHE_KERNEL_DSP_WIDEN_PLANES_I8_H
 #include "kernel/dsp/widen_asm.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of i8 into a buffer of 16-bit numbers: widen_runs.inc. */
+/* lathe_widen_runs_i8: runs of int8, less a zero point, become numbers of 16 bits. */
 #ifndef LATHE_KERNEL_DSP_WIDEN_RUNS_I8_H
 #define LATHE_KERNEL_DSP_WIDEN_RUNS_I8_H
 #include "kernel/dsp/widen_asm.h"

@@ -5,13 +5,13 @@
 #define LATHE_KERNEL_RVV_VWMACC_H
 #include <stddef.h>
 #include <stdint.h>
-#if defined(__riscv_v_intrinsic)
+#if defined(__riscv_vector) && __riscv_v_intrinsic >= 11000 /* the intrinsics have the prefix __riscv_ */
 #include <riscv_vector.h>
 #endif
 
 static void lathe_rvv_vwmacc(int32_t *out, int8_t a, const int8_t *b, int64_t n)
 {
-#if defined(__riscv_v_intrinsic)
+#if defined(__riscv_vector) && __riscv_v_intrinsic >= 11000
     while (n > 0) {
         const size_t vl = __riscv_vsetvl_e8m2((size_t)n);
         const vint16m4_t products = __riscv_vwmul_vx_i16m4(__riscv_vle8_v_i8m2(b, vl), a, vl);

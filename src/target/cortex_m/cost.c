@@ -38,7 +38,8 @@ static double step_in_c(const tir_intrin_use *use)
 static double rows_step(const tir_intrin_use *use, double m, double r)
 {
     const double row = of(use, "a_row");
-    const bool tile = (r == 2 && m == 3 && row < 1020) || (r == 2 && m == 2 && row < (use->words ? 510 : 2040)) ||
+    const bool tile = (r == 2 && m == 3 && row < (use->words ? 510 : 1020)) ||
+                      (r == 2 && m == 2 && row < (use->words ? 510 : 2040)) ||
                       (m == 1 && (r == 2 || r == 4));
     return use->fast && tile ? 3 + 2 * m + use->row->widen * r + 2 * m * r : 4 * m * r * step_in_c(use) + 20;
 }
@@ -62,11 +63,17 @@ double cortex_m_cost_bytes(const tir_intrin_use *use)
     return CALL + SUM * r + of(use, "n") * (tile ? 6 + (use->row->widen + 2) * r : 4 * r * step_in_c(use) + 20);
 }
 
-/* Taps of three neighbours take two of them in an instruction. */
+/* Tiles of windows that taps_tile.inc has in assembly. */
+static bool is_taps_tile(double m, double step)
+{
+    return (step == 1 && m >= 2 && m <= 6) || (step == 2 && (m == 3 || m == 4 || m == 6));
+}
+
+/* Taps of three neighbors take two of them in an instruction. */
 double cortex_m_cost_taps(const tir_intrin_use *use)
 {
     const double m = of(use, "m"), n = of(use, "n");
-    const bool near = use->fast && n == 3 && of(use, "a_tap") == 1 && of(use, "a_step") <= 2;
+    const bool near = use->fast && n == 3 && of(use, "a_tap") == 1 && is_taps_tile(m, of(use, "a_step"));
     return CALL + SUM * m + (near ? 5 + use->row->widen + 5 * m : n * (m * step_in_c(use) + 10));
 }
 

@@ -180,7 +180,7 @@ static tir_expr_ref start_of(const move *m, const tir_buffer *b, tir_expr_ref at
     return tir_address(m->x->c, b, 1, &at);
 }
 
-/* Runs that are read; less than none where all of them are outside. */
+/* Runs that are read; 0 where all of them are outside. */
 static tir_expr_ref some_of(const move *m)
 {
     compiler *c = m->x->c;
