@@ -465,10 +465,19 @@ static bool single_sum(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
+/* The function gives an int, which saves an instruction where an int is wanted. */
+static bool high_byte(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    if (!high_word(e, x->args[0], x->type.dt, out))
+        return false;
+    *out = (c_text){scalar_store(e->tmp, e->needs, x->type.dt, *out), PREC_PRIMARY};
+    return true;
+}
+
 static bool small_cast(c_emit *e, tir_expr_ref x, c_text *out)
 {
     return x->type.lanes == 1 && is_small(e) &&
-           (high_word(e, x->args[0], x->type.dt, out) || rounded(e, x, out) || single_rounding(e, x, out) ||
+           (high_byte(e, x, out) || rounded(e, x, out) || single_rounding(e, x, out) ||
             single_sum(e, x, out));
 }
 
