@@ -165,6 +165,8 @@ static LATHE_MAYBE int32_t lathe_jpeg_frame(lathe_jpeg *j, const lathe_picture *
         q->across = j->planes == 1 ? 1 : size >> 4;
         q->down = j->planes == 1 ? 1 : size & 15;
         q->steps = lathe_byte_at(&j->file, at + 8 + 3 * i) & 3;
+        if ((q->across != 1 && q->across != 2) || (q->down != 1 && q->down != 2))
+            return 1;
         j->across = q->across > j->across ? q->across : j->across;
         j->down = q->down > j->down ? q->down : j->down;
     }
@@ -172,8 +174,7 @@ static LATHE_MAYBE int32_t lathe_jpeg_frame(lathe_jpeg *j, const lathe_picture *
         lathe_plane *q = &j->plane[i];
         const int32_t units = (p->width + 8 * j->across - 1) / (8 * j->across);
         const int32_t rows = (p->height + 8 * j->down - 1) / (8 * j->down);
-        if ((q->across != 1 && q->across != 2) || (q->down != 1 && q->down != 2) ||
-            (j->down > q->down && j->across == q->across))
+        if (j->down > q->down && j->across == q->across)
             return 1;
         q->stride = units * 8 * q->across;
         q->samples = next;
