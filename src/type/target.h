@@ -93,8 +93,8 @@ typedef struct target {
     uint32_t reach_bits;   /* code of the usual model reaches data within so many bits of addresses; 0: 31 */
     bool has_medium;       /* compilers for it have -mcmodel=medium, for small code beside large data */
     const char *cc;        /* a C compiler for it where this machine's own is none, for hints; NULL: none is known */
-    const char *by_hand;   /* file with lines of comment for the Makefile of firmware: how to call it for a board; NULL:
-                            * as for a Cortex-M */
+    const char *by_hand;   /* lines of comment for the Makefile of firmware: how to call it for a board; NULL: none */
+    const char *by_hand_file; /* the same as a file of this tree (codegen/embedded.h); NULL, too: that of Cortex-M */
     target_codegen_fn codegen; /* of regions that `lower` declines; NULL: none */
     const void *generator;     /* for codegen */
     bool regions_only;         /* takes parts of a model, not whole ones: a library, an accelerator */

@@ -191,8 +191,9 @@ void makefile_write(const package *p, writer *w)
                        "# lib@p.a without them; `make clean`.\n# SPDX-License-Identifier: Apache-2.0\n"
                      : "# Builds model \"@n\": `make all` gives the program `runner`, `make lib` the library lib@p.a\n"
                        "# without main.c; `make run`; `make clean`.\n# SPDX-License-Identifier: Apache-2.0\n");
-    if (bare || p->u->target->address_bits == 32)
-        w_str(w, embedded_text(p->u->target->by_hand ? p->u->target->by_hand : BY_HAND));
+    const target *t = p->u->target;
+    if (bare || t->address_bits == 32)
+        w_str(w, t->by_hand ? t->by_hand : embedded_text(t->by_hand_file ? t->by_hand_file : BY_HAND));
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
           port_usual_workers(p->u->port, p->u->target->workers));
     w_str(w, "# 1: hooks before and after every operator, tvmrt_cancel, and a table of times in main.c.\nHOOKS ?= 0\n");

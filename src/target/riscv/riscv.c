@@ -20,7 +20,7 @@ static const target targets[] = {
     /* Without floating-point registers; the same for kernels as a Cortex-M0+, but with more registers. */
     {.name = "rv32imc", .cflags = "-march=rv32imc -mabi=ilp32" CONTRACT, .vector_regs = 16, .stack_limit = 1024,
      .bytes_limit = 64, .workers = 1, .address_bits = 32, .integers = true, .small = true,
-     .cc = "riscv64-unknown-elf-gcc", .by_hand = "src/target/riscv/by_hand.in"},
+     .cc = "riscv64-unknown-elf-gcc", .by_hand_file = "src/target/riscv/by_hand.in"},
 };
 
 static const cpu_model models[] = {
