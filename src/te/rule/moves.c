@@ -101,6 +101,13 @@ static const mover *find_mover(const te_node *last, const move_search *m, uint32
     return NULL;
 }
 
+/* Shuffles of vectors whose length is open take a register for their places, and write over none that they read: beside
+ * these 16 rows of floats do not fit. */
+static bool fits_registers(const struct target *t, const mover *by, int64_t block)
+{
+    return !(t->features & TARGET_RVV) || by->dt != DT_F32 || block < LINE_TILE;
+}
+
 /* The tile that is moved. */
 typedef struct move_tile {
     int64_t read, write;
@@ -109,10 +116,12 @@ typedef struct move_tile {
 
 /* Into blocks or out of them, a long row at once: on one side of the move all of it is contiguous. false: rows of the
  * result do as well. */
-static bool choose_tile(const te_node *last, const move_search *m, uint32_t read, int64_t block, move_tile *out_tile)
+static bool choose_tile(const struct target *t, const te_node *last, const move_search *m, uint32_t read, int64_t block,
+                        move_tile *out_tile)
 {
     const int64_t extent = te_axis_extent(last, read), inner = te_axis_extent(last, last->n_axes - 1);
     const mover *by = find_mover(last, m, read, block);
+    by = by && fits_registers(t, by, block) ? by : NULL;
     if (by && block > 0)
         *out_tile = (move_tile){block, LONG_ROW, by->intrin};
     else if (by && inner <= LINE_TILE)
@@ -139,7 +148,7 @@ bool te_move_in_tiles(te_sched *s, const struct target *t, const te_node *last)
         return false;
     read = contiguous_axis(last, m.found->args[m.found->n_args - 1], &block);
     if (read >= inner || (block == 0 && !is_apart(m.found, last->axes[read])) ||
-        !choose_tile(last, &m, read, block, &tile))
+        !choose_tile(t, last, &m, read, block, &tile))
         return false;
     const char **order = arena_array(&s->c->mem, const char *, last->n_axes + 2u), *part;
     uint32_t n = 0, count = te_parallel_axes(s->g, last);
