@@ -41,15 +41,21 @@ bool bytes_is_row(const bytes *b, tir_expr_ref x)
     return (x->u.buffer != b->into || (b->at && tir_expr_equal(at, b->at))) && bytes_steps_by_one(b, at);
 }
 
-tir_expr_ref bytes_start(const bytes *b, const tir_buffer *buffer, tir_expr_ref at)
+/* The element of that index in the loop's first iteration. */
+static tir_expr_ref first(const bytes *b, const tir_buffer *buffer, tir_expr_ref at)
 {
     at = tir_substitute(b->x->c, at, 1, &b->loop->var, &b->loop->min);
     return tir_address(b->x->c, buffer, 1, &at);
 }
 
-static tir_expr_ref row_start(const bytes *b, tir_expr_ref row)
+tir_expr_ref bytes_first_of(const bytes *b, tir_expr_ref row)
 {
-    return bytes_start(b, row->u.buffer, bytes_flat(b, row));
+    return first(b, row->u.buffer, bytes_flat(b, row));
+}
+
+tir_expr_ref bytes_first_stored(const bytes *b)
+{
+    return first(b, b->into, b->at);
 }
 
 tir_stmt *bytes_call(const bytes *b, const char *name, uint32_t n, tir_expr_ref const *args)
@@ -89,8 +95,8 @@ tir_stmt *bytes_table(const bytes *b, const char *prefix)
     tir_expr_ref x = b->loop->body->value, row = read_table(b, x);
     if (!row)
         return NULL;
-    tir_expr_ref args[] = {bytes_start(b, b->into, b->at), row_start(b, row),
-                                                 tir_address(c, x->u.buffer, 0, NULL), b->loop->extent};
+    tir_expr_ref args[] = {bytes_first_stored(b), bytes_first_of(b, row), tir_address(c, x->u.buffer, 0, NULL),
+                           b->loop->extent};
     const char *name = arena_printf(&c->mem, "%s%s%s", prefix, x->type.dt == DT_I8 ? "" : "_u8",
                                     row->type.dt == DT_I8 ? "" : "_by_u8");
     return bytes_call(b, name, 4, args);

@@ -16,8 +16,9 @@ tir_expr_ref bytes_flat(const bytes *b, tir_expr_ref load); /* its index from th
 tir_expr_ref bytes_at(const bytes *b, const tir_stmt *store);
 bool bytes_steps_by_one(const bytes *b, tir_expr_ref at); /* neighbors in the loop are neighbors in memory */
 bool bytes_is_row(const bytes *b, tir_expr_ref x); /* a load of neighbors, which nobody writes here but in step */
-/* Where the first of the loop's elements is that has this index. */
-tir_expr_ref bytes_start(const bytes *b, const tir_buffer *buffer, tir_expr_ref at);
+/* Addresses of the first byte that the loop reads of a row, and of the first one that it stores. */
+tir_expr_ref bytes_first_of(const bytes *b, tir_expr_ref row);
+tir_expr_ref bytes_first_stored(const bytes *b);
 tir_stmt *bytes_call(const bytes *b, const char *row, uint32_t n, tir_expr_ref const *args);
 /* The loop is read: it stores one byte after the other, at least BYTES_LEAST. Ranges of its variable are not pushed. */
 #define BYTES_LEAST 4

@@ -33,13 +33,12 @@ static tir_stmt *bounds_of(const bytes *b)
     if (!bytes_is_byte(x) || !read_bounds(b, x, &least, &most, &row) ||
         (least == dtype_min_int(dt) && most == dtype_max_int(dt)))
         return NULL;
-    tir_expr_ref from = bytes_start(b, row->u.buffer, bytes_flat(b, row)),
-                 args[] = {bytes_start(b, b->into, b->at), from, b->loop->extent, tir_int(c, DT_I32, least),
+    tir_expr_ref args[] = {bytes_first_stored(b), bytes_first_of(b, row), b->loop->extent, tir_int(c, DT_I32, least),
                            tir_int(c, DT_I32, most)};
     const bool above = most == dtype_max_int(dt);
     const char *end = dt == DT_I8 ? "" : "_u8";
-    return bytes_call(b, arena_printf(&c->mem, "%s%s", above ? "bytes_above" : "bytes_between", end), above ? 4 : 5,
-                       args);
+    const char *name = arena_printf(&c->mem, "%s%s", above ? "bytes_above" : "bytes_between", end);
+    return bytes_call(b, name, above ? 4 : 5, args);
 }
 
 static tir_stmt *bytes_at_once(const tir_selector *x, tir_stmt *loop)
