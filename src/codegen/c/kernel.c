@@ -176,7 +176,9 @@ static bool read_condition(reader *r, const char *line, const char **out_text)
             *out_text = line;
         }
     } else if (opens || starts(line, "#elif ")) {
-        const char *condition = filled(r->k->a, r->words, strchr(line, ' ') + 1, strlen(strchr(line, ' ') + 1));
+        const char *asks = strchr(line, ' ') + 1;
+        const char *condition = starts(line, "#ifdef ") ? arena_printf(r->k->a, "defined %s", asks)
+                                                        : filled(r->k->a, r->words, asks, strlen(asks));
         const verdict v = decide(&condition);
         *out_text = next_branch(r, v, condition);
     } else if (starts(line, "#else")) {
