@@ -121,6 +121,7 @@ deb() {
     printf 'liblathe 0 liblathe0\nliblathe_vm 0 liblathe0\nlibvta 0 liblathe0\n' > "$work/liblathe0/DEBIAN/shlibs"
     echo 'activate-noawait ldconfig' > "$work/liblathe0/DEBIAN/triggers"
     package lathe devel "$(depends "$work/lathe/usr/bin/lathe")" 'Recommends: gcc | c-compiler, libc6-dev, make' \
+        'Suggests: pkg-config, libwebp-dev, libopenjp2-7-dev' \
         'Description: compiler of neural networks (ONNX, TensorFlow Lite) to C' \
         ' Lathe turns ONNX and TensorFlow Lite models into C99 for microcontrollers and' \
         ' Linux machines, and into portable modules. This is the program.'

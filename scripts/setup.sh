@@ -39,6 +39,8 @@ test -e /usr/riscv64-linux-gnu/include/stdio.h | libc6-dev-riscv64-cross
 command -v s390x-linux-gnu-gcc | gcc-s390x-linux-gnu
 test -e /usr/s390x-linux-gnu/include/stdio.h | libc6-dev-s390x-cross
 command -v tcc | tcc
+pkg-config --exists libwebp | libwebp-dev
+pkg-config --exists libopenjp2 | libopenjp2-7-dev
 command -v cppcheck | cppcheck
 command -v codespell | codespell
 test -e /usr/include/xnnpack.h | libxnnpack-dev

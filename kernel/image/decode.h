@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ImageDecoder: a picture of a known size from the bytes of a file, whose beginning says what it is. Nothing is
  * allocated. For other kinds (WebP, JPEG 2000, progressive JPEG) a program may name a function of its own:
- * -DLATHE_IMAGE_HOOK=NAME. It writes rows of red, green and blue, and returns 0 if it could. */
+ * -DLATHE_IMAGE_HOOK=NAME. It gets the file, whose first bytes say what it is, and room for 3 * height * width bytes.
+ * It writes rows of red, green and blue from the top, and returns 0; or another number, if this is no picture of that
+ * size, and the run ends with a status. */
 #ifndef LATHE_KERNEL_IMAGE_DECODE_H
 #define LATHE_KERNEL_IMAGE_DECODE_H
 #include "kernel/image/jpeg.h"

@@ -14,6 +14,7 @@
 #include "driver/board.h"
 #include "driver/build.h"
 #include "driver/emulate.h"
+#include "driver/pictures.h"
 
 /* --- tensors
  * ---------------------------------------------------------------------------------------------------------- */
@@ -239,7 +240,7 @@ static bool build(compiler *c, const run_model *m, const char *scratch, int64_t 
         vec_push(&c->mem, &a, arena_printf(&c->mem, "package/src/%s_lib%d.c", module, i));
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         vec_push(&c->mem, &a, path_join(&c->mem, "package/src", sources[i]));
-    if (!build_add_sources(c, m, scratch, &a))
+    if (!build_add_sources(c, m, scratch, &a) || !pictures_add_decoders(c, m, scratch, &a))
         return false;
     add_kind(c, &a, m, module);
     if (m->profile_flags)
@@ -450,7 +451,10 @@ static bool failed(compiler *c, const run_operator *op, int32_t status, const ch
     const char *more = op && op->extents && status == PACKAGE_STATUS_SHAPE
                            ? arena_printf(&c->mem, "; its data must give %s", op->extents)
                            : "";
-    return prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status, text, more);
+    (void)prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status, text, more);
+    if (pictures_are_decoded(op) && status == PACKAGE_STATUS_SHAPE)
+        diag_hint(&c->diags, "%s", PICTURES_HINT);
+    return false;
 }
 
 static bool call_emulated(compiler *c, run_model *m)

@@ -13,6 +13,8 @@ from onnx import numpy_helper
 
 DATA = os.path.join(os.path.dirname(onnx.backend.test.__file__), "data")
 LIGHT = os.path.join(DATA, "light")
+# Pictures that libraries of this machine read, with a package; the interpreter has none.
+BY_LIBRARIES = ("test_image_decoder_decode_jpeg2k_rgb", "test_image_decoder_decode_webp_rgb")
 KINDS = ("node", "pytorch-converted", "pytorch-operator", "simple", "light")
 TOTAL = 1914
 NEWEST = "newest"  # the kind of what the newest wheel adds
