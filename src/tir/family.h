@@ -49,7 +49,8 @@ typedef struct tir_loops {
     const tir_pragma *pragmas; /* key NULL at the end; NULL: none */
 } tir_loops;
 
-extern const tir_instructions tir_instructions_dot; /* intrin_dot.c: products of bytes, on any processor */
+extern const tir_instructions tir_instructions_dot;   /* intrin_dot.c: products of bytes, on any processor */
+extern const tir_instructions tir_instructions_round; /* intrin_round.c: rounding, on processors without vectors */
 #define TARGET_INSTRUCTIONS(name) extern const tir_instructions tir_instructions_##name;
 #define TARGET_OPERATIONS(name)   extern const tir_operations tir_operations_##name;
 #define TARGET_LOOPS(name)        extern const tir_loops tir_loops_##name;

@@ -100,6 +100,7 @@ static const tir_instructions of_any = {built_in, sizeof built_in / sizeof *buil
 static const tir_instructions *const sets[] = {
     &of_any,
     &tir_instructions_dot,
+    &tir_instructions_round,
 #define TARGET_INSTRUCTIONS(name) &tir_instructions_##name,
 #include "target/targets.def"
 };

@@ -57,7 +57,10 @@ typedef struct tir_intrin {
     /* The same for several first operands by address, each by the elements of the second one that follow the former's
      * (pass join-runs): $starts is the array of the addresses, $count their number. NULL: there is no such function. */
     const char *runs;
-    /* The files that define these two functions, from the top of the tree; NULL: no C of ours is needed. */
+    /* Of a byte: a function of two results at once, &first, &second, the operands of each, and the symbols that they
+     * share; its file. NULL: there is none. */
+    const char *two, *two_kernel;
+    /* The files that define `call` and `runs`, from the top of the tree; NULL: no C of ours is needed. */
     const char *kernel, *runs_kernel;
     /* A macro of the kernel's file that stands before functions that call it, instead of LATHE_TILE: what a C compiler
      * must be told of their loops. NULL: nothing of its own. */
@@ -66,6 +69,7 @@ typedef struct tir_intrin {
     dtype makes;    /* of an instruction that makes a value of others, one number: its type */
     tir_stays stays;
     bool selected; /* the pass select puts it where loops compute the same; no schedule asks for it */
+    bool by_two;   /* two of them, of neighbors in a loop, take less than twice the time */
     bool few;      /* its C is a few instructions, which stand where they are called */
     bool guarded; /* it reads operands under a condition of its own: they may begin outside of their buffers */
     bool words; /* arrays of small elements that it gets the address of should begin at a word */

@@ -171,13 +171,6 @@ tir_expr_ref expr_rounded_number(tir_expr_ref x, tir_expr_ref *out_zero);
 /* binary32 from a product of binary64, or one that something is added to (out_more; NULL: nothing): with operands that
  * binary32 holds, such a product is exact. */
 bool expr_rounded_once(tir_expr_ref x, tir_expr_ref *out_product, tir_expr_ref *out_more);
-/* The upper word of x * y, and `more`; right: what the sum is shifted by, NULL: nothing. */
-typedef struct c_high_sum {
-    tir_expr_ref x, y, more, right;
-} c_high_sum;
-bool expr_high_sum(tir_expr_ref x, c_high_sum *out);
-/* The same, shifted, within the range of the byte `to`. */
-bool expr_high_byte(tir_expr_ref top, dtype to, c_high_sum *out);
 /* Lanes that are sums by multipliers and shifts, rounded behind both, as bytes; shift: to the left. */
 typedef struct c_twice {
     tir_expr_ref acc, multiplier, shift;
@@ -190,8 +183,9 @@ bool expr_is_short(tir_expr_ref x); /* a byte, or the difference of two, in i32 
 c_text expr_text(c_emit *e, tir_expr_ref x);
 const char *expr_operand(c_emit *e, tir_expr_ref x, bool pointer); /* of an instruction */
 bool expr_is_index(const c_emit *e, tir_expr_ref x);
-/* A byte on a small processor that is the nearest to sum * scale, plus zero. */
+/* A byte by an instruction that has a form for two of them (row->two). */
 typedef struct c_scaled {
+    const struct tir_intrin *row;
     const char *sum, *scale, *zero;
 } c_scaled;
 bool expr_scaled(c_emit *e, tir_expr_ref x, c_scaled *out);

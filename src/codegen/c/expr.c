@@ -253,29 +253,6 @@ static bool any_byte(c_emit *e, tir_expr_ref x, c_text *out)
     return true;
 }
 
-static bool is_small(const c_emit *e)
-{
-    const target *t = e->f->target;
-    return t && t->vector_bytes == 0 && t->address_bits == 32;
-}
-
-/* `top`, or what is within the byte `to` (DT_NONE: no byte), by the instructions for upper words of products. */
-static bool high_word(c_emit *e, tir_expr_ref top, dtype to, c_text *out)
-{
-    c_high_sum h = {.right = NULL};
-    if (!is_small(e) || !(to == DT_NONE ? expr_high_sum(top, &h) : expr_high_byte(top, to, &h)))
-        return false;
-    needs_add_kernel(e->needs, to == DT_NONE ? "kernel/round/high_sum.h"
-                               : to == DT_I8 ? "kernel/round/word_i8.h"
-                                             : "kernel/round/word_u8.h");
-    const char *name = to == DT_NONE ? "high_sum" : to == DT_I8 ? "word_i8" : "word_u8";
-    const char *right = h.right ? arena_printf(e->tmp, ", %s", expr_text(e, h.right).s) : "";
-    *out = (c_text){arena_printf(e->tmp, "lathe_%s(%s, %s, %s%s)", name, expr_text(e, h.x).s, expr_text(e, h.y).s,
-                                 expr_text(e, h.more).s, right),
-                    PREC_PRIMARY};
-    return true;
-}
-
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
     bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
@@ -286,8 +263,7 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     c_text out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
-    if (any_byte(e, x, &out) || high_word(e, x, DT_I8, &out) || high_word(e, x, DT_U8, &out) ||
-        high_word(e, x, DT_NONE, &out))
+    if (any_byte(e, x, &out))
         return out;
     c_text a = expr_text(e, x->args[0]), b = expr_text(e, x->args[1]);
     if (plain_division(e, x, a, b, &out))
@@ -392,93 +368,10 @@ bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out)
 
 bool expr_scaled(c_emit *e, tir_expr_ref x, c_scaled *out)
 {
-    c_rounded r;
-    if (x->kind != TIR_CAST || x->type.lanes > 1 || !is_small(e) || !expr_rounded(e, x, &r) || !r.acc)
+    if (x->kind != TIR_INSTR || !x->u.row->two)
         return false;
-    *out = (c_scaled){.sum = expr_text(e, r.acc).s, .scale = expr_text(e, r.k).s, .zero = r.zero};
+    *out = (c_scaled){x->u.row, expr_text(e, x->args[0]).s, expr_text(e, x->args[1]).s, expr_text(e, x->args[2]).s};
     return true;
-}
-
-static bool rounded(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    c_rounded r;
-    if (!expr_rounded(e, x, &r))
-        return false;
-    const char *name = dtype_name(x->type.dt), *text;
-    if (r.acc)
-        text = arena_printf(e->tmp, "lathe_scaled_%s(%s, %s, %s)", name, expr_text(e, r.acc).s, expr_text(e, r.k).s,
-                            r.zero);
-    else
-        text = arena_printf(e->tmp, "lathe_rounded%s_%s(%s, %s)", r.sure ? "_number" : "", name, expr_text(e, r.v).s,
-                            r.zero);
-    *out = (c_text){text, PREC_PRIMARY};
-    return true;
-}
-
-/* The number that was made binary64 for an exact product, as binary32; NULL: it may have more bits. */
-static const char *single_text(c_emit *e, tir_expr_ref x)
-{
-    if (x->kind == TIR_FLOAT && x->type.dt == DT_F64 && (double)(float)x->u.f == x->u.f)
-        return scalar_float(e->tmp, DT_F32, x->u.f).s;
-    if (x->kind != TIR_CAST)
-        return NULL;
-    if (x->args[0]->type.dt == DT_F32)
-        return expr_text(e, x->args[0]).s;
-    if (dtype_is_float(x->args[0]->type.dt))
-        return NULL;
-    tir_range r = tir_range_of(e->bounds, x->args[0]);
-    bool narrow = dtype_bits(x->args[0]->type.dt) <= 16 ||
-                  (r.known_min && r.known_max && r.min > -(1 << 24) && r.max < 1 << 24);
-    return narrow ? arena_printf(e->tmp, "(float)%s", scalar_at(e->tmp, expr_text(e, x->args[0]), PREC_PRIMARY)) : NULL;
-}
-
-static bool single_rounding(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    tir_expr_ref product, more;
-    if (!expr_rounded_once(x, &product, &more))
-        return false;
-    const char *a = single_text(e, product->args[0]), *b = single_text(e, product->args[1]),
-               *s = more ? single_text(e, more) : NULL;
-    if (!a || !b || (more && !s))
-        return false;
-    needs_add_kernel(e->needs, more ? "kernel/round/fma_once.h" : "kernel/round/product_once.h");
-    *out = (c_text){more ? arena_printf(e->tmp, "lathe_fma_once(%s, %s, %s)", a, b, s)
-                         : arena_printf(e->tmp, "lathe_product_once(%s, %s)", a, b),
-                    PREC_PRIMARY};
-    return true;
-}
-
-/* A product by 1 is none any more: the sum of two numbers of f32 in f64, as f32, is their sum in f32. */
-static bool single_sum(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    tir_expr_ref sum = x->args[0];
-    const char *of[2] = {NULL, NULL};
-    if (x->type.dt != DT_F32 || sum->type.dt != DT_F64 || !expr_is_binary(sum, TIR_ADD))
-        return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        tir_expr_ref from = sum->args[i]->kind == TIR_CAST ? sum->args[i]->args[0] : sum->args[i];
-        of[i] = expr_is_binary(from, TIR_MUL) ? NULL : single_text(e, sum->args[i]);
-    }
-    if (!of[0] || !of[1])
-        return false;
-    *out = (c_text){arena_printf(e->tmp, "(%s) + (%s)", of[0], of[1]), PREC_ADD};
-    return true;
-}
-
-/* The function gives an int, which saves an instruction where an int is wanted. */
-static bool high_byte(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    if (!high_word(e, x->args[0], x->type.dt, out))
-        return false;
-    *out = (c_text){scalar_store(e->tmp, e->needs, x->type.dt, *out), PREC_PRIMARY};
-    return true;
-}
-
-static bool small_cast(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    return x->type.lanes == 1 && is_small(e) &&
-           (high_byte(e, x, out) || rounded(e, x, out) || single_rounding(e, x, out) ||
-            single_sum(e, x, out));
 }
 
 /* --- the same in lanes of four --- */
@@ -579,9 +472,9 @@ static c_text cast(c_emit *e, tir_expr_ref x)
 {
     dtype from = x->args[0]->type.dt, to = x->type.dt;
     c_text small;
-    if (small_cast(e, x, &small) || lanes_cast(e, x, &small))
+    if (lanes_cast(e, x, &small))
         return small;
-    c_text a = expr_text(e, is_small(e) && to == DT_F32 ? expr_factored(e, x->args[0]) : x->args[0]);
+    c_text a = expr_text(e, x->args[0]);
     if (x->type.lanes == 1)
         return scalar_cast(e->tmp, e->needs, from, to, a);
     const char *v = c_vector_name(e, from, x->type.lanes), *into = c_vector_name(e, to, x->type.lanes);

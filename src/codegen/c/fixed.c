@@ -1,39 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fixed point says in steps, and small processors do in an instruction or two, as it is known again by the writers
- * of expressions and stores: the upper word of a product, with something added, or its bits but the last ones as a
- * byte; in lanes, sums that are rounded behind a product and behind a shift. */
+/* Lanes that fixed point rounds behind a product and behind a shift, as they are known again by the writer of stores
+ * for Helium. */
 #include "codegen/c/emit.h"
 #include "tir/build.h"
-
-bool expr_high_sum(tir_expr_ref x, c_high_sum *out)
-{
-    for (uint32_t i = 0; i < 2 && x->type.lanes == 1 && expr_is_binary(x, TIR_ADD); i++) {
-        tir_expr_ref high = x->args[i];
-        if (high->kind == TIR_CALL && high->op == TIR_HIGH) {
-            *out = (c_high_sum){.x = high->args[0], .y = high->args[1], .more = x->args[1 - i]};
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_bound(tir_expr_ref x, int64_t v)
-{
-    return x->kind == TIR_INT && x->u.i == v;
-}
-
-bool expr_high_byte(tir_expr_ref top, dtype to, c_high_sum *out)
-{
-    tir_expr_ref low = expr_is_binary(top, TIR_MIN) ? top->args[0] : NULL;
-    if (!dtype_is_int(to) || dtype_bits(to) != 8 || top->type.dt != DT_I32 || !low || !expr_is_binary(low, TIR_MAX) ||
-        !is_bound(top->args[1], dtype_max_int(to)) || !is_bound(low->args[1], dtype_min_int(to)))
-        return false;
-    tir_expr_ref shifted = low->args[0];
-    if (!expr_is_binary(shifted, TIR_SHR) || !expr_high_sum(shifted->args[0], out))
-        return false;
-    out->right = shifted->args[1];
-    return true;
-}
 
 /* The number in all lanes. */
 static bool same_number(tir_expr_ref x, int64_t *out)

@@ -513,13 +513,14 @@ static bool write_two_scaled(c_emit *e, const tir_stmt *s, const tir_stmt *next)
         return false;
     buffer_search u = {b, false};
     tir_visit_expr(next->value, search_load, &u);
-    if (u.found || !expr_scaled(e, s->value, &x) || !expr_scaled(e, next->value, &y) || strcmp(x.zero, y.zero) != 0)
+    if (u.found || !expr_scaled(e, s->value, &x) || !expr_scaled(e, next->value, &y) || x.row != y.row ||
+        strcmp(x.zero, y.zero) != 0)
         return false;
-    needs_add_kernel(e->needs, arena_printf(e->needs->a, "kernel/round/scaled_two_%s.h", dtype_name(b->dt)));
+    needs_add_kernel(e->needs, x.row->two_kernel);
     const char *at = expr_text(e, expr_flat(e, b, s->n_indices, s->indices)).s,
                *then = expr_text(e, expr_flat(e, b, next->n_indices, next->indices)).s, *name = expr_name(e, b);
-    w_line(e->w, "lathe_scaled_two_%s(&%s[%s], &%s[%s], %s, %s, %s, %s, %s);", dtype_name(b->dt), name, at, name, then,
-           x.sum, x.scale, y.sum, y.scale, x.zero);
+    w_line(e->w, "%s(&%s[%s], &%s[%s], %s, %s, %s, %s, %s);", x.row->two, name, at, name, then, x.sum, x.scale, y.sum,
+           y.scale, x.zero);
     return true;
 }
 

@@ -3,6 +3,7 @@
  * two share moves between registers. */
 #include "codegen/c/emit.h"
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/walk.h"
 #include "type/target.h"
 
@@ -75,14 +76,13 @@ static bool write_copy(c_emit *e, const tir_stmt *s)
 
 /* --- rounded bytes --- */
 
-/* Many bytes, each of a number that is no NaN. */
+/* Many bytes, of which two share moves between registers. */
 static bool is_rounded(c_emit *e, const tir_stmt *loop)
 {
-    c_rounded r;
     int64_t n = MANY;
     tir_expr_ref x = loop->body->value;
-    return x->type.lanes == 1 && (e->f->target->features & TARGET_FPU) != 0 &&
-           (!tir_is_int(loop->extent, &n) || n >= MANY) && expr_rounded(e, x, &r) && (r.acc || r.sure);
+    return (e->f->target->features & TARGET_FPU) != 0 && (!tir_is_int(loop->extent, &n) || n >= MANY) &&
+           x->kind == TIR_INSTR && x->u.row->by_two;
 }
 
 /* A function that takes no time to speak of stays short. */

@@ -118,4 +118,4 @@ static bool has_vectors(const struct target *t)
     return t && !t->small && t->vector_bytes > BYTES_LEAST;
 }
 
-const tir_selection tir_selection_tables = {has_vectors, looked_up};
+const tir_selection tir_selection_tables = {.fits = has_vectors, .loop = looked_up};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select: loops become instructions of the processor that runs the function, nodes that name their rows (tir/instr.h).
- * Each folder of src/target that has such instructions says what stands in the place of a loop (tir_selection). It is
- * asked about outer loops before those inside of them. Back ends write a node as its row says, and look for nothing. */
+/* select: loops and expressions become instructions of the processor that runs the function, nodes that name their rows
+ * (tir/instr.h). Each folder of src/target that has such instructions says what stands in the place of a loop or of an
+ * expression (tir_selection). It is asked about outer loops and expressions before those inside of them: the largest
+ * that an instruction does is taken. Back ends write a node as its row says, and look for nothing. */
 #include "tir/pass/select.h"
 #include "tir/build.h"
 #include "tir/node.h"
@@ -9,6 +10,7 @@
 
 static const tir_selection *const selections[] = {
     &tir_selection_tables,
+    &tir_selection_round,
 #define TARGET_SELECTION(name) &tir_selection_##name,
 #include "target/targets.def"
 };
@@ -17,9 +19,46 @@ static tir_stmt *instructions_for(const tir_selector *x, tir_stmt *loop)
 {
     tir_stmt *out = NULL;
     for (uint32_t i = 0; i < sizeof selections / sizeof *selections && !out; i++)
-        if (selections[i]->fits(x->f->target))
+        if (selections[i]->loop && selections[i]->fits(x->f->target))
             out = selections[i]->loop(x, loop);
     return out;
+}
+
+static tir_expr_ref instruction_for(const tir_selector *x, tir_expr_ref e)
+{
+    tir_expr_ref out = NULL;
+    for (uint32_t i = 0; i < sizeof selections / sizeof *selections && !out; i++)
+        if (selections[i]->expr && selections[i]->fits(x->f->target))
+            out = selections[i]->expr(x, e);
+    return out;
+}
+
+/* NULL stays NULL. */
+static tir_expr_ref select_value(const tir_selector *x, tir_expr_ref e)
+{
+    if (!e || e->n_args == 0)
+        return e;
+    tir_expr_ref chosen = instruction_for(x, e), *args = NULL;
+    e = chosen ? chosen : e;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        tir_expr_ref a = select_value(x, e->args[i]);
+        if (a == e->args[i])
+            continue;
+        args = args ? args : arena_copy(&x->c->mem, e->args, e->n_args * sizeof *args, _Alignof(tir_expr_ref));
+        args[i] = a;
+    }
+    return args ? tir_node_rebuild(x->c, e, args) : e;
+}
+
+/* The expressions of s, which is a copy, but for bounds of loops. */
+static void select_values(const tir_selector *x, struct tir_stmt *s)
+{
+    tir_expr_ref *indices = arena_array(&x->c->mem, tir_expr_ref, s->n_indices + 1u);
+    for (uint32_t i = 0; i < s->n_indices; i++)
+        indices[i] = select_value(x, s->indices[i]);
+    s->indices = indices;
+    s->value = select_value(x, s->value);
+    s->cond = select_value(x, s->cond);
 }
 
 static const tir_number *number_of(const tir_selector *x, const tir_var *v)
@@ -42,31 +81,33 @@ static bool push_bounds(const tir_selector *x, const tir_stmt *s)
     return s->kind == TIR_FOR || n;
 }
 
-static tir_stmt *select_in(const tir_selector *x, tir_stmt *s);
+static tir_stmt *select_in(const tir_selector *x, tir_stmt *s, bool loops);
 
-static tir_stmt *select_parts(const tir_selector *x, tir_stmt *s)
+static tir_stmt *select_parts(const tir_selector *x, tir_stmt *s, bool loops)
 {
     tir_stmt **parts = arena_array(&x->c->mem, tir_stmt *, s->n_stmts + 1u);
     for (uint32_t i = 0; i < s->n_stmts; i++)
-        parts[i] = select_in(x, s->stmts[i]);
+        parts[i] = select_in(x, s->stmts[i], loops);
     return tir_seq(x->c, s->n_stmts, parts);
 }
 
-static tir_stmt *select_in(const tir_selector *x, tir_stmt *s)
+/* loops: those of s are asked about, too; what stands in the place of one has no others. */
+static tir_stmt *select_in(const tir_selector *x, tir_stmt *s, bool loops)
 {
-    tir_stmt *loop = s->kind == TIR_FOR ? instructions_for(x, s) : NULL;
+    tir_stmt *loop = s->kind == TIR_FOR && loops ? instructions_for(x, s) : NULL;
     if (loop)
-        return loop;
+        return select_in(x, loop, false);
     if (s->kind == TIR_SEQ)
-        return select_parts(x, s);
-    if (!s->body)
-        return s;
+        return select_parts(x, s, loops);
     struct tir_stmt *out = tir_node_copy(x->c, s);
+    select_values(x, out);
+    if (!s->body)
+        return out;
     const bool pushed = push_bounds(x, s);
-    out->body = select_in(x, s->body);
+    out->body = select_in(x, s->body, loops);
     if (pushed)
         tir_bounds_pop(x->bounds);
-    out->orelse = s->orelse ? select_in(x, s->orelse) : NULL;
+    out->orelse = s->orelse ? select_in(x, s->orelse, loops) : NULL;
     return out;
 }
 
@@ -82,6 +123,6 @@ bool tir_pass_select(compiler *c, tir_func *f)
 {
     tir_selector x = {c, f, tir_bounds_new(c)};
     if (has_instructions(f->target))
-        f->body = select_in(&x, f->body);
+        f->body = select_in(&x, f->body, true);
     return true;
 }

@@ -61,4 +61,4 @@ bool words_fit(const struct target *t)
     return t && t->small && (t->features & (TARGET_DSP | TARGET_MVE)) == TARGET_DSP;
 }
 
-const tir_selection tir_selection_bytes = {words_fit, bytes_at_once};
+const tir_selection tir_selection_bytes = {.fits = words_fit, .loop = bytes_at_once};

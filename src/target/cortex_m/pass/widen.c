@@ -263,4 +263,4 @@ static bool fits(const struct target *t)
     return t && t->small && (t->features & TARGET_DSP) != 0;
 }
 
-const tir_selection tir_selection_widen = {fits, widened};
+const tir_selection tir_selection_widen = {.fits = fits, .loop = widened};

@@ -389,4 +389,4 @@ static tir_stmt *words_of(const tir_selector *x, tir_stmt *loop)
     return four ? by_fours(&w, four) : NULL;
 }
 
-const tir_selection tir_selection_words = {words_fit, words_of};
+const tir_selection tir_selection_words = {.fits = words_fit, .loop = words_of};

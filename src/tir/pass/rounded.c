@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Roundings to bytes, and steps of binary64 that round once, read from expressions: rounded.h. */
+#include "tir/pass/rounded.h"
+#include "tir/build.h"
+#include "tir/linear.h"
+#include "tir/walk.h"
+
+#include <math.h>
+
+#define MOST_FACTOR 1e9
+
+static tir_expr_ref under(tir_expr_ref e)
+{
+    return e->kind == TIR_BROADCAST ? e->args[0] : e;
+}
+
+static bool is_literal(tir_expr_ref e, double v)
+{
+    e = under(e);
+    return e->kind == TIR_INT ? (double)e->u.i == v : e->kind == TIR_FLOAT && e->u.f == v;
+}
+
+/* The other operand where one is the number; NULL: neither is, or e is something else. */
+static tir_expr_ref beside(tir_expr_ref e, tir_op op, double v)
+{
+    for (uint32_t i = 0; tir_is_binary(e, op) && i < 2; i++)
+        if (is_literal(e->args[i], v))
+            return e->args[1 - i];
+    return NULL;
+}
+
+tir_expr_ref tir_read_within(tir_expr_ref e, dtype dt, dtype to)
+{
+    tir_expr_ref low = e->type.dt == dt ? beside(e, TIR_MIN, (double)dtype_max_int(to)) : NULL;
+    return low ? beside(low, TIR_MAX, (double)dtype_min_int(to)) : NULL;
+}
+
+/* --- roundings --- */
+
+/* Lanes become bytes only. */
+static bool is_code(tir_expr_ref e)
+{
+    const dtype to = e->type.dt;
+    return e->kind == TIR_CAST && dtype_is_int(to) &&
+           (dtype_bits(to) == 8 || (dtype_bits(to) == 16 && e->type.lanes == 1));
+}
+
+/* What is added behind the rounding is an integer of a byte or so. NULL: e is something else. */
+static tir_expr_ref zero_point(compiler *c, tir_expr_ref e, bool negative)
+{
+    e = under(e);
+    if (e->kind == TIR_FLOAT && e->u.f == nearbyint(e->u.f) && fabs(e->u.f) < 65536)
+        return tir_int(c, DT_I32, (int64_t)(negative ? -e->u.f : e->u.f));
+    const dtype from = !negative && e->kind == TIR_CAST ? e->args[0]->type.dt : DT_NONE;
+    return dtype_is_int(from) && dtype_bits(from) <= 16 ? e->args[0] : NULL;
+}
+
+static bool is_rint(tir_expr_ref e)
+{
+    return e->kind == TIR_CALL && e->op == TIR_RINT;
+}
+
+/* rint(v), and what is added to it. */
+static bool read_sum(compiler *c, tir_expr_ref e, tir_rounded *out)
+{
+    out->zero = tir_int(c, DT_I32, 0);
+    if (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB)) {
+        const uint32_t at = is_rint(e->args[0]) || e->op == TIR_SUB ? 0 : 1;
+        out->zero = zero_point(c, e->args[1 - at], e->op == TIR_SUB);
+        e = e->args[at];
+    }
+    out->v = is_rint(e) ? e->args[0] : NULL;
+    return out->v && out->zero;
+}
+
+/* Made of integers and literals by products and sums, so that it is no NaN. */
+static bool is_sure_number(tir_expr_ref e)
+{
+    e = under(e);
+    if (e->kind == TIR_CAST)
+        return dtype_is_int(e->args[0]->type.dt) || is_sure_number(e->args[0]);
+    if (e->kind == TIR_FLOAT)
+        return fabs(e->u.f) <= MOST_FACTOR;
+    return (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_MUL)) && is_sure_number(e->args[0]) &&
+           is_sure_number(e->args[1]);
+}
+
+static bool is_sum(tir_expr_ref e)
+{
+    return e->kind == TIR_CAST && e->type.dt == DT_F32 && e->args[0]->type.dt == DT_I32;
+}
+
+bool tir_read_rounded(const tir_selector *x, tir_expr_ref e, tir_rounded *out)
+{
+    tir_expr_ref sum = is_code(e) ? tir_read_within(e->args[0], DT_F32, e->type.dt) : NULL;
+    *out = (tir_rounded){.v = NULL};
+    if (!sum || !read_sum(x->c, sum, out))
+        return false;
+    out->sure = is_sure_number(out->v);
+    for (uint32_t i = 0; dtype_bits(e->type.dt) == 8 && tir_is_binary(out->v, TIR_MUL) && i < 2 && !out->acc; i++) {
+        if (!is_sum(out->v->args[i]))
+            continue;
+        out->acc = tir_factored(x, out->v->args[i]->args[0]);
+        out->k = out->v->args[1 - i];
+    }
+    return true;
+}
+
+/* --- rounded once --- */
+
+bool tir_read_once(tir_expr_ref e, tir_once *out)
+{
+    tir_expr_ref sum = e->kind == TIR_CAST ? e->args[0] : NULL;
+    *out = (tir_once){.a = NULL};
+    if (!sum || e->type.dt != DT_F32 || sum->type.dt != DT_F64)
+        return false;
+    if (tir_is_binary(sum, TIR_ADD)) {
+        const uint32_t at = !tir_is_binary(sum->args[0], TIR_MUL) && tir_is_binary(sum->args[1], TIR_MUL) ? 1 : 0;
+        out->a = sum->args[at];
+        out->s = sum->args[1 - at];
+    } else {
+        out->a = sum;
+    }
+    if (!tir_is_binary(out->a, TIR_MUL))
+        return out->s != NULL;
+    out->b = out->a->args[1];
+    out->a = out->a->args[0];
+    return true;
+}
+
+bool tir_is_short(tir_expr_ref e)
+{
+    e = under(e);
+    if (e->kind == TIR_CAST)
+        return dtype_is_int(e->args[0]->type.dt) && dtype_bits(e->args[0]->type.dt) <= 16;
+    if (e->kind == TIR_INT)
+        return e->u.i > -(1 << 20) && e->u.i < 1 << 20;
+    return (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB)) && tir_is_short(e->args[0]) &&
+           tir_is_short(e->args[1]);
+}
+
+/* --- products of sums --- */
+
+/* (p + a) * (q + b) of p * q + b * p + a * q + a * b, which has more additions. Sums wrap, so that both are the same in
+ * all cases. */
+tir_expr_ref tir_factored(const tir_selector *x, tir_expr_ref e)
+{
+    compiler *c = x->c;
+    linear l;
+    const linear_term *both = NULL;
+    int64_t beside_of[2] = {0, 0}, product;
+    if (e->type.lanes > 1 || e->type.dt != DT_I32 || e->kind != TIR_BINOP || !linear_of(x->bounds, e, &l))
+        return e;
+    for (uint32_t i = 0; i < l.len; i++)
+        if (l.terms[i].n == 2)
+            both = &l.terms[i];
+    if (!both || both->coeff != 1 || tir_expr_equal(both->atoms[0], both->atoms[1]))
+        return e;
+    for (uint32_t i = 0; i < l.len; i++) {
+        const linear_term *t = &l.terms[i];
+        const bool first = t->n == 1 && tir_expr_equal(t->atoms[0], both->atoms[0]);
+        if (t == both)
+            continue;
+        if (t->n != 1 || (!first && !tir_expr_equal(t->atoms[0], both->atoms[1])))
+            return e;
+        beside_of[first ? 1 : 0] = t->coeff; /* what is added to the other one */
+    }
+    if (!i64_mul(beside_of[0], beside_of[1], &product) || product != l.constant)
+        return e;
+    return tir_mul(c, tir_add(c, both->atoms[0], tir_int(c, DT_I32, beside_of[0])),
+                   tir_add(c, both->atoms[1], tir_int(c, DT_I32, beside_of[1])));
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expressions that are instructions of intrin_round.c: the ends of quantizations, in floats and in fixed point, and
+ * arithmetic in binary64 that binary32 does as well. For processors with registers of 32 bits and no vectors, where
+ * each of these steps is a call of a function, or several instructions. */
+#include "tir/pass/rounded.h"
+#include "tir/build.h"
+#include "tir/instr.h"
+#include "type/target.h"
+
+#define EXACT (1 << 24) /* binary32 has all integers below */
+
+static tir_expr_ref instruction(compiler *c, const char *name, uint32_t n, tir_expr_ref const *args)
+{
+    return tir_instr(c, tir_find_intrin(c, name), TIR_OP_NONE, n, args);
+}
+
+static const char *of_type(compiler *c, const char *name, dtype dt)
+{
+    return arena_printf(&c->mem, "%s_%s", name, dtype_name(dt));
+}
+
+static tir_expr_ref rounded(const tir_selector *x, tir_expr_ref e)
+{
+    tir_rounded r;
+    if (!tir_read_rounded(x, e, &r))
+        return NULL;
+    if (r.acc)
+        return instruction(x->c, of_type(x->c, "scaled", e->type.dt), 3, (tir_expr_ref[]){r.acc, r.k, r.zero});
+    return instruction(x->c, of_type(x->c, r.sure ? "rounded_number" : "rounded", e->type.dt), 2,
+                       (tir_expr_ref[]){r.v, r.zero});
+}
+
+/* The number that was made binary64 for an exact product, as binary32; NULL: it may have more bits. */
+static tir_expr_ref single(const tir_selector *x, tir_expr_ref e)
+{
+    if (e->kind == TIR_FLOAT && (double)(float)e->u.f == e->u.f)
+        return tir_float(x->c, DT_F32, e->u.f);
+    if (e->kind != TIR_CAST || e->args[0]->type.dt == DT_F32)
+        return e->kind == TIR_CAST ? e->args[0] : NULL;
+    tir_expr_ref from = e->args[0];
+    if (!dtype_is_int(from->type.dt))
+        return NULL;
+    const tir_range r = tir_range_of(x->bounds, from);
+    const bool narrow = dtype_bits(from->type.dt) <= 16 ||
+                        (r.known_min && r.known_max && r.min > -EXACT && r.max < EXACT);
+    return narrow ? tir_cast(x->c, DT_F32, from) : NULL;
+}
+
+/* A product of floats, of which a compiler may make one step with a sum. */
+static bool is_product(tir_expr_ref e)
+{
+    return tir_is_binary(e->kind == TIR_CAST ? e->args[0] : e, TIR_MUL);
+}
+
+/* A product by 1 is none any more: the sum of two numbers of f32 in f64, as f32, is their sum in f32. */
+static tir_expr_ref once(const tir_selector *x, tir_expr_ref e)
+{
+    tir_once o;
+    if (!tir_read_once(e, &o) || (!o.b && (is_product(o.a) || is_product(o.s))))
+        return NULL;
+    tir_expr_ref a = single(x, o.a), b = o.b ? single(x, o.b) : a, s = o.s ? single(x, o.s) : a;
+    if (!a || !b || !s)
+        return NULL;
+    if (!o.b)
+        return tir_add(x->c, a, s);
+    return instruction(x->c, o.s ? "fma_once" : "product_once", o.s ? 3 : 2, (tir_expr_ref[]){a, b, s});
+}
+
+/* The upper word of a product, and more. */
+static bool read_high(tir_expr_ref e, tir_expr_ref *out)
+{
+    for (uint32_t i = 0; i < 2 && tir_is_binary(e, TIR_ADD); i++) {
+        tir_expr_ref high = e->args[i];
+        if (high->kind != TIR_CALL || high->op != TIR_HIGH)
+            continue;
+        out[0] = high->args[0];
+        out[1] = high->args[1];
+        out[2] = e->args[1 - i];
+        return true;
+    }
+    return false;
+}
+
+static tir_expr_ref high_word(const tir_selector *x, tir_expr_ref e)
+{
+    static const dtype bytes[] = {DT_I8, DT_U8};
+    tir_expr_ref args[4];
+    int64_t right = 0;
+    if (read_high(e, args))
+        return instruction(x->c, "high_sum", 3, args);
+    for (uint32_t i = 0; i < 2; i++) {
+        tir_expr_ref shifted = tir_read_within(e, DT_I32, bytes[i]);
+        if (!shifted || !tir_is_binary(shifted, TIR_SHR) || !read_high(shifted->args[0], args) ||
+            (tir_is_int(shifted->args[1], &right) && (right < 0 || right > 31)))
+            continue;
+        args[3] = shifted->args[1];
+        return instruction(x->c, of_type(x->c, "word", bytes[i]), 4, args);
+    }
+    return NULL;
+}
+
+/* An i32 that becomes a float, by fewer additions. */
+static tir_expr_ref with_factors(const tir_selector *x, tir_expr_ref e)
+{
+    if (e->type.dt != DT_F32 || e->args[0]->type.dt != DT_I32)
+        return NULL;
+    tir_expr_ref factored = tir_factored(x, e->args[0]);
+    return factored != e->args[0] ? tir_cast(x->c, DT_F32, factored) : NULL;
+}
+
+static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
+{
+    tir_expr_ref out = NULL;
+    if (e->type.lanes > 1)
+        return NULL;
+    if (e->kind == TIR_BINOP)
+        return e->type.dt == DT_I32 ? high_word(x, e) : NULL;
+    if (e->kind != TIR_CAST)
+        return NULL;
+    out = rounded(x, e);
+    out = out ? out : once(x, e);
+    return out ? out : with_factors(x, e);
+}
+
+static bool fits(const struct target *t)
+{
+    return t && t->vector_bytes == 0 && t->address_bits == 32;
+}
+
+const tir_selection tir_selection_round = {.fits = fits, .expr = value};
