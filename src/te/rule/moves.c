@@ -88,11 +88,28 @@ static bool is_even(tir_expr_ref at, int64_t block)
            (cut && at->args[0]->kind == TIR_VAR && tir_is_const(at->args[1], block));
 }
 
+/* Shuffles take numbers of elements from line to line: along the axis that is contiguous in the result, those of the
+ * operand, and along the other one those of the result. Extents behind them that are open leave none. */
+static bool has_known_lines(const te_node *last, const move_search *m, uint32_t read)
+{
+    const tir_buffer *b = m->found->u.buffer;
+    const te_axis *inner = last->axes[last->n_axes - 1];
+    bool known = true, behind = false;
+    for (uint32_t i = read + 1; i < last->n_axes; i++)
+        known &= te_axis_extent(last, i) > 0;
+    for (uint32_t i = 0; i < m->found->n_args; i++) {
+        known &= !behind || b->shape[i]->kind == TIR_INT;
+        behind |= tir_uses_var(m->found->args[i], inner->var);
+    }
+    return known;
+}
+
 /* Elements that only change their order: both axes are known, and each follows one index of the read. NULL: no. */
 static const mover *find_mover(const te_node *last, const move_search *m, uint32_t read, int64_t block)
 {
     const int64_t extent = te_axis_extent(last, read), inner = te_axis_extent(last, last->n_axes - 1);
-    bool plain = last->body[0] == m->found && extent > 0 && inner > 0 && (block == 0 || extent % block == 0);
+    bool plain = last->body[0] == m->found && extent > 0 && inner > 0 && (block == 0 || extent % block == 0) &&
+                 has_known_lines(last, m, read);
     for (uint32_t i = 0; i < m->found->n_args && plain; i++)
         plain = is_even(m->found->args[i], block);
     for (uint32_t i = 0; i < sizeof movers / sizeof *movers && plain; i++)
