@@ -430,6 +430,14 @@ m (float[1, 2] x) => (float[k, 2] y, float[4, 2] r) {
               g = Identity (e) t = Neg (x) v = Concat <axis = 0> (u, t) }>
       s = ReduceSum <keepdims = 0> (w, z)  q = Concat <axis = 0> (p, w) }>
 }""", [dict(x=numbers(1, 2))], "--bound", "v_rows=4", "--bound", "k=11"),
+    "one-number": (17, """
+m (int64 n, float[3] x) => (float y, float[1] z) {
+  e = Constant <value: tensor = float {0.5}> ()
+  f = Constant <value: tensor = float[1] {2}> ()
+  y, z = Loop (n, , e, f) <body = g (int64 i, bool c, float p, float[1] q) => (bool d, float[1] r, float s) {
+      d = Identity (c) t = ReduceSum <keepdims = 1> (x) r = Add (p, t) u = Mul (q, p)
+      s = ReduceSum <keepdims = 0> (u) }>
+}""", [dict(n=I(n), x=numbers(3)) for n in (1, 2, 5)]),
     "grow-large": (17, """
 m (int64 n, float[1, 512] x) => (float[k, 512] y) {
   y = Loop (n, , x) <body = g (int64 i, bool c, float[a, 512] p) => (bool d, float[b, 512] q) {

@@ -84,6 +84,7 @@ typedef struct carrying {
     const uint32_t *at; /* which of the carried values each of them is */
     uint32_t all;       /* with lists */
     uint32_t *loops;    /* of each carried value that is a list: its number in the body (PART_BEFORE) */
+    bool *reshaped;     /* of each tensor: it has the shape behind a round from the start */
     dim trips; /* NULL: not known */
     VEC(changing) list;
 } carrying;
@@ -136,7 +137,7 @@ static void open_carrying(carrying *k, onnx_node *n, uint32_t all)
         if (!onnx_list_of(n->im, n->in[2 + i]))
             at[carried++] = i;
     *k = (carrying){n, k->g, carried, at, all, arena_array(&n->c->mem, uint32_t, all + 1u),
-                    graph_most_rounds(n->c, onnx_optional(n, 0)), k->list};
+                    arena_array(&n->c->mem, bool, carried + 1u), graph_most_rounds(n->c, onnx_optional(n, 0)), k->list};
     changing *was = arena_copy(&n->c->mem, k->list.data, k->list.len * sizeof *was, _Alignof(changing));
     for (uint32_t i = 0; i < k->list.len; i++) {
         changing *x = &k->list.data[i];
@@ -259,6 +260,33 @@ static bool check_text(const carrying *k, onnx_region *r, uint32_t value)
     return !n->failed;
 }
 
+/* One number as [] before the loop and as [1] behind a round, or the other way round: it is what a round makes of it
+ * from the start. */
+static bool reshape_number(carrying *k, uint32_t value, const type *before, const type *after)
+{
+    onnx_node *n = k->n;
+    graph_value **first = &n->in[2 + k->at[value]];
+    if (k->reshaped[value] || after->kind != TYPE_TENSOR || before->dt != after->dt || onnx_is_text(n->im, *first) ||
+        shape_count(before->shape) != 1 || shape_count(after->shape) != 1)
+        return false;
+    k->reshaped[value] = true;
+    *first = onnx_reshape(n, *first, (uint32_t)after->shape.rank, after->shape.dims);
+    return !n->failed;
+}
+
+static bool fail_rank(const carrying *k, uint32_t value, const type *before, const type *after)
+{
+    writer w;
+    writer_init(&w, &k->n->c->mem);
+    type_print(&w, before);
+    w_str(&w, " before the body and ");
+    type_print(&w, after);
+    onnx_fail(k->n, DIAG_UNSUPPORTED, "carried value '%s' is %s after it; only extents may change",
+              name_carried(k, value), w.data);
+    diag_hint(&k->n->c->diags, "reshape it at the end of the body, or before the loop");
+    return false;
+}
+
 /* What is carried must come out of a round as it went in, or with extents that are open. *again: the body is to be read
  * with other extents. */
 static bool check_carried(carrying *k, onnx_region *r, bool *again)
@@ -282,13 +310,9 @@ static bool check_carried(carrying *k, onnx_region *r, bool *again)
                 *again = add_changing(k, i, (uint32_t)a, before->shape.dims[a], after->shape.dims[a]);
         if (same_rank)
             continue;
-        writer w;
-        writer_init(&w, &n->c->mem);
-        type_print(&w, before);
-        w_str(&w, " before the body and ");
-        type_print(&w, after);
-        return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' is %s after it; only extents may change",
-                         name_carried(k, i), w.data);
+        if (!reshape_number(k, i, before, after))
+            return !n->failed && fail_rank(k, i, before, after);
+        *again = true;
     }
     *again = *again || part(k, r) || bound_changing(k, r);
     return true;

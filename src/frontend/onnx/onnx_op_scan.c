@@ -80,8 +80,11 @@ static graph_node *loop_over_slices(scan *s, graph_func *f, graph_value *const *
     if (n->failed || !onnx_region_import(&r))
         return NULL;
     for (uint32_t i = 0; i < s->n_states; i++)
-        if (!type_equal(&r.f->params.data[1 + i]->type, &r.f->results.data[1 + i]->type))
-            return onnx_fail(n, DIAG_TYPE, "the body changes the type of state %u", i), NULL;
+        if (!type_equal(&r.f->params.data[1 + i]->type, &r.f->results.data[1 + i]->type)) {
+            onnx_fail(n, DIAG_TYPE, "the body changes the type of state %u", i);
+            diag_hint(&n->c->diags, "a Loop can carry what grows");
+            return NULL;
+        }
     onnx_loop l = {.trips = e.trips, .carried = in, .n_carried = s->n_states, .names = names,
                    .n_names = names ? n->n_out : 0, .declared = names != NULL};
     return onnx_emit_loop(n, f, &l, &r);
