@@ -438,6 +438,19 @@ m (int64 n, float[3] x) => (float y, float[1] z) {
       d = Identity (c) t = ReduceSum <keepdims = 1> (x) r = Add (p, t) u = Mul (q, p)
       s = ReduceSum <keepdims = 0> (u) }>
 }""", [dict(n=I(n), x=numbers(3)) for n in (1, 2, 5)]),
+    "bags": (17, """
+m (int64[3] starts, float[6, 2] w) => (float[k, 2] y) {
+  none = SequenceEmpty ()  zero = Constant <value: tensor = int64[1] {0}> ()
+  one = Constant <value: tensor = int64[1] {1}> ()  two = Constant <value: tensor = int64[1] {2}> ()
+  six = Constant <value: tensor = int64[1] {6}> ()  three = Constant <value: tensor = int64[1] {3}> ()
+  ends = Concat <axis = 0> (starts, six)  go = Constant <value: tensor = bool {1}> ()
+  all, i9 = Loop (, go, none, zero) <body = g (int64 r, bool c, seq(float[b, 2]) s, int64[1] i) =>
+      (bool d, seq(float[b, 2]) t, int64[1] j) {
+      j = Add (i, one)  k = Add (i, two)  from = Slice (ends, i, j)  to = Slice (ends, j, k)
+      bag = Slice (w, from, to)  f = Cast <to = 1> (to)  sum = ReduceSum (bag, zero)  mean = Div (sum, f)
+      t = SequenceInsert (s, mean)  more = Less (j, three)  d = Squeeze (more) }>
+  y = ConcatFromSequence <axis = 0> (all)
+}""", [dict(starts=np.array(v), w=numbers(6, 2)) for v in ([0, 1, 2], [0, 0, 5], [2, 3, 3])], "--bound", "rounds_3=3"),
     "grow-large": (17, """
 m (int64 n, float[1, 512] x) => (float[k, 512] y) {
   y = Loop (n, , x) <body = g (int64 i, bool c, float[a, 512] p) => (bool d, float[b, 512] q) {

@@ -354,6 +354,21 @@ bool onnx_op_slice_1(onnx_node *n)
     return !n->failed;
 }
 
+/* How many starts, ends, axes and steps there are must be known. One that may be none is one: the run compares. */
+bool onnx_op_slice(onnx_node *n)
+{
+    for (uint32_t i = 1; i < n->n_in && !n->failed; i++) {
+        const attr none[2] = {attr_int(n->c, "start", 0), attr_int(n->c, "end", 1)};
+        const int64_t one = 1;
+        graph_value *v = onnx_optional(n, i);
+        if (!v || onnx_rank(v) != 1 || dim_bound(onnx_dim(n, v, 0)) != 1 || dim_is(onnx_dim(n, v, 0), 1))
+            continue;
+        graph_value *count = onnx_emit(n, ONNX_ARGS("shape_of", 2, none, v));
+        n->in[i] = onnx_reshape_ints(n, onnx_expect(n, v, count, 1, 1, &one), 1, &one);
+    }
+    return !n->failed && onnx_op_direct(n);
+}
+
 /* Version 1 calls the attribute paddings, version 2 pads. */
 bool onnx_op_pad_1(onnx_node *n)
 {

@@ -157,6 +157,39 @@ static bool slice_read(compiler *c, const graph_node *n, slice_args *a)
     return true;
 }
 
+/* v as another value and a number that is added to it: *base is v itself where nothing is. */
+static int64_t without_sum(compiler *c, const graph_value *v, const graph_value **base)
+{
+    int64_t sum = 0;
+    bool more = true;
+    for (uint32_t depth = 0; more && depth < 8 && v->def && strcmp(v->def->op->name, "add") == 0; depth++) {
+        more = false;
+        for (uint32_t i = 0; i < 2 && !more; i++) {
+            shape_value k = {0};
+            int64_t number = 0;
+            bool one = graph_shape_value(c, v->def->inputs[i], &k) && k.n == 1 && k.at[0];
+            more = one && dim_is_const(k.at[0], &number) && i64_add(sum, number, &sum);
+            v = more ? v->def->inputs[1 - i] : v;
+        }
+    }
+    *base = v;
+    return sum;
+}
+
+/* The most elements of an axis; of one start and an end that is so much further on, whatever they are, no more than
+ * that. -1: not known. */
+static int64_t most_sliced(compiler *c, const graph_node *n, dim extent, bool by_one)
+{
+    const graph_value *from = NULL, *to = NULL;
+    int64_t most = dim_bound(extent), many = 0;
+    if (!by_one || shape_count(infer_in(n, 1)->shape) != 1)
+        return most;
+    int64_t start = without_sum(c, n->inputs[1], &from), end = without_sum(c, n->inputs[2], &to);
+    if (from != to || end <= start || start == INT64_MIN || !i64_add(end, -start, &many))
+        return most;
+    return most < 0 || many < most ? many : most;
+}
+
 /* Any axis may be cut. */
 static bool sliced_anyhow(compiler *c, const graph_node *n, type *out)
 {
@@ -196,7 +229,7 @@ bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
         dim extent = x->shape.dims[a];
         d[a] = stepped ? sliced_extent(c, extent, v.starts.at[i], v.ends.at[i], step) : NULL;
         if (!d[a])
-            d[a] = infer_open(c, n, 0, x->shape.rank, a, "slice", dim_bound(extent));
+            d[a] = infer_open(c, n, 0, x->shape.rank, a, "slice", most_sliced(c, n, extent, step == 1));
     }
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     return true;
