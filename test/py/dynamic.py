@@ -73,6 +73,10 @@ def operator_inputs(rng, b, s, t, p):
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
+def spectrum_inputs(rng, b, t):
+    return {"x": rng.standard_normal((b, t, 3, 1)).astype(np.float32)}
+
+
 def voice_inputs(rng, sr):
     return {"frame": rng.standard_normal((1, 1, 512)).astype(np.float32), "sr": np.array(sr, np.int64),
             "state": rng.standard_normal((2, 1, 16)).astype(np.float32)}
@@ -98,6 +102,8 @@ CASES = [
     ("operator", ["--dim", "b<=2", "--dim", "s<=20", "--dim", "t<=24", "--dim", "p<=9"], operator_inputs,
      [{"b": b, "s": s, "t": t, "p": p} for b, s, t, p in
       ((2, 20, 24, 9), (1, 1, 1, 1), (1, 2, 24, 7), (2, 7, 3, 2), (1, 17, 16, 9))]),
+    ("spectrum", ["--dim", "b<=2", "--dim", "t<=40"], spectrum_inputs,
+     [{"b": b, "t": t} for b, t in ((2, 40), (1, 1), (1, 2), (2, 17), (1, 39))]),
     ("voice", [], voice_inputs, [{"sr": sr} for sr in (16000, 8000, 0)]),
 ]
 

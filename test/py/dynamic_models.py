@@ -300,6 +300,20 @@ def operator():
                    opset=23)
 
 
+def spectrum():
+    """Transforms along an axis that is open: of real numbers, all of it and a half, and back."""
+    g = Graph()
+    g.op("DFT", "x", axis=1, outputs=["whole"])
+    g.op("DFT", "x", axis=1, onesided=1, outputs=["half"])
+    g.op("DFT", "whole", axis=1, inverse=1, outputs=["back"])
+    g.op("DFT", g.op("Transpose", "whole", perm=[1, 0, 2, 3]), axis=0, outputs=["twice"])
+    whole = value("whole", TensorProto.FLOAT, "b", "t", 3, 2)
+    return g.model([value("x", TensorProto.FLOAT, "b", "t", 3, 1)],
+                   [whole, value("half", TensorProto.FLOAT, "b", "u", 3, 2),
+                    value("back", TensorProto.FLOAT, "b", "t", 3, 2),
+                    value("twice", TensorProto.FLOAT, "t", "b", 3, 2)])
+
+
 MODELS = {
     "encoder": encoder,
     "decoder": decoder,
@@ -312,6 +326,7 @@ MODELS = {
     "segments": segments,
     "queries": queries,
     "operator": operator,
+    "spectrum": spectrum,
     "minilm": lambda: encoder(6, 384, 12, 1536, 30522),
 }
 

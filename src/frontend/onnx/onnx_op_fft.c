@@ -111,6 +111,82 @@ static graph_value *transform(onnx_node *n, const fourier *f)
     return move ? onnx_transpose(n, x, f->rank, perm) : x;
 }
 
+/* --- an axis whose extent only a run knows --- */
+
+/* Cosines and sines of all angles, [points, points], where x is [points, ...]. Turns are counted in integers, so that
+ * angles stay small and exact. */
+static void make_waves(onnx_node *n, dtype dt, graph_value *x, graph_value **out_cos, graph_value **out_sin)
+{
+    const int64_t column = 1, none = 0;
+    const attr first[2] = {attr_int(n->c, "start", 0), attr_int(n->c, "end", 1)};
+    graph_value *at = onnx_list_places(n, x), *turn = onnx_const_float(n, dt, 2 * 3.14159265358979323846);
+    graph_value *points = onnx_reshape_ints(n, onnx_emit(n, ONNX_ARGS("shape_of", 2, first, x)), 0, &none);
+    graph_value *products = onnx_binary(n, "multiply", onnx_expand_dims(n, at, 1, &column), at);
+    graph_value *part = onnx_binary(n, "mod", products, points);
+    graph_value *angle = onnx_binary(n, "divide", onnx_binary(n, "multiply", onnx_cast(n, part, dt), turn),
+                                     onnx_cast(n, points, dt));
+    *out_cos = onnx_unary(n, "cos", angle);
+    *out_sin = onnx_unary(n, "sin", angle);
+}
+
+/* x, [points, rows, parts], as real and imaginary parts, each [points, rows]. */
+static void transform_parts(onnx_node *n, const fourier *f, graph_value *x, graph_value *out[2])
+{
+    const dim flat[2] = {onnx_dim(n, x, 0), onnx_dim(n, x, 1)};
+    graph_value *wave[2], *in[2] = {NULL, NULL};
+    make_waves(n, f->dt, x, &wave[0], &wave[1]);
+    for (int64_t p = 0; p < f->parts_in; p++)
+        in[p] = onnx_reshape(n, onnx_slice(n, x, 2, p, p + 1), 2, flat);
+    for (uint32_t q = 0; q < 2; q++) {
+        graph_value *real = onnx_matmul(n, wave[q], in[0], false, false, DT_NONE);
+        graph_value *other = in[1] ? onnx_matmul(n, wave[1 - q], in[1], false, false, DT_NONE) : NULL;
+        const bool minus = q == 1 && !f->inverse; /* of the real part's sine; the imaginary part's has the other sign */
+        if (other)
+            out[q] = minus ? onnx_binary(n, "subtract", other, real)
+                           : onnx_binary(n, q == 0 && f->inverse ? "subtract" : "add", real, other);
+        else
+            out[q] = minus ? onnx_unary(n, "negative", real) : real;
+    }
+}
+
+/* Products with matrices that the run makes: the axis goes in front, the others become one. */
+static graph_value *transform_open(onnx_node *n, const fourier *f)
+{
+    graph_value *x = onnx_in(n, 0), *parts[2];
+    const int64_t zero = 0, behind = 2, two = 2, one = 1, last = f->rank - 1;
+    int64_t perm[TYPE_MAX_RANK], back[TYPE_MAX_RANK];
+    dim d[TYPE_MAX_RANK], rows = dim_const(n->c, 1), points = onnx_dim(n, x, f->axis);
+    uint32_t at = 1;
+    perm[0] = f->axis;
+    d[0] = points;
+    for (uint32_t i = 0; i + 1 < f->rank; i++) {
+        if (i == f->axis)
+            continue;
+        rows = dim_mul(n->c, rows, d[at] = onnx_dim(n, x, i));
+        perm[at++] = i;
+    }
+    perm[at] = last;
+    d[at] = dim_const(n->c, 2);
+    for (uint32_t i = 0; i < f->rank; i++)
+        back[perm[i]] = i;
+    x = onnx_reshape(n, onnx_transpose(n, x, f->rank, perm), 3, (dim[]){points, rows, dim_const(n->c, f->parts_in)});
+    transform_parts(n, f, x, parts);
+    for (uint32_t q = 0; q < 2; q++)
+        parts[q] = onnx_expand_dims(n, parts[q], 1, &behind);
+    const attr first[2] = {attr_int(n->c, "start", 0), attr_int(n->c, "end", 1)};
+    graph_value *count = onnx_emit(n, ONNX_ARGS("shape_of", 2, first, x)), *y = onnx_concat(n, 2, parts, 2);
+    if (f->inverse)
+        y = onnx_binary(n, "divide", y, onnx_cast(n, count, f->dt));
+    if (f->onesided) {
+        count = onnx_binary(n, "add", onnx_binary(n, "divide", count, onnx_const_ints(n, 1, &two)),
+                            onnx_const_ints(n, 1, &one));
+        y = onnx_emit(n, ONNX_ARGS("strided_slice", 0, NULL, y, onnx_const_ints(n, 1, &zero), count,
+                                   onnx_const_ints(n, 1, &zero)));
+        d[0] = n->failed ? points : onnx_dim(n, y, 0);
+    }
+    return onnx_transpose(n, onnx_reshape(n, y, f->rank, d), f->rank, back);
+}
+
 /* Everything but the axis; length 0: the axis decides. */
 static bool read_fourier(onnx_node *n, fourier *f)
 {
@@ -150,6 +226,12 @@ static bool dft(onnx_node *n, int64_t axis)
     if (!read_fourier(n, &f))
         return false;
     uint32_t at = onnx_axis(n, axis, f.rank);
+    int64_t extent = 0;
+    if (!n->failed && f.length == 0 && !dim_is_const(onnx_dim(n, onnx_in(n, 0), at), &extent) && at + 1 < f.rank &&
+        !(f.inverse && f.onesided) && (f.dt == DT_F32 || f.dt == DT_F64)) {
+        f.axis = at;
+        return onnx_alias(n, 0, transform_open(n, &f));
+    }
     if (!n->failed && !set_axis(n, &f, at))
         return onnx_fail(n, DIAG_TYPE, "a transform of %lld points along axis %u is not possible", (long long)f.in, at);
     return !n->failed && onnx_alias(n, 0, transform(n, &f));
