@@ -4,7 +4,9 @@
  * its extreme; then the row of these extremes is searched, and then one part. The last part begins so that it is whole.
  * It overlaps with the part before it. This does not change which place is first, but it would change which is last, so
  * the last place is not searched like this. The result is the same as that of the original stage: NaN is the extreme of
- * its part and of the row. */
+ * its part and of the row.
+ *
+ * Without vectors, a short test for each element is all that counts. */
 #include "te/extreme.h"
 #include "te/op/util.h"
 #include "tir/walk.h"
@@ -126,6 +128,30 @@ static te_tensor *result_of(const search *x, const te_tensor *part, const te_ten
     te_tensor *out = NULL;
     te_compute_n(g, x->from->name, n, dims, axes, 0, NULL, NULL, NULL, 1, (dtype[]){DT_I64}, &body, &out);
     return out;
+}
+
+void te_search_in_order(const te_graph *g, const graph_node *n, te_node *stage)
+{
+    compiler *c = g->c;
+    const bool most = n->op->te->compute == compute_argmax;
+    int64_t length = 0;
+    if ((!most && n->op->te->compute != compute_argmin) || graph_attr_int(n, "select_last_index") != 0 ||
+        !tir_is_int(stage->reduce_axes[0]->extent, &length) || length < 1)
+        return;
+    const te_reducer *r = stage->reducer;
+    const dtype dt = r->acc[0]->type.dt;
+    te_reducer *in_order = arena_new(&c->mem, te_reducer);
+    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 4);
+    tir_expr_ref a = tir_varref(c, r->acc[0]), x = tir_varref(c, r->x[0]);
+    tir_expr_ref take = tir_binary(c, most ? TIR_GT : TIR_LT, x, a);
+    if (dtype_is_float(dt))
+        take = tir_and(c, tir_not(c, tir_binary(c, most ? TIR_LE : TIR_GE, x, a)), tir_binary(c, TIR_EQ, a, a));
+    e[0] = tir_select(c, take, x, a);
+    e[1] = tir_select(c, take, tir_varref(c, r->x[1]), tir_varref(c, r->acc[1]));
+    e[2] = te_simple_reducer(c, most ? TE_MAX : TE_MIN, dt)->identity[0];
+    e[3] = tir_i64(c, 0);
+    *in_order = (te_reducer){2, r->acc, r->x, e, e + 2};
+    stage->reducer = in_order;
 }
 
 void te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage)

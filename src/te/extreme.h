@@ -8,4 +8,7 @@
 /* The stage of n, an arg-reduction whose places are all that g returns, becomes a search in parts; nothing is changed
  * where rows are short, or are not floats of a parameter side by side in memory, or where the last place is wanted. */
 void te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage);
+/* The stage of n, an arg-reduction whose elements come in order, takes one only if it beats those before it. It begins
+ * with what everything beats, and with place 0, so that it asks neither whether there was one nor which was first. */
+void te_search_in_order(const te_graph *g, const graph_node *n, te_node *stage);
 #endif
