@@ -209,6 +209,7 @@
 #define compute_tree_branches lathe_op_compute_tree_branches
 #define compute_tree_complete lathe_op_compute_tree_complete
 #define compute_tree_ensemble lathe_op_compute_tree_ensemble
+#define compute_tree_links lathe_op_compute_tree_links
 #define compute_trilu lathe_op_compute_trilu
 #define compute_unique lathe_op_compute_unique
 #define compute_unpack_nibbles lathe_op_compute_unpack_nibbles
@@ -476,6 +477,7 @@
 #define infer_tree_branches lathe_op_infer_tree_branches
 #define infer_tree_complete lathe_op_infer_tree_complete
 #define infer_tree_ensemble lathe_op_infer_tree_ensemble
+#define infer_tree_links lathe_op_infer_tree_links
 #define infer_unary lathe_op_infer_unary
 #define infer_unique lathe_op_infer_unique
 #define infer_unpack_nibbles lathe_op_infer_unpack_nibbles

@@ -16,6 +16,7 @@ typedef enum graph_trees {
     GRAPH_TREES_TABLE,
     GRAPH_TREES_BRANCHES,
     GRAPH_TREES_COMPLETE,
+    GRAPH_TREES_LINKS,
     GRAPH_TREES_COUNT
 } graph_trees;
 
@@ -109,7 +110,7 @@ enum {
     X(FILL_ROWS, "fill-rows", graph_pass_fill_rows, FACTS_NODES, 0, 0, 3,                                         \
       "softmax works on rows of whole vectors")                                                                   \
     X(TREES, "choose-trees", graph_pass_trees, FACTS_NODES, 0, 0, 1,                                              \
-      "ensembles of decision trees as tables, nested ifs or complete trees, by size and target")                  \
+      "ensembles of decision trees as tables, nested ifs, complete trees or links, by size and target")           \
     X(LINES, "lines-to-images", graph_pass_lines, FACTS_MODEL, 0, 0, 1,                                           \
       "quantized convolutions along one axis become those of images of one row")                                  \
     X(SIGNED_BYTES, "signed-bytes", graph_pass_signed_bytes, FACTS_MODEL, 0, 0, 3,                                \

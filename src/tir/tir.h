@@ -117,6 +117,8 @@ typedef enum tir_scope {
 
 /* The annotation of a call for its status, which is i32: the kernel ends with it unless it is 0. */
 #define TIR_STATUS "status"
+/* Of a loop whose body is an if: its condition is false at the latest when the loop has run to its end. */
+#define TIR_ENDS   "ends"
 /* The one external function that comes with the compiler (kernel/image/decode.h). */
 #define TIR_DECODE_IMAGE "lathe_decode_image"
 

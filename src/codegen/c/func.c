@@ -627,9 +627,26 @@ static void write_status(c_emit *e, const tir_stmt *call)
     e->names.len = depth;
 }
 
-/* Annotations say nothing in C but two: memory that is needed later, and calls that may fail. */
+/* Rounds need not be counted where a condition says when the last one has been. */
+static bool write_until(c_emit *e, const tir_stmt *s)
+{
+    var_search u = {s->var, false};
+    if (s->kind != TIR_FOR || !ends_early(s))
+        return false;
+    tir_visit_stmt(s->body->body, NULL, search_var, &u);
+    if (u.found)
+        return false;
+    w_open(e->w, "while (%s)", expr_condition(e, s->body->cond));
+    write_inner(e, s->body->body);
+    w_close(e->w, "");
+    return true;
+}
+
+/* Annotations say nothing in C but three: memory that is needed later, calls that may fail, and how a loop ends. */
 static void write_attr(c_emit *e, const tir_stmt *s)
 {
+    if (strcmp(s->key, TIR_ENDS) == 0 && write_until(e, s->body))
+        return;
     if (strcmp(s->key, TIR_STATUS) == 0 && s->body->kind == TIR_EVALUATE) {
         write_status(e, s->body);
         return;

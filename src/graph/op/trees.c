@@ -139,8 +139,17 @@ static bool check_walk(compiler *c, const graph_node *n, int64_t width)
         return infer_error(c, n, "the number of features is open, or an attribute is out of range");
     if (has(n, TREES_LISTS) && !has(n, TREES_TARGETS))
         return infer_error(c, n, "lists have no targets");
-    return in_range(c, n, TREES_FEATURES, 0, tracks == TREES_TRACK_SOME ? 2 * width - 1 : width - 1) &&
-           in_range(c, n, TREES_MODES, 0, has(n, TREES_MEMBERS) ? TREES_MEMBER : TREES_NEQ);
+    return in_range(c, n, TREES_MODES, 0, has(n, TREES_MEMBERS) ? TREES_MEMBER : TREES_NEQ);
+}
+
+static int64_t most_feature(const graph_node *n, int64_t width)
+{
+    return graph_attr_int(n, "tracks") == TREES_TRACK_SOME ? 2 * width - 1 : width - 1;
+}
+
+static bool check_features(compiler *c, const graph_node *n, int64_t width)
+{
+    return in_range(c, n, TREES_FEATURES, 0, most_feature(n, width));
 }
 
 static int64_t width_of(const graph_node *n)
@@ -166,7 +175,8 @@ bool infer_tree_ensemble(compiler *c, const graph_node *n, type *out)
     int64_t nodes = -1;
     (void)entries_of(n, TREES_LEFT, &nodes);
     return check_lengths(c, n, nodes) && check_nodes(c, n) && check_members(c, n) &&
-           check_leaves(c, n, trees, leaves) && check_walk(c, n, width_of(n)) && result(c, n, out);
+           check_leaves(c, n, trees, leaves) && check_walk(c, n, width_of(n)) &&
+           check_features(c, n, width_of(n)) && result(c, n, out);
 }
 
 static bool is_operand(const graph_node *n, uint32_t i)
@@ -220,5 +230,56 @@ bool infer_tree_complete(compiler *c, const graph_node *n, type *out)
     if (!check_operands(c, n, needed, ~no))
         return false;
     return check_lengths(c, n, trees * ((1 << depth) - 1)) && check_leaves(c, n, trees, trees << depth) &&
-           check_walk(c, n, width_of(n)) && result(c, n, out);
+           check_walk(c, n, width_of(n)) && check_features(c, n, width_of(n)) && result(c, n, out);
+}
+
+/* A link leads to a node further on, on one of `depth` levels, or to one of so many leaves. */
+static bool check_link(compiler *c, const graph_node *n, int64_t at, int64_t link, int64_t leaves, int32_t *levels)
+{
+    const int64_t leaf = (int64_t)1 << (graph_attr_int(n, "link_bits") - 1), nodes = count_of(n, TREES_FEATURES);
+    const bool is_leaf = link >= leaf;
+    const int32_t level = levels[at] + 1;
+    if (is_leaf ? link - leaf >= leaves : link < 1 || link >= nodes - at || level >= graph_attr_int(n, "depth"))
+        return infer_error(c, n, "node %lld has a link that leads nowhere", (long long)at);
+    if (!is_leaf && levels[at + link] < level)
+        levels[at + link] = level;
+    return true;
+}
+
+static bool check_links(compiler *c, const graph_node *n, int64_t width)
+{
+    const tensor_data *words = trees_table(n, TREES_FEATURES);
+    const uint32_t bits = (uint32_t)graph_attr_int(n, "link_bits"), low = 32 - 2 * bits;
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    const int64_t leaves = has(n, TREES_LISTS) ? count_of(n, TREES_LISTS) - 1 : count_of(n, TREES_WEIGHTS);
+    if (!words)
+        return true;
+    int32_t *levels = arena_array(&c->mem, int32_t, (size_t)words->count + 1u);
+    for (int64_t i = 0; i < words->count; i++) {
+        const uint64_t word = (uint64_t)tensor_get_i64(words, i);
+        if ((int64_t)(word & (((uint64_t)1 << low) - 1)) > most_feature(n, width))
+            return infer_error(c, n, "node %lld has a column that is not there", (long long)i);
+        if (!check_link(c, n, i, (int64_t)(word >> low & mask), leaves, levels) ||
+            !check_link(c, n, i, (int64_t)(word >> (low + bits) & mask), leaves, levels))
+            return false;
+    }
+    return in_range(c, n, TREES_ROOTS, 0, words->count);
+}
+
+bool infer_tree_links(compiler *c, const graph_node *n, type *out)
+{
+    const int64_t bits = graph_attr_int(n, "link_bits"), width = width_of(n);
+    const uint32_t needed = 1u << TREES_ROOTS | 1u << TREES_FEATURES | 1u << TREES_THRESHOLDS | 1u << TREES_WEIGHTS;
+    const uint32_t no = 1u << TREES_LEFT | 1u << TREES_MODES | 1u << TREES_MEMBERS | 1u << TREES_LEAVES;
+    int64_t nodes = -1;
+    if (bits < 2 || bits > TREES_MOST_LINK || graph_attr_int(n, "depth") < 1)
+        return infer_error(c, n, "link_bits or depth is out of range");
+    if (!check_operands(c, n, needed, ~no) || !check_walk(c, n, width))
+        return false;
+    if (infer_in(n, TREES_FEATURES)->dt != DT_U32)
+        return infer_error(c, n, "the features have to be u32");
+    (void)entries_of(n, TREES_FEATURES, &nodes);
+    const tensor_data *roots = trees_table(n, TREES_ROOTS);
+    return check_lengths(c, n, nodes) && check_leaves(c, n, roots ? roots->count - 1 : -1, 0) &&
+           check_links(c, n, width) && result(c, n, out);
 }

@@ -15,7 +15,11 @@
  * the second, and so on, so the children of node i of a level are 2i and 2i + 1 of the next level, and after the last
  * one i is the leaf. A walk takes as many steps for each row, and `rows` of them go side by side. There are neither
  * roots nor left subtrees. dense: a list has a weight for each target, 0 where it says nothing, and there are no
- * lists. */
+ * lists.
+ * tree_links: an entry of features, a word, has the column in its low 32 - 2 * link_bits bits, above them a link for
+ * the right, above that one for the left. A link is how many nodes further the child stands, or, if its highest bit is
+ * set, a list, or without lists an entry of weights. There are neither left subtrees nor leaves.
+ * checked: all links have been looked through, so a walk ends by itself after `depth` steps at the latest. */
 #ifndef LATHE_GRAPH_OP_TREES_H
 #define LATHE_GRAPH_OP_TREES_H
 #include "graph/graph.h"
@@ -45,6 +49,7 @@ enum { TREES_SUM, TREES_MIN, TREES_MAX, TREES_AVERAGE };
 #define TREES_MOST_BRANCHES 64
 #define TREES_MOST_LEVELS   12 /* of complete trees */
 #define TREES_MOST_ROWS     64 /* side by side */
+#define TREES_MOST_LINK     15 /* bits of a link */
 
 const char *trees_table_name(uint32_t i);
 /* A table whose numbers are known: of a constant operand, or of an attribute; NULL: neither. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose-trees: which form an ensemble of decision trees gets (graph/op/trees.h). The table is the smallest mostly and
- * takes any tree. Nested ifs take the fewest instructions for a row, and three times the memory or more. Complete trees
- * need no numbers of children and no comparison of where a walk is, and several rows can be walked side by side; nodes
- * that only fill up levels cost memory. */
+ * takes any tree. Links take about as much, and two thirds of the instructions, if a word holds those of a node. Nested
+ * ifs take the fewest instructions for a row, and three times the memory or more. Complete trees need no numbers of
+ * children and no comparison of where a walk is, and several rows can be walked side by side; nodes that only fill up
+ * levels cost memory. */
 #include "graph/op/trees.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -20,6 +21,7 @@
 #define LIST_CODE       4          /* of a leaf that is a number */
 #define ADD_CODE        48         /* of the loop over a list, which each tree has */
 #define WALK_CODE       200        /* of the walk over tables */
+#define LINKS_CODE      150        /* of the walk along links */
 
 typedef struct trees {
     rewriter r;
@@ -29,7 +31,7 @@ typedef struct trees {
     int64_t bytes[GRAPH_TREES_COUNT]; /* of tables and code, by form; -1: the trees cannot have it */
 } trees;
 
-static const char *const form_names[GRAPH_TREES_COUNT] = {"auto", "table", "branches", "complete"};
+static const char *const form_names[GRAPH_TREES_COUNT] = {"auto", "table", "branches", "complete", "links"};
 
 static int64_t bytes_of(const graph_node *n, uint32_t i)
 {
@@ -51,6 +53,41 @@ static uint32_t leaf_table(const graph_node *n)
     return trees_table(n, TREES_LISTS)        ? TREES_LEAVES
            : trees_table(n, TREES_WEIGHT_IDS) ? TREES_WEIGHT_IDS
                                               : TREES_WEIGHTS;
+}
+
+/* What a leaf of the trees adds, by the number that links have: a list, or an entry of the weights. */
+static int64_t leaf_number(const graph_node *n, int64_t leaf)
+{
+    const tensor_data *t = leaf_table(n) == TREES_WEIGHTS ? NULL : trees_table(n, leaf_table(n));
+    return t ? tensor_get_i64(t, leaf) : leaf;
+}
+
+/* Bits of a link, beside the column in a word; 0: a link would need more. */
+static int64_t link_bits(const trees *v)
+{
+    const graph_node *n = v->n;
+    int64_t most = 0, feature = 1, bits = TREES_MOST_LINK;
+    for (int64_t i = 0; i < v->nodes; i++) {
+        const int64_t f = tensor_get_i64(trees_table(n, TREES_FEATURES), i);
+        const int64_t right = tensor_get_i64(trees_table(n, TREES_LEFT), i) + 1;
+        feature = f > feature ? f : feature;
+        most = right > most ? right : most;
+    }
+    for (int64_t i = 0; i < v->leaves; i++)
+        most = leaf_number(n, i) > most ? leaf_number(n, i) : most;
+    while (bits > 1 && feature >> (32 - 2 * bits) != 0)
+        bits--;
+    return most < (int64_t)1 << (bits - 1) ? bits : 0;
+}
+
+/* Each tree has a node, and all have one mode. */
+static bool can_link(const trees *v)
+{
+    const tensor_data *roots = trees_table(v->n, TREES_ROOTS);
+    for (int64_t t = 0; t < v->count; t++)
+        if (tensor_get_i64(roots, t) == tensor_get_i64(roots, t + 1))
+            return false;
+    return !trees_table(v->n, TREES_MODES) && v->depth <= TREES_MOST_BRANCHES && link_bits(v) > 0;
 }
 
 static bool all_known(const graph_node *n)
@@ -76,7 +113,12 @@ static bool read_trees(trees *v, const graph_node *n)
     for (uint32_t i = TREES_ROOTS; i < TREES_OPERANDS; i++)
         all += bytes_of(n, i);
     v->bytes[GRAPH_TREES_TABLE] = all + WALK_CODE;
-    v->bytes[GRAPH_TREES_BRANCHES] = v->bytes[GRAPH_TREES_COMPLETE] = -1;
+    v->bytes[GRAPH_TREES_BRANCHES] = v->bytes[GRAPH_TREES_COMPLETE] = v->bytes[GRAPH_TREES_LINKS] = -1;
+    if (simple && can_link(v))
+        v->bytes[GRAPH_TREES_LINKS] = bytes_of(n, TREES_ROOTS) + bytes_of(n, TREES_THRESHOLDS) + 4 * v->nodes +
+                                      (trees_table(n, TREES_LISTS)
+                                           ? list_bytes(n)
+                                           : bytes_of(n, TREES_WEIGHTS) + bytes_of(n, TREES_TARGETS)) + LINKS_CODE;
     if (simple && v->depth <= TREES_MOST_BRANCHES)
         v->bytes[GRAPH_TREES_BRANCHES] =
             v->nodes * NODE_CODE + (trees_table(n, TREES_LISTS) ? v->leaves * LIST_CODE + v->count * ADD_CODE
@@ -105,10 +147,13 @@ static graph_trees by_size(const trees *v)
     const target *t = v->o->target;
     const int64_t table = v->bytes[GRAPH_TREES_TABLE], branches = v->bytes[GRAPH_TREES_BRANCHES];
     const int64_t complete = v->bytes[GRAPH_TREES_COMPLETE], filled = v->count << v->depth;
+    const int64_t links = v->bytes[GRAPH_TREES_LINKS];
     if (t->address_bits == 32) {
         if ((t->features & TARGET_FPU) != 0 && branches >= 0 && branches <= table)
             return GRAPH_TREES_BRANCHES;
-        return complete >= 0 && complete <= table + table / 8 ? GRAPH_TREES_COMPLETE : GRAPH_TREES_TABLE;
+        if (complete >= 0 && complete <= table + table / 8)
+            return GRAPH_TREES_COMPLETE;
+        return links >= 0 && links <= table + table / 8 ? GRAPH_TREES_LINKS : GRAPH_TREES_TABLE;
     }
     const bool fits = complete >= 0 && complete <= MOST_BYTES && filled <= MOST_FILL * v->leaves;
     return fits && !is_single_row(v->n) ? GRAPH_TREES_COMPLETE : GRAPH_TREES_TABLE;
@@ -270,6 +315,66 @@ static graph_value *as_complete(trees *v)
     return rewrite_emit(&v->r, "tree_complete", TREES_OPERANDS, in, SAME_ATTRS + 3, attrs, n->loc);
 }
 
+/* The words of the nodes at..end, which are a subtree; leaf: its first one. */
+static void put_links(const trees *v, int64_t bits, int64_t at, int64_t end, int64_t leaf, uint8_t *words)
+{
+    const graph_node *n = v->n;
+    if (at == end)
+        return;
+    const int64_t last = (int64_t)1 << (bits - 1), left = tensor_get_i64(trees_table(n, TREES_LEFT), at);
+    const int64_t middle = at + 1 + left, right_leaf = leaf + left + 1;
+    const int64_t yes = left ? 1 : last + leaf_number(n, leaf);
+    const int64_t no = middle < end ? middle - at : last + leaf_number(n, right_leaf);
+    const int64_t feature = tensor_get_i64(trees_table(n, TREES_FEATURES), at);
+    const int64_t word = feature | no << (32 - 2 * bits) | yes << (32 - bits);
+    dtype_store_i64(DT_U32, words + at * 4, word);
+    put_links(v, bits, at + 1, middle, leaf, words);
+    put_links(v, bits, middle, end, right_leaf, words);
+}
+
+/* A weight for each entry of lists, not its number: fewer steps for a leaf, where that is not much larger. */
+static bool spells_weights(const trees *v)
+{
+    const tensor_data *w = trees_table(v->n, TREES_WEIGHTS), *ids = trees_table(v->n, TREES_WEIGHT_IDS);
+    const int64_t table = v->bytes[GRAPH_TREES_TABLE], bytes = v->bytes[GRAPH_TREES_LINKS];
+    return ids && trees_table(v->n, TREES_LISTS) &&
+           bytes - bytes_of(v->n, TREES_WEIGHTS) - bytes_of(v->n, TREES_WEIGHT_IDS) +
+                   ids->count * (int64_t)(dtype_bits(w->dt) / 8) <= table + table / 8;
+}
+
+static graph_value *spelled_weights(trees *v)
+{
+    const tensor_data *ids = trees_table(v->n, TREES_WEIGHT_IDS);
+    int64_t *from = arena_array(&v->r.c->mem, int64_t, (size_t)ids->count + 1u);
+    for (int64_t i = 0; i < ids->count; i++)
+        from[i] = tensor_get_i64(ids, i);
+    return rearranged(v, TREES_WEIGHTS, from, ids->count);
+}
+
+static graph_value *as_links(trees *v)
+{
+    compiler *c = v->r.c;
+    const graph_node *n = v->n;
+    const tensor_data *roots = trees_table(n, TREES_ROOTS);
+    const int64_t bits = link_bits(v);
+    uint8_t *words = arena_array(&c->mem, uint8_t, (size_t)v->nodes * 4u);
+    for (int64_t t = 0; t < v->count; t++)
+        put_links(v, bits, tensor_get_i64(roots, t), tensor_get_i64(roots, t + 1), tensor_get_i64(roots, t) + t, words);
+    graph_value *in[TREES_OPERANDS] = {NULL};
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        in[i] = n->inputs[i];
+    in[TREES_LEFT] = in[TREES_LEAVES] = NULL;
+    if (spells_weights(v))
+        in[TREES_WEIGHTS] = spelled_weights(v);
+    if (!trees_table(n, TREES_LISTS) || in[TREES_WEIGHTS] != n->inputs[TREES_WEIGHTS])
+        in[TREES_WEIGHT_IDS] = NULL; /* links have them, or none are needed */
+    in[TREES_FEATURES] = rewrite_constant(&v->r, tensor_dense(c, DT_U32, 1, &v->nodes, words),
+                                          trees_table_name(TREES_FEATURES), n->loc);
+    attr attrs[SAME_ATTRS + 2] = {attr_int(c, "link_bits", bits), attr_int(c, "checked", 1)};
+    copy_attrs(v, attrs + 2);
+    return rewrite_emit(&v->r, "tree_links", TREES_OPERANDS, in, SAME_ATTRS + 2, attrs, n->loc);
+}
+
 static graph_value *changed(trees *v, const graph_node *n)
 {
     if (strcmp(n->op->name, "tree_ensemble") != 0 || !read_trees(v, n))
@@ -279,6 +384,7 @@ static graph_value *changed(trees *v, const graph_node *n)
     switch (form) {
     case GRAPH_TREES_BRANCHES: return as_branches(v);
     case GRAPH_TREES_COMPLETE: return as_complete(v);
+    case GRAPH_TREES_LINKS: return as_links(v);
     case GRAPH_TREES_AUTO:
     case GRAPH_TREES_TABLE:
     case GRAPH_TREES_COUNT: break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The forms of an ensemble of trees whose walk does not read ranges of nodes (graph/op/trees.h): nested ifs, which hold
- * features, thresholds and leaves as constants, and complete trees, where the place of a node says its children's.
- * Their levels are written one behind another. */
+ * features, thresholds and leaves as constants; complete trees, where the place of a node says its children's, and
+ * whose levels are written one behind another; and nodes that say where both children are. */
 #include "te/op/trees.h"
 
 /* --- nested ifs --- */
@@ -212,4 +212,72 @@ static tir_stmt *build_complete(te_graph *g, void *ctx, const tir_buffer *const 
 bool compute_tree_complete(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     return build(g, n, in, out, build_complete);
+}
+
+/* --- links --- */
+
+static tir_expr_ref bits_of(const walk *v, tir_expr_ref word, int64_t first, int64_t count)
+{
+    compiler *c = v->c;
+    tir_expr_ref high = first ? tir_binary(c, TIR_SHR, word, tir_int(c, DT_U32, first)) : word;
+    return first + count == 32 ? high : tir_binary(c, TIR_BITAND, high, tir_int(c, DT_U32, ((int64_t)1 << count) - 1));
+}
+
+/* One step: to the node of the link, whose word has the next two. */
+static tir_stmt *follow(const walk *v)
+{
+    compiler *c = v->c;
+    const int64_t bits = graph_attr_int(v->n, "link_bits"), low = 32 - 2 * bits;
+    const tir_var *node = tir_new_var(c, "node", (tir_type){DT_U32, 1});
+    const tir_var *value = tir_new_var(c, "value", (tir_type){v->in[TREES_X]->dt, 1});
+    tir_expr_ref at = loops_get(c, v->at), word = tir_varref(c, node);
+    tir_expr_ref feature = tir_cast(c, DT_I32, bits_of(v, word, 0, low));
+    const tir_expr_ref place[2] = {v->row, walk_column(v, feature)};
+    tir_expr_ref is_left = walk_goes_left(v, tir_varref(c, value), walk_node_of(v, at, feature));
+    tir_expr_ref link = tir_select(c, is_left, bits_of(v, word, low + bits, bits), bits_of(v, word, low, bits));
+    tir_stmt *set = tir_let(c, value, tir_load(c, v->in[TREES_X], 2, place),
+                            loops_set(c, v->leaf, tir_cast(c, DT_I32, link)));
+    tir_stmt *both[2] = {loops_set(c, v->at, tir_add(c, at, loops_get(c, v->leaf))),
+                         tir_let(c, node, walk_load(v, TREES_FEATURES, at), set)};
+    return tir_seq(c, 2, both);
+}
+
+static tir_stmt *links_of_tree(const walk *v)
+{
+    compiler *c = v->c;
+    const int64_t first = (int64_t)1 << (graph_attr_int(v->n, "link_bits") - 1);
+    tir_expr_ref link = loops_get(c, v->leaf), leaf = walk_i32(v, first);
+    tir_stmt *down = walk_down(v, tir_binary(c, TIR_LT, link, leaf), follow(v));
+    tir_stmt *parts[4] = {
+        loops_set(c, v->at, walk_entry(v, TREES_ROOTS, tir_cast(c, DT_I32, v->tree))),
+        loops_set(c, v->leaf, walk_i32(v, 0)),
+        graph_attr_int(v->n, "checked") ? tir_attr(c, "depth", TIR_ENDS, te_i64(v->g, 1), down) : down,
+        walk_add_leaf(v, tir_sub(c, link, leaf))};
+    return tir_seq(c, 4, parts);
+}
+
+static tir_stmt *build_links(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
+{
+    const loops_ctx *l = ctx;
+    compiler *c = g->c;
+    const tir_var *row = tir_new_var(c, "row", TIR_I64), *tree = tir_new_var(c, "tree", TIR_I64);
+    const walk v = {.g = g,
+                    .c = c,
+                    .n = l->n,
+                    .in = in,
+                    .out = out[0],
+                    .at = loops_number(c, "at", DT_I32),
+                    .leaf = loops_number(c, "link", DT_I32),
+                    .sum = graph_attr_int(l->n, "n_targets") == 1 ? loops_number(c, "sum", out[0]->dt) : NULL,
+                    .lane = te_i64(g, 0),
+                    .row = tir_varref(c, row),
+                    .tree = tir_varref(c, tree)};
+    tir_stmt *body = walk_row(&v, tir_for(c, tree, te_i64(g, 0), walk_trees(&v), FOR_SERIAL, links_of_tree(&v)));
+    body = tir_allocate(c, v.at, tir_allocate(c, v.leaf, body));
+    return tir_for(c, row, te_i64(g, 0), out[0]->shape[0], FOR_SERIAL, body);
+}
+
+bool compute_tree_links(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    return build(g, n, in, out, build_links);
 }

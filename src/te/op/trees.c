@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-/* An entry of a table. */
-static tir_expr_ref walk_load(const walk *v, uint32_t table, tir_expr_ref i)
+tir_expr_ref walk_load(const walk *v, uint32_t table, tir_expr_ref i)
 {
     const tir_expr_ref at = tir_cast(v->c, DT_I64, i);
     return tir_load(v->c, v->in[table], 1, &at);
@@ -105,17 +104,23 @@ static tir_stmt *step(const walk *v)
     return tir_let(c, feature, walk_entry(v, TREES_FEATURES, at), go);
 }
 
+tir_stmt *walk_down(const walk *v, tir_expr_ref cond, tir_stmt *step)
+{
+    compiler *c = v->c;
+    const tir_var *depth = tir_new_var(c, "depth", TIR_I64);
+    return tir_for(c, depth, te_i64(v->g, 0), te_i64(v->g, graph_attr_int(v->n, "depth")), FOR_SERIAL,
+                   tir_if(c, cond, step, NULL));
+}
+
 static tir_stmt *find_leaf(const walk *v)
 {
     compiler *c = v->c;
     tir_expr_ref tree = tir_cast(c, DT_I32, v->tree), at = loops_get(c, v->at), end = loops_get(c, v->end);
-    const tir_var *depth = tir_new_var(c, "depth", TIR_I64);
-    tir_stmt *down = tir_if(c, tir_binary(c, TIR_LT, at, end), step(v), NULL);
     tir_stmt *parts[4] = {
         loops_set(c, v->at, walk_entry(v, TREES_ROOTS, tree)),
         loops_set(c, v->end, walk_entry(v, TREES_ROOTS, tir_add(c, tree, walk_i32(v, 1)))),
         loops_set(c, v->leaf, tir_add(c, at, tree)), /* a tree has one leaf more than nodes */
-        tir_for(c, depth, te_i64(v->g, 0), te_i64(v->g, graph_attr_int(v->n, "depth")), FOR_SERIAL, down)};
+        walk_down(v, tir_binary(c, TIR_LT, at, end), step(v))};
     return tir_seq(c, 4, parts);
 }
 

@@ -32,10 +32,13 @@ static inline tir_expr_ref walk_i32(const walk *v, int64_t k)
     return tir_int(v->c, DT_I32, k);
 }
 
-/* An entry of a table of numbers, which may be narrow, as i32. */
+/* An entry of a table; of a table of numbers, which may be narrow, as i32. */
+tir_expr_ref walk_load(const walk *v, uint32_t table, tir_expr_ref i);
 tir_expr_ref walk_entry(const walk *v, uint32_t table, tir_expr_ref i);
 /* Whether the walk goes left. NaN compares as C does, and goes left as well where a node tracks missing values. */
 tir_expr_ref walk_goes_left(const walk *v, tir_expr_ref x, walk_node at);
+/* At most `depth` steps, while the condition holds. */
+tir_stmt *walk_down(const walk *v, tir_expr_ref cond, tir_stmt *step);
 /* The node number `at`, and the column of its feature, by the tables. */
 walk_node walk_node_of(const walk *v, tir_expr_ref at, tir_expr_ref feature);
 tir_expr_ref walk_column(const walk *v, tir_expr_ref feature);
