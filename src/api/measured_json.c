@@ -7,6 +7,7 @@
 static void write_operators(json_out *j, const session *s, const board_measure *m)
 {
     json_out_int(j, "instructions", m->instructions);
+    json_out_int(j, "counting", m->counting);
     json_out_array(j, "operators");
     for (uint32_t i = 0; i < m->n_operators; i++) {
         const run_operator *op = &s->model.report->operators[i];

@@ -345,17 +345,18 @@ bool board_measured(compiler *c, const run_model *m, board_measure *out)
 {
     span s;
     const uint32_t n = m->report->n_operators;
-    const size_t want = (2u + (size_t)n) * sizeof(int64_t);
+    const size_t want = (3u + (size_t)n) * sizeof(int64_t);
     *out = (board_measure){.n_operators = n};
     if (!read_sections(c, m, out) || !compiler_read_file(c, path_join(&c->mem, m->scratch, "measured.bin"), &s))
         return false;
     if (s.len != want)
         return diag_error(&c->diags, DIAG_ENVIRONMENT, src_loc_none(),
                           "the program in the emulator wrote %zu bytes of measurements instead of %zu", s.len, want);
-    int64_t *numbers = arena_array(&c->mem, int64_t, 2u + n);
+    int64_t *numbers = arena_array(&c->mem, int64_t, 3u + n);
     memcpy(numbers, s.data, want);
     out->instructions = numbers[0];
     out->stack = (uint64_t)numbers[1];
     out->operators = numbers[0] < 0 ? NULL : numbers + 2;
+    out->counting = numbers[2 + n];
     return true;
 }

@@ -31,6 +31,7 @@ typedef struct board_measure {
     uint64_t stack;                   /* the deepest, of the calling thread */
     int64_t instructions;             /* -1: not counted, run_model's `uncounted` says why */
     const int64_t *operators;         /* instructions of each; NULL: no count */
+    int64_t counting;                 /* about how many instructions the counting of operators took */
     uint32_t n_operators;
 } board_measure;
 
