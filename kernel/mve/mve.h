@@ -32,14 +32,6 @@
 #define LATHE_PREDICATE "p0"
 #endif
 
-/* Loops of a few vectors, unrolled, would ask for more registers than there are. */
-#if LATHE_MVE > 0 && defined(__clang__)
-#define LATHE_MVE_ROLLED _Pragma("clang loop unroll(disable)")
-#elif LATHE_MVE > 0 && defined(__GNUC__)
-#define LATHE_MVE_ROLLED _Pragma("GCC unroll 1")
-#else
-#define LATHE_MVE_ROLLED
-#endif
 #if defined(__GNUC__)
 #define LATHE_HERE inline __attribute__((always_inline, unused))
 #else

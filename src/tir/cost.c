@@ -66,8 +66,6 @@ static bool is_call(tir_expr_ref e)
 /* Of a SELECT one side is evaluated. */
 static int64_t of_expr(counter *k, tir_expr_ref e)
 {
-    if (k->prices->as)
-        e = k->prices->as(k->prices->ctx, k->bounds->c, e);
     bool is_string = e->kind == TIR_EXTERN && e->type.dt == DT_STRING;
     int64_t sum = is_string                ? 0
                   : e->kind == TIR_EXTERN || is_call(e) ? of_call(k, e)

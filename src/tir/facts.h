@@ -32,12 +32,11 @@ uint32_t tir_find_scratch(compiler *c, const tir_func *f, const tir_scratch **ou
 /* min(max(x, low), high) that e rounds as the pass round-in-lanes does, which sees to it that x is not NaN; NULL: e is
  * something else. */
 tir_expr_ref tir_clamped_and_rounded(tir_expr_ref e);
-/* What operations are counted as. `as`: an expression that is computed in e's place, e as a rule; `expr`: one
- * expression without its operands; `stmt`: one statement without its expressions and those in it, of a loop each time
- * around; `call`: an external function, -1 where it has no bound. */
+/* What operations are counted as. `expr`: one expression without its operands; `stmt`: one statement without its
+ * expressions and those in it, of a loop each time around; `call`: an external function or an instruction, -1 where it
+ * has no bound. */
 typedef struct tir_prices {
     const void *ctx;
-    tir_expr_ref (*as)(const void *ctx, compiler *c, tir_expr_ref e); /* NULL: all are e */
     int64_t (*expr)(const void *ctx, tir_expr_ref e);
     int64_t (*stmt)(const void *ctx, const tir_stmt *s);
     int64_t (*call)(const void *ctx, compiler *c, tir_bounds *b, tir_expr_ref e);

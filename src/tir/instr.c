@@ -132,9 +132,12 @@ static bool read_form(compiler *c, tir_instr_form *f)
     if (!measure(c, f))
         return false;
     const uint32_t p = f->n_operands - 1;
-    return !tir_instr_makes_value(row) || (f->params[p]->dt == row->makes && f->fixed[p] == 1 && f->per_lane[p] == 0) ||
-           diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic %s: it makes no single value of the type %s",
-                      row->name, dtype_full_name(row->makes));
+    const uint32_t lanes = row->lanes ? row->lanes : 1;
+    return !tir_instr_makes_value(row) ||
+           (f->params[p]->dt == row->makes && f->fixed[p] == lanes && f->per_lane[p] == 0) ||
+           diag_error(&c->diags, DIAG_USAGE, src_loc_none(),
+                      "intrinsic %s: it makes no value of %u numbers of the type %s", row->name, lanes,
+                      dtype_full_name(row->makes));
 }
 
 const tir_instr_form *tir_instr_form_of(compiler *c, const tir_intrin *row)

@@ -46,7 +46,7 @@ static inline bool tir_instr_makes_value(const tir_intrin *row)
 /* Of a node of the row with these arguments. */
 static inline tir_type tir_instr_type(const tir_intrin *row, uint32_t n_args, tir_expr_ref const *args)
 {
-    const tir_type status = {DT_I32, 1}, made = {row->makes, 1};
+    const tir_type status = {DT_I32, 1}, made = {row->makes, (uint16_t)(row->lanes ? row->lanes : 1)};
     return tir_instr_makes_value(row) ? made : tir_instr_gives_value(row) && n_args > 0 ? args[0]->type : status;
 }
 /* Arguments that are operands; symbols follow. */

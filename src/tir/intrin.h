@@ -65,15 +65,21 @@ typedef struct tir_intrin {
     /* A macro of the kernel's file that stands before functions that call it, instead of LATHE_TILE: what a C compiler
      * must be told of their loops. NULL: nothing of its own. */
     const char *attribute;
+    dtype makes;    /* of an instruction that makes a value of others, one number or `lanes`: its type */
+    /* Of an instruction in `lanes` whose kernel is a template: the type of few bits that it is about, DT_NONE: of none;
+     * files that its C calls for one lane after the other, where compilers have no vectors, behind one that says which
+     * do. */
+    dtype bytes;
+    const char *of_lane[3];
     /* It has a form in C in which a few pixels stay in registers while all weights pass by (codegen/c/mve.h). */
-    dtype makes;    /* of an instruction that makes a value of others, one number: its type */
     tir_stays stays;
     bool selected; /* the pass select puts it where loops compute the same; no schedule asks for it */
     bool by_two;   /* two of them, of neighbors in a loop, take less than twice the time */
     bool few;      /* its C is a few instructions, which stand where they are called */
     bool guarded; /* it reads operands under a condition of its own: they may begin outside of their buffers */
     bool words; /* arrays of small elements that it gets the address of should begin at a word */
-    uint32_t lanes; /* of a result by value, whatever the region has; 0: as many as it has, in powers of two */
+    uint32_t lanes; /* of a result by value, whatever the region has, or of operands; 0: as many as the region has, in
+                     * powers of two, or one */
     uint32_t features; /* of target_feature: what its kernel is written for; other processors run it as plain C */
     /* Instructions of one call of the kernel, at most (such as target/cortex_m/cost.c). NULL: nobody counts them;
      * of instructions in lanes type/dot.h has the costs. */

@@ -123,7 +123,9 @@ static const char *region(compiler *c, const tir_intrin *row, const numbers *n, 
 /* The pass that makes the instruction of a region. */
 static const char *passes_of(const tir_intrin *row)
 {
-    return row->selected ? "simplify-loops,select" : "simplify-loops,tensorize";
+    return !row->selected  ? "simplify-loops,tensorize"
+           : row->lanes > 0 ? "simplify-loops,vectorize,select"
+                            : "simplify-loops,select";
 }
 
 static tir_func *read(compiler *c, const char *text)
@@ -354,10 +356,13 @@ static void each_row(void (*fn)(const tir_intrin *row, void *ctx), void *ctx)
 static void try_row(const tir_intrin *row, void *ctx)
 {
     const bool reordered = *(bool *)ctx;
-    for (uint32_t seed = 0; seed < SEEDS && !row->guarded && !row->few; seed++) { /* no region is one of these alone */
+    const bool alone = !row->guarded && (!row->few || row->lanes); /* else no region is one of these alone */
+    for (uint32_t seed = 0; seed < SEEDS && alone; seed++) {
         state = 7919 * seed + 17;
         numbers n = choose(row, seed);
-        const char *processor = row->selected || !tir_instr_gives_value(row) ? "cortex-m4" : "x86-64-v3";
+        const char *processor = (row->features & TARGET_MVE) != 0               ? "cortex-m55"
+                                : row->selected || !tir_instr_gives_value(row) ? "cortex-m4"
+                                                                               : "x86-64-v3";
         if (row->update)
             try_region(row, &n, true, reordered, processor);
         if (row->body)

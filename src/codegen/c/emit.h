@@ -151,35 +151,6 @@ static inline bool expr_is_binary(tir_expr_ref x, tir_op op)
 {
     return x->kind == TIR_BINOP && x->op == op;
 }
-/* What is the same in all lanes. */
-static inline tir_expr_ref expr_under(tir_expr_ref x)
-{
-    return x->kind == TIR_BROADCAST ? x->args[0] : x;
-}
-
-/* expr.c: cast(byte, min(max(rint(v) + zero, least), most)), of numbers or lanes; what it needs is noted. */
-typedef struct c_rounded {
-    tir_expr_ref v;      /* f32 */
-    tir_expr_ref acc, k; /* v is the product of the integer acc and k; NULL: it is something else */
-    const char *zero;    /* i32, the same for all lanes */
-    bool sure;           /* v is no NaN */
-} c_rounded;
-bool expr_rounded(c_emit *e, tir_expr_ref x, c_rounded *out);
-/* rounded.c: what such an x rounds, and the zero point behind it, NULL where there is none. NULL: x is something else.
- */
-tir_expr_ref expr_rounded_number(tir_expr_ref x, tir_expr_ref *out_zero);
-/* binary32 from a product of binary64, or one that something is added to (out_more; NULL: nothing): with operands that
- * binary32 holds, such a product is exact. */
-bool expr_rounded_once(tir_expr_ref x, tir_expr_ref *out_product, tir_expr_ref *out_more);
-/* Lanes that are sums by multipliers and shifts, rounded behind both, as bytes; shift: to the left. */
-typedef struct c_twice {
-    tir_expr_ref acc, multiplier, shift;
-    int64_t zero;
-} c_twice;
-bool expr_rounded_twice(compiler *c, tir_expr_ref x, c_twice *out);
-/* An i32 that is made of a product: the product of two sums where it is that, else x. */
-tir_expr_ref expr_factored(c_emit *e, tir_expr_ref x);
-bool expr_is_short(tir_expr_ref x); /* a byte, or the difference of two, in i32 */
 c_text expr_text(c_emit *e, tir_expr_ref x);
 const char *expr_operand(c_emit *e, tir_expr_ref x, bool pointer); /* of an instruction */
 bool expr_is_index(const c_emit *e, tir_expr_ref x);

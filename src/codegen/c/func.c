@@ -2,7 +2,7 @@
 /* One loop-IR function as a C function: its comment, its parameters, its statements. Parallel loops run over the share
  * of part `part` of `parts`. */
 #include "abi/package.h"
-#include "codegen/c/mve.h"
+#include "codegen/c/emit.h"
 #include "tir/build.h"
 #include "tir/facts.h"
 #include "tir/instr.h"
@@ -197,6 +197,14 @@ static void find_division(void *ctx, tir_expr_ref x)
     d->found |= divides && tir_uses_var(x->args[0], d->of);
 }
 
+/* Bytes that vectors end in, at a few registers: written out, such loops ask for more than there are. */
+static bool ends_in_bytes(const tir_stmt *s)
+{
+    const tir_stmt *b = s->body;
+    return b->kind == TIR_EVALUATE ? b->value->kind == TIR_INSTR && b->value->u.row->lanes > 1
+                                   : b->kind == TIR_STORE && b->value->type.lanes > 1 && b->value->kind == TIR_CAST;
+}
+
 /* What the function of an intrinsic does takes far more time than a loop around it, and much code. Written out, a loop
  * has divisions of its variable done in front of loops around it. */
 static bool stays_rolled(const c_emit *e, const tir_stmt *s)
@@ -204,7 +212,7 @@ static bool stays_rolled(const c_emit *e, const tir_stmt *s)
     division d = {s->var, false};
     if (!e->f->target || !e->f->target->small || s->for_kind != FOR_SERIAL)
         return false;
-    if (e->few_steps)
+    if (e->few_steps || ends_in_bytes(s))
         return true;
     if (!calls_extern(s->body))
         return false;
@@ -381,7 +389,6 @@ static void write_for(c_emit *e, const tir_stmt *s)
         block ? names_push_cut(e, s->var, s->var->name) : names_push(e, s->var, s->var->name, true);
     if (block) /* the end of the share is a variable of its own */
         opened = open_block(e);
-    mve_open_loop(e, s);
     write_for_head(e, s, min, end, var);
     tir_bounds_push(e->bounds, s->var, s->min, s->extent);
     const bool before = e->in_parallel;
@@ -474,8 +481,6 @@ static void write_store(c_emit *e, const tir_stmt *s)
 {
     tir_expr_ref at = expr_flat(e, s->buffer, s->n_indices, s->indices);
     const char *reg = expr_register(e, s->buffer, at);
-    if (!reg && mve_store(e, s, at))
-        return;
     dtype dt = s->buffer->dt;
     bool rounds = !reg && (dt == DT_F16 || dt == DT_BF16) && s->value->type.lanes == 1 && s->value->kind == TIR_CAST &&
                   s->value->args[0]->type.dt == DT_F32; /* the store does, too */

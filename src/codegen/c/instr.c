@@ -8,26 +8,41 @@
 #include <ctype.h>
 #include <string.h>
 
-static void add_kernels(c_emit *e, tir_expr_ref x)
-{
-    const tir_intrin *row = x->u.row;
-    if (row->kernel && tir_instr_gives_value(row) && !tir_instr_makes_value(row))
-        needs_add_lanes_kernel(e->needs, row->kernel, x->type.dt, tir_instr_form_of(e->c, row)->params[0]->dt,
-                               x->type.lanes);
-    else if (row->kernel)
-        needs_add_kernel(e->needs, row->kernel);
-    if (row->runs_kernel && tir_instr_runs(x) > 1)
-        needs_add_kernel(e->needs, row->runs_kernel);
-    if (row->attribute)
-        e->attribute = row->attribute;
-}
-
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes)
 {
     needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = dt, .lanes = lanes});
     uint32_t bytes = needs_vector_bytes(dt, lanes);
     e->vector_bytes = bytes > e->vector_bytes ? bytes : e->vector_bytes;
     return needs_vector_name(e->tmp, dt, lanes);
+}
+
+/* A template in so many lanes, which converts between integers and floats. */
+static void add_lanes(c_emit *e, const tir_intrin *row)
+{
+    c_vector_name(e, DT_I32, row->lanes);
+    c_vector_name(e, DT_F32, row->lanes);
+    for (uint32_t i = 0; i < sizeof row->of_lane / sizeof *row->of_lane && row->of_lane[i]; i++) {
+        e->needs->fallback = i > 0;
+        needs_add(e->needs, (c_need){.kind = NEED_KERNEL, .file = row->of_lane[i]});
+    }
+    e->needs->fallback = false;
+    needs_add_lanes_kernel(e->needs, row->kernel, DT_I32, row->bytes, row->lanes);
+}
+
+static void add_kernels(c_emit *e, tir_expr_ref x)
+{
+    const tir_intrin *row = x->u.row;
+    if (row->kernel && tir_instr_gives_value(row) && !tir_instr_makes_value(row))
+        needs_add_lanes_kernel(e->needs, row->kernel, x->type.dt, tir_instr_form_of(e->c, row)->params[0]->dt,
+                               x->type.lanes);
+    else if (row->kernel && row->lanes)
+        add_lanes(e, row);
+    else if (row->kernel)
+        needs_add_kernel(e->needs, row->kernel);
+    if (row->runs_kernel && tir_instr_runs(x) > 1)
+        needs_add_kernel(e->needs, row->runs_kernel);
+    if (row->attribute)
+        e->attribute = row->attribute;
 }
 
 /* The argument that is called so; NULL: none is. */
@@ -65,7 +80,9 @@ static const char *take_word(filler *f)
         arg = tir_mul(f->e->c, arg, tir_int(f->e->c, arg->type.dt, f->at[1] - '0'));
         f->at += 2;
     }
-    return arg ? f->operand(f->e, arg, false) : name;
+    /* As loads and stores of vectors: the parts of the index are added one by one, which compilers step better. */
+    const bool is_run = arg && arg->kind == TIR_ADDRESS && arg->n_args > 0 && f->x->u.row->lanes > 0;
+    return arg ? f->operand(f->e, arg, is_run) : name;
 }
 
 /* Behind a $. */

@@ -7,22 +7,11 @@
 #define MVE_SETUP "kernel/mve/mve.h" /* LATHE_MVE and what goes with it */
 #define MVE_LANES 4 /* numbers of 32 bits in a vector */
 
-/* mve.c: the store of four bytes that end a quantisation, as one helper; `at`: its flat index. False: it is another
- * one. */
-bool mve_store(c_emit *e, const tir_stmt *s, tir_expr_ref at);
-/* In front of a loop's head. */
-void mve_open_loop(c_emit *e, const tir_stmt *s);
-
 /* mve_text.c */
 /* The body of a helper of floats that chooses by a comparison (NEED_VOP of a minimum or maximum, NEED_VCHOOSE,
  * NEED_VBOUND, NEED_VEXTREME), for LATHE_MVE; NULL: another one, or other lanes. gcc 12 makes such vectors lane by
  * lane, and of two masks that meet it compares the first lane alone. */
 const char *mve_choice(arena *a, const c_need *n);
-bool mve_vectors(const c_emit *e);    /* the function's target has them */
-void mve_need_lanes(c_emit *e);       /* i32x4, f32x4 and conversions between them */
-void mve_need_bytes(c_emit *e, const char *file, dtype dt); /* the same, and a template between them and bytes */
-#define MVE_LOAD    "kernel/mve/load.inc"
-#define MVE_ROUNDED "kernel/mve/rounded.inc"
 /* Data that stays in registers: where a few pixels' bytes fit into MVE_STILL of them, they stay there while the weights
  * of all channels pass by. What differs in the text: pixels, vectors of each, whether the last one is not whole,
  * whether weights are too far apart for the instruction's own step, whether the sums are added to, whether pixels are a

@@ -175,25 +175,3 @@ const char *mve_choice(arena *a, const c_need *n)
                "            : \"+w\"(r) : \"w\"(x) : LATHE_PREDICATE);\n";
     return arena_printf(a, "%s%s    return r;", text, keep);
 }
-
-void mve_need_lanes(c_emit *e)
-{
-    const dtype types[2] = {DT_I32, DT_F32};
-    needs_add_kernel(e->needs, MVE_SETUP);
-    for (uint32_t i = 0; i < 2; i++)
-        needs_add(e->needs, (c_need){.kind = NEED_VECTOR, .dt = types[i], .lanes = MVE_LANES});
-    needs_add_lanes_kernel(e->needs, "kernel/mve/lanes.inc", DT_F32, DT_NONE, MVE_LANES);
-    e->vector_bytes = e->vector_bytes > 16 ? e->vector_bytes : 16;
-}
-
-void mve_need_bytes(c_emit *e, const char *file, dtype dt)
-{
-    mve_need_lanes(e);
-    needs_add_lanes_kernel(e->needs, file, DT_I32, dt, MVE_LANES);
-}
-
-bool mve_vectors(const c_emit *e)
-{
-    const target *t = e->f->target;
-    return t && (t->features & TARGET_MVE) != 0;
-}

@@ -13,16 +13,7 @@
 #include "tir/facts.h"
 #include "tir/instr.h"
 
-/* --- functions that kernels call --- */
-
-/* A number that becomes a byte: lathe_rounded_i8, lathe_scaled_i8 and those of vectors. */
-static const char rounded_name[] = "lathe_rounded";
-static const double ROUNDED = 16;
-
-static double of_rounded(const target *t, tir_expr_ref e)
-{
-    return ROUNDED * ((t->features & TARGET_MVE) != 0 ? (e->type.lanes + 3u) / 4u : e->type.lanes);
-}
+/* --- instructions of the loop IR --- */
 
 /* What an instruction's row says of its kernel; -1: nothing. Symbols count at most; what is no constant is far: prices
  * are those of the C beside the assembly, then. */
@@ -45,8 +36,7 @@ static double of_row(compiler *c, tir_bounds *b, const target *t, tir_expr_ref e
 
 static int64_t call_work(const void *ctx, compiler *c, tir_bounds *b, tir_expr_ref e)
 {
-    const bool known = e->kind == TIR_EXTERN && strcmp(rounded_name, e->u.name) == 0;
-    const double n = known ? of_rounded(ctx, e) : e->kind == TIR_INSTR ? of_row(c, b, ctx, e) : -1;
+    const double n = e->kind == TIR_INSTR ? of_row(c, b, ctx, e) : -1;
     return n < 0 || n > 0x1p62 ? -1 : (int64_t)n + 1;
 }
 
@@ -199,41 +189,6 @@ static int64_t scalar_work(const work_prices *p, tir_expr_ref e)
     return 0;
 }
 
-/* As binary32, what was made binary64 for an exact product; NULL: it may have more bits. */
-static tir_expr_ref single(compiler *c, tir_expr_ref x)
-{
-    if (x->kind == TIR_BROADCAST) {
-        tir_expr_ref one = single(c, x->args[0]);
-        return one ? tir_broadcast(c, one, x->type.lanes) : NULL;
-    }
-    if (x->kind == TIR_FLOAT && (double)(float)x->u.f == x->u.f)
-        return tir_float(c, DT_F32, x->u.f);
-    if (x->kind != TIR_CAST || dtype_bits(x->args[0]->type.dt) > 32)
-        return NULL;
-    tir_expr_ref from = x->args[0];
-    return from->type.dt == DT_F32 ? from : expr_is_short(from) ? tir_cast(c, DT_F32, from) : NULL;
-}
-
-/* With a unit for binary32, what the loops say in several steps, and in binary64, is an instruction or a few. */
-static tir_expr_ref as_written(const void *ctx, compiler *c, tir_expr_ref e)
-{
-    const target *t = ctx;
-    tir_expr_ref product, more, args[3];
-    if (e->kind != TIR_CAST || (t->features & TARGET_FPU) == 0)
-        return e;
-    args[0] = expr_rounded_number(e, &args[1]);
-    if (args[0])
-        return tir_extern(c, rounded_name, e->type, args[1] ? 2 : 1, args);
-    if (!expr_rounded_once(e, &product, &more))
-        return e;
-    args[0] = single(c, product->args[0]);
-    args[1] = single(c, product->args[1]);
-    args[2] = more ? single(c, more) : NULL;
-    if (!args[0] || !args[1] || (more && !args[2]))
-        return e;
-    return more ? tir_call(c, TIR_FMA, 3, args) : tir_mul(c, args[0], args[1]);
-}
-
 static int64_t expr_instructions(const void *ctx, tir_expr_ref e)
 {
     const target *t = ctx;
@@ -287,7 +242,7 @@ double package_operator_slots(compiler *c, const codegen_unit *u, uint32_t op)
 {
     const tir_func *f = u->plan->problem->ops.data[op].func;
     const target *t = f->target ? f->target : u->target;
-    const tir_prices slots = {t, NULL, expr_slots, stmt_slots, call_work};
+    const tir_prices slots = {t, expr_slots, stmt_slots, call_work};
     const char *why;
     const int64_t halves = tir_most_operations(c, f, &slots, &why);
     return halves < 0 ? -1 : (double)halves / 2;
@@ -302,8 +257,8 @@ package_work package_operator_work(compiler *c, const codegen_unit *u, uint32_t 
 {
     const tir_func *f = u->plan->problem->ops.data[op].func;
     const target *t = f->target ? f->target : u->target;
-    const tir_prices operations = {t, NULL, expr_operations, stmt_operations, call_work};
-    const tir_prices instructions = {t, as_written, expr_instructions, stmt_instructions, call_work};
+    const tir_prices operations = {t, expr_operations, stmt_operations, call_work};
+    const tir_prices instructions = {t, expr_instructions, stmt_instructions, call_work};
     const int64_t parts = u->plan->tasks[op].parts;
     const char *why;
     package_work x = {.instructions = -1};

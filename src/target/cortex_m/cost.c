@@ -139,3 +139,14 @@ double cortex_m_cost_word(const tir_intrin_use *use)
 {
     return use->fast ? 3 : 4 * IN_C;
 }
+
+/* A vector takes two slots. */
+double cortex_m_cost_lanes(const tir_intrin_use *use)
+{
+    return use->fast ? 2 : 4 * IN_C;
+}
+
+double cortex_m_cost_put_lanes(const tir_intrin_use *use)
+{
+    return use->fast ? 18 : 4 * 4 * IN_C;
+}

@@ -15,12 +15,16 @@ static const tir_selection *const selections[] = {
 #include "target/targets.def"
 };
 
-static tir_stmt *instructions_for(const tir_selector *x, tir_stmt *loop)
+/* For a loop, or for a store. */
+static tir_stmt *instructions_for(const tir_selector *x, tir_stmt *s)
 {
     tir_stmt *out = NULL;
-    for (uint32_t i = 0; i < sizeof selections / sizeof *selections && !out; i++)
-        if (selections[i]->loop && selections[i]->fits(x->f->target))
-            out = selections[i]->loop(x, loop);
+    for (uint32_t i = 0; i < sizeof selections / sizeof *selections && !out; i++) {
+        const tir_selection *by = selections[i];
+        tir_stmt *(*ask)(const tir_selector *x, tir_stmt *s) = s->kind == TIR_FOR ? by->loop : by->store;
+        if (ask && by->fits(x->f->target))
+            out = ask(x, s);
+    }
     return out;
 }
 
@@ -94,9 +98,10 @@ static tir_stmt *select_parts(const tir_selector *x, tir_stmt *s, bool loops)
 /* loops: those of s are asked about, too; what stands in the place of one has no others. */
 static tir_stmt *select_in(const tir_selector *x, tir_stmt *s, bool loops)
 {
-    tir_stmt *loop = s->kind == TIR_FOR && loops ? instructions_for(x, s) : NULL;
-    if (loop)
-        return select_in(x, loop, false);
+    const bool asked = (s->kind == TIR_FOR && loops) || s->kind == TIR_STORE;
+    tir_stmt *chosen = asked ? instructions_for(x, s) : NULL;
+    if (chosen)
+        return select_in(x, chosen, false);
     if (s->kind == TIR_SEQ)
         return select_parts(x, s, loops);
     struct tir_stmt *out = tir_node_copy(x->c, s);

@@ -14,10 +14,11 @@ typedef struct tir_selector {
     tir_bounds *bounds;
 } tir_selector;
 
-/* What stands in the place of a loop, or of an expression that is no index; NULL: it stays. Either may be NULL. */
+/* What stands in the place of a loop, of a store, or of an expression; NULL: it stays. Each may be NULL. */
 typedef struct tir_selection {
     bool (*fits)(const struct target *t); /* whether the processor has such instructions */
     tir_stmt *(*loop)(const tir_selector *x, tir_stmt *loop);
+    tir_stmt *(*store)(const tir_selector *x, tir_stmt *store);
     tir_expr_ref (*expr)(const tir_selector *x, tir_expr_ref e);
 } tir_selection;
 extern const tir_selection tir_selection_tables; /* bytes.c: for processors with vectors */

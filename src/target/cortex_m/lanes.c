@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Helium's instructions on four numbers of 32 bits: bytes that are widened as they are read, arithmetic in binary32
+ * that is rounded once, and the ends of quantizations, which round, saturate and narrow. Their C is in kernel/mve.
+ * Expressions and stores in lanes become these in pass/lanes.c. */
+#include "target/cortex_m/cost.h"
+#include "tir/family.h"
+#include "type/target.h"
+
+#define FOUR(name, type) name ": Buffer(" type ", [4])"
+#define NEST(inputs, params, buffers, value)                                                                           \
+    "primfn(" params ", out: handle) -> ()\n"                                                                          \
+    "  attr = {\"global_symbol\": \"lanes\", \"inputs\": " inputs "}\n"                                                \
+    "  buffers = {" buffers "} {\n"                                                                                    \
+    "  for (i: int64, 0, 4) \"vectorized\" {\n    out[i] = " value "\n  }\n}\n"
+#define INSTR(how, file, price)                                                                                        \
+    .body = TIR_INSTRUCTION, .passed = how, .lanes = 4, .kernel = "kernel/mve/" file ".inc", .selected = true,         \
+    .few = true, .features = TARGET_MVE, .cost = price
+#define ZERO            .n_symbols = 1, .symbols = {TIR_OPEN_STRIDE("zero")}
+
+#define REAL(name)      "cast(float64, (float32*)" name ")"
+#define V               FOUR("v", "float32") ", "
+#define SUMS            FOUR("acc", "int32") ", " FOUR("k", "float32") ", "
+#define SUM_BY_SCALE    "(cast(float32, (int32*)acc[i])*(float32*)k[i])"
+/* v to the nearest integer, ties to even, plus zero, to the nearest that the type has. */
+#define NEAREST(v, type, least, most)                                                                                  \
+    "cast(" type ", min(max((rint(" v ") + cast(float32, zero)), float32(" least ")), float32(" most ")))"
+#define TWICE(type, least, most)                                                                                       \
+    "cast(" type ", min(max((rounded_shift(doubled_product((int32*)acc[i], (int32*)multiplier[i]), "                   \
+    "(0 - (int32*)shift[i])) + cast(int32, zero)), " least "), " most "))"
+
+/* Bytes: stored, or in lanes of i32. */
+#define PUT(end, dt, how, help_text, inputs, params, buffers, type, value, text, file, files)                          \
+    {.name = "put_" end,                                                                                               \
+     .help = help_text ", stored",                                                                                     \
+     .nest = NEST(inputs, params, buffers FOUR("out", type), value),                                                   \
+     .call = "lathe_" text,                                                                                            \
+     .bytes = dt, .of_lane = files, ZERO, INSTR(how "a", file, cortex_m_cost_put_lanes)}
+#define STAY(end, dt, how, help_text, inputs, params, buffers, value, text, files)                                     \
+    {.name = "lanes_" end,                                                                                             \
+     .help = help_text ", as numbers",                                                                                 \
+     .nest = NEST(inputs, params, buffers FOUR("out", "int32"), "cast(int32, " value ")"),                             \
+     .call = "lathe_i32x4_" text,                                                                                      \
+     .makes = DT_I32, .bytes = dt, .of_lane = files, ZERO,                                                             \
+     INSTR(how "v", "rounded", cortex_m_cost_put_lanes)}
+#define FILES(end) {"kernel/mve/mve.h", "kernel/round/rounded_" end ".h", "kernel/round/scaled_" end ".h"}
+#define BOTH(name, dt, end, how, help_text, inputs, params, buffers, type, value, args)                                \
+    PUT(name "_" end, dt, how, help_text, inputs, params, buffers, type, value,                                        \
+        end "x4_" name "(out, " args ", zero)", "rounded", FILES(end)),                                                \
+        STAY(name "_" end, dt, how, help_text, inputs, params, buffers, value, name "_" end "(" args ", zero)",        \
+             FILES(end))
+#define BYTES(type, end, dt, least, most)                                                                              \
+    {.name = "lanes_of_" end,                                                                                          \
+     .help = "four bytes of " type " in memory, as numbers",                                                           \
+     .nest = NEST("1", "from: handle", FOUR("from", type) ", " FOUR("out", "int32"),                                   \
+                  "cast(int32, (" type "*)from[i])"),                                                                  \
+     .call = "lathe_i32x4_of_" end "(from)",                                                                           \
+     .makes = DT_I32, .bytes = dt, INSTR("av", "load", cortex_m_cost_lanes)},                                          \
+    BOTH("rounded", dt, end, "v", "floats that are rounded to " type ", and a zero point", "1",                        \
+         "v: handle", V, type, NEAREST("(float32*)v[i]", type, least, most), "v"),                                     \
+    BOTH("rounded_number", dt, end, "v",                                                                               \
+         "floats, none of them NaN, that are rounded to " type ", and a zero point", "1", "v: handle", V, type,        \
+         NEAREST("(float32*)v[i]", type, least, most), "v"),                                                           \
+    BOTH("scaled", dt, end, "vv", "sums times scales that are rounded to " type ", and a zero point", "2",             \
+         "acc: handle, k: handle", SUMS, type, NEAREST(SUM_BY_SCALE, type, least, most), "acc, k"),                    \
+    PUT("twice_" end, dt, "vvv", "sums by multipliers and shifts, rounded behind both, as " type, "3",                 \
+        "acc: handle, multiplier: handle, shift: handle",                                                              \
+        FOUR("acc", "int32") ", " FOUR("multiplier", "int32") ", " FOUR("shift", "int32") ", ", type,                  \
+        TWICE(type, least, most), end "x4_twice(out, acc, multiplier, shift, zero)", "twice", {NULL})
+
+static const tir_intrin rows[] = {
+    {.name = "lanes_of_i32",
+     .help = "numbers of i32 as floats",
+     .nest = NEST("1", "a: handle", FOUR("a", "int32") ", " FOUR("out", "float32"), "cast(float32, (int32*)a[i])"),
+     .call = "lathe_f32x4_of(a)",
+     .makes = DT_F32, INSTR("vv", "lanes", cortex_m_cost_lanes)},
+    {.name = "lanes_fma",
+     .help = "products of floats and floats, rounded once",
+     .nest = NEST("3", "a: handle, b: handle, s: handle",
+                  FOUR("a", "float32") ", " FOUR("b", "float32") ", " FOUR("s", "float32") ", " FOUR("out", "float32"),
+                  "cast(float32, ((" REAL("a[i]") "*" REAL("b[i]") ") + " REAL("s[i]") "))"),
+     .call = "lathe_f32x4_fma_once(a, b, s)",
+     .makes = DT_F32, INSTR("vvvv", "lanes", cortex_m_cost_lanes)},
+    {.name = "lanes_fma_by",
+     .help = "products of floats by a number, and floats, rounded once",
+     .nest = NEST("3", "a: handle, k: handle, s: handle",
+                  FOUR("a", "float32") ", k: Buffer(float32, [1]), " FOUR("s", "float32") ", " FOUR("out", "float32"),
+                  "cast(float32, ((" REAL("a[i]") "*" REAL("k[0]") ") + " REAL("s[i]") "))"),
+     .call = "lathe_f32x4_fma_by(a, k, s)",
+     .makes = DT_F32, INSTR("vvvv", "lanes", cortex_m_cost_lanes)},
+    {.name = "lanes_product",
+     .help = "products of floats that are no part of sums",
+     .nest = NEST("2", "a: handle, b: handle",
+                  FOUR("a", "float32") ", " FOUR("b", "float32") ", " FOUR("out", "float32"),
+                  "cast(float32, (" REAL("a[i]") "*" REAL("b[i]") "))"),
+     .call = "lathe_f32x4_product_once(a, b)",
+     .makes = DT_F32, INSTR("vvv", "lanes", cortex_m_cost_lanes)},
+    BYTES("int8", "i8", DT_I8, "-128", "127"),
+    BYTES("uint8", "u8", DT_U8, "0", "255"),
+};
+
+const tir_instructions tir_instructions_lanes = {rows, sizeof rows / sizeof *rows};

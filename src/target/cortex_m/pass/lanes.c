@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expressions and stores of four numbers that are Helium's instructions (../lanes.c): compilers take conversions, and
+ * what the loop IR says in binary64, apart into lanes. */
+#include "tir/build.h"
+#include "tir/instr.h"
+#include "tir/pass/rounded.h"
+#include "type/target.h"
+
+#define LANES 4
+
+static tir_expr_ref instruction(compiler *c, const char *name, uint32_t n, tir_expr_ref const *args)
+{
+    return tir_instr(c, tir_find_intrin(c, name), TIR_OP_NONE, n, args);
+}
+
+static const char *of_type(compiler *c, const char *name, dtype dt)
+{
+    return arena_printf(&c->mem, "%s_%s", name, dtype_name(dt));
+}
+
+static bool is_byte(dtype dt)
+{
+    return dt == DT_I8 || dt == DT_U8;
+}
+
+/* i32 as floats. */
+static tir_expr_ref floats_of(compiler *c, tir_expr_ref e)
+{
+    return instruction(c, "lanes_of_i32", 1, &e);
+}
+
+/* --- rounded once --- */
+
+/* A number that was made binary64 for an exact product and is the same in all lanes, as binary32; NULL: it is not. */
+static tir_expr_ref number_of(compiler *c, tir_expr_ref e)
+{
+    tir_expr_ref one = e->kind == TIR_BROADCAST ? e->args[0] : e;
+    if (one->kind == TIR_FLOAT && (double)(float)one->u.f == one->u.f)
+        return tir_float(c, DT_F32, one->u.f);
+    return e->kind == TIR_BROADCAST && one->kind == TIR_CAST && one->args[0]->type.dt == DT_F32 ? one->args[0] : NULL;
+}
+
+/* The same of lanes. NULL: they may have more bits. */
+static tir_expr_ref single(compiler *c, tir_expr_ref e)
+{
+    tir_expr_ref number = number_of(c, e), from = e->kind == TIR_CAST ? e->args[0] : NULL;
+    if (number)
+        return tir_broadcast(c, number, LANES);
+    if (!from || e->type.lanes != LANES)
+        return NULL;
+    if (from->type.dt == DT_F32)
+        return from;
+    return from->type.dt == DT_I32 && tir_is_short(from) ? floats_of(c, from) : NULL;
+}
+
+static tir_expr_ref once(compiler *c, tir_expr_ref e)
+{
+    tir_once o;
+    if (!tir_read_once(e, &o) || !o.b)
+        return NULL;
+    tir_expr_ref k = number_of(c, o.b);
+    if (!k && o.s && number_of(c, o.a)) { /* either may be the number */
+        k = number_of(c, o.a);
+        o = (tir_once){o.b, o.a, o.s};
+    }
+    tir_expr_ref a = single(c, o.a), b = single(c, o.b), s = o.s ? single(c, o.s) : a;
+    if (!a || !b || !s)
+        return NULL;
+    return instruction(c, !o.s ? "lanes_product" : k ? "lanes_fma_by" : "lanes_fma", o.s ? 3 : 2,
+                       (tir_expr_ref[]){a, o.s && k ? k : b, s});
+}
+
+/* --- bytes --- */
+
+/* Where neighbors begin in memory; NULL: they are something else, or in registers. */
+static tir_expr_ref run_at(const tir_selector *x, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices)
+{
+    tir_expr_ref at = tir_select_flat(x, b, n, indices);
+    return b->scope != SCOPE_REG && at->kind == TIR_RAMP && tir_is_const(at->args[1], 1)
+               ? tir_address(x->c, b, 1, &at->args[0])
+               : NULL;
+}
+
+/* A rounding's arguments behind `first`, which may be the place of its result, and the name of its row. */
+static const char *rounded_args(const tir_selector *x, tir_expr_ref e, const char *form, uint32_t *n,
+                                tir_expr_ref *args)
+{
+    tir_rounded r;
+    if (!tir_read_rounded(x, e, &r))
+        return NULL;
+    args[(*n)++] = r.acc ? r.acc : r.v;
+    if (r.acc)
+        args[(*n)++] = r.k;
+    args[(*n)++] = r.zero;
+    const char *how = r.acc ? "scaled" : r.sure ? "rounded_number" : "rounded";
+    return of_type(x->c, arena_printf(&x->c->mem, "%s_%s", form, how), e->type.dt);
+}
+
+/* Bytes as i32: read, or rounded. */
+static tir_expr_ref numbers_of(const tir_selector *x, tir_expr_ref e)
+{
+    tir_expr_ref args[4];
+    uint32_t n = 0;
+    if (e->kind == TIR_LOAD) {
+        args[0] = run_at(x, e->u.buffer, e->n_args, e->args);
+        return args[0] ? instruction(x->c, of_type(x->c, "lanes_of", e->type.dt), 1, args) : NULL;
+    }
+    const char *row = rounded_args(x, e, "lanes", &n, args);
+    return row ? instruction(x->c, row, n, args) : NULL;
+}
+
+static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
+{
+    tir_expr_ref from = e->kind == TIR_CAST ? e->args[0] : NULL, numbers;
+    if (!from || e->type.lanes != LANES || from->type.lanes != LANES)
+        return NULL;
+    if (e->type.dt == DT_F32 && from->type.dt == DT_F64)
+        return once(x->c, e);
+    if (e->type.dt == DT_F32 && from->type.dt == DT_I32)
+        return floats_of(x->c, from);
+    if ((e->type.dt != DT_I32 && e->type.dt != DT_F32) || !is_byte(from->type.dt))
+        return NULL;
+    numbers = numbers_of(x, from);
+    return numbers && e->type.dt == DT_F32 ? floats_of(x->c, numbers) : numbers;
+}
+
+/* --- stores --- */
+
+static bool is_fixed(tir_expr_ref e, tir_op op)
+{
+    return e->kind == TIR_CALL && e->op == op;
+}
+
+/* Minus n, which is a number or what 0 is less by; NULL: it would have to be computed. */
+static tir_expr_ref minus(compiler *c, tir_expr_ref n)
+{
+    int64_t number;
+    if (tir_is_int(n, &number))
+        return tir_broadcast(c, tir_int(c, DT_I32, -number), LANES);
+    return tir_is_binary(n, TIR_SUB) && tir_is_int(n->args[0], &number) && number == 0 ? n->args[1] : NULL;
+}
+
+/* Sums by multipliers and shifts, rounded behind both. */
+static bool twice_args(const tir_selector *x, tir_expr_ref e, tir_expr_ref *args)
+{
+    tir_expr_ref y = tir_read_within(e->args[0], DT_I32, e->type.dt);
+    int64_t zero = 0;
+    for (uint32_t i = 0; y && tir_is_binary(y, TIR_ADD) && i < 2; i++) {
+        if (!tir_is_int(y->args[i], &zero))
+            continue;
+        y = y->args[1 - i];
+        break;
+    }
+    if (!y || !is_fixed(y, TIR_SHIFTED) || !is_fixed(y->args[0], TIR_DOUBLED))
+        return false;
+    args[0] = y->args[0]->args[0];
+    args[1] = y->args[0]->args[1];
+    args[2] = minus(x->c, y->args[1]);
+    args[3] = tir_int(x->c, DT_I32, zero);
+    return args[2] != NULL;
+}
+
+static tir_stmt *stored(const tir_selector *x, tir_stmt *s)
+{
+    tir_expr_ref e = s->value, args[5], to;
+    uint32_t n = 1;
+    if (e->kind != TIR_CAST || e->type.lanes != LANES || !is_byte(e->type.dt))
+        return NULL;
+    to = run_at(x, s->buffer, s->n_indices, s->indices);
+    const bool twice = to && twice_args(x, e, args + 1);
+    const char *row = twice ? of_type(x->c, "put_twice", e->type.dt)
+                      : to  ? rounded_args(x, e, "put", &n, args)
+                            : NULL;
+    args[0] = to;
+    return row ? tir_evaluate(x->c, instruction(x->c, row, twice ? 5 : n, args)) : NULL;
+}
+
+static bool fits(const struct target *t)
+{
+    return t && (t->features & TARGET_MVE) != 0;
+}
+
+const tir_selection tir_selection_lanes = {.fits = fits, .store = stored, .expr = value};
