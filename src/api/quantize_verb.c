@@ -315,8 +315,8 @@ static bool quantize(quantize_run *r, const char *path, const char *out)
     samples calibration, evaluation;
     file_format format;
     span bytes, plain, quantized, shown;
-    if (!read_options(r, &o) || !read_labels(r) || !samples_open(c, from, &calibration) ||
-        !samples_open(c, data ? data : from, &evaluation) || !format_read(c, "quantize", path, &bytes, &format) ||
+    if (!format_read(c, "quantize", path, &bytes, &format) || !read_options(r, &o) || !read_labels(r) ||
+        !samples_open(c, from, &calibration) || !samples_open(c, data ? data : from, &evaluation) ||
         !compiler_may_write(c, out) || !samples_fix_shapes(&calibration, path, &r->options) ||
         !check_model(r, path) || !open_quantizer(r, bytes, path, &o, &plain) ||
         !open_runner(r, "float", plain, &r->plain) || !calibrate(r, &calibration) ||

@@ -51,6 +51,7 @@ done
 printf "\223NUMPY\001\000v\000%-117s\n" "$head" | cat - ids.bin > samples.npy
 first 1 "this is a TensorFlow Lite model, which 'lathe quantize' does not take" quantize model.tflite -o q.onnx \
     --data samples.npy
+first 1 "this is a TensorFlow Lite model, which 'lathe quantize' does not take" quantize model.tflite
 grep -q "to quantize it, use TensorFlow Lite's converter" "$work/stderr" && good || bad "quantize of a .tflite: $(cat "$work/stderr")"
 named model.ort 'a model in onnxruntime' '\x1c\0\0\0ORTM\0\0\0\0'
 named model.pt 'a PyTorch file' 'PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0archive/data.pkl'
