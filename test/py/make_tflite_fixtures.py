@@ -129,7 +129,7 @@ def states():
     net = Net()
     net.first, net.valid, net.first_step, net.cycles = [], {}, {}, 1
     for name, kind in tflite_states.KINDS.items():
-        if kind not in INNER:
+        if kind not in INNER and name not in tflite_states.ONLY_LITERT:
             kind(net, Chance(np.random.default_rng(11)), "int8" if name != "lstm" else "")
     tflite_states.once(net)
     return net

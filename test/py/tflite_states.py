@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of TensorFlow Lite with states compute what TensorFlow Lite Micro computes, step by step: SVDF and LSTM
 layers, streams over resource variables. Quantised ones bit for bit, floats to 1e-5 of the largest number. Layers of
-SVDF and LSTM also compute what LiteRT's reference kernels compute.
+SVDF, LSTM and RNN also compute what LiteRT's reference kernels compute.
 
     tflite_states.py [--lathe FILE] [--seed N] [--count N] [--steps N] [--long N] [--filter NAME]
 
@@ -25,6 +25,7 @@ import tflite_models as T
 KINDS = {}
 ALONE = {"circular_buffers_of_some_runs"}  # not beside others, which it would end
 BY_LITERT = {"svdf_of_16", "lstm"}  # what its reference kernels have, and whose numbers are also checked
+ONLY_LITERT = {"lstm_of_parts", "lstm_both_ways", "rnn", "rnn_both_ways"}  # what TensorFlow Lite Micro does not have
 T.TYPES["resource"] = 13
 
 
@@ -113,6 +114,140 @@ def lstm(net, r, q):
 def lstm_of_16(net, r, q):
     if q:
         lstm(net, r, "int16")
+
+
+class Layer:
+    """Operands of a layer: floats, floats by weights of bytes, or numbers of 8 bits."""
+
+    def __init__(self, net, r, q, by_bytes):
+        self.net, self.r, self.q, self.by_bytes = net, r, q, by_bytes
+
+    def weights(self, shape, scale=None):
+        net, r = self.net, self.r
+        if self.q or self.by_bytes:
+            return net.tensor("int8", shape, scale or np.float32(r.rng.uniform(0.002, 0.02)), 0, r.codes(shape, -127))
+        return net.tensor("float32", shape, data=r.floats(shape) * 0.5)
+
+    def fine(self, shape):
+        """Weights of a peephole or of layer normalization."""
+        net, r = self.net, self.r
+        if self.q:
+            return net.tensor("int16", shape, np.float32(r.rng.uniform(1, 4) / 2**15), 0,
+                              r.rng.integers(-32767, 32767, shape))
+        return net.tensor("float32", shape, data=r.floats(shape))
+
+    def bias(self, shape, scale):
+        net, r = self.net, self.r
+        if self.q:
+            return net.tensor("int32", shape, scale, 0, r.rng.integers(-3000, 3000, shape))
+        return net.tensor("float32", shape, data=r.floats(shape))
+
+    def gates(self, sx, inputs, cells, outputs, coupled, peephole, projection, hidden):
+        """Operands 1 to 17."""
+        scales = [np.float32(self.r.rng.uniform(0.002, 0.02)) for _ in range(8)]
+        first = [-1] if coupled else []
+        ws = [self.weights([cells, inputs], s) for s in scales[len(first):4]]
+        rs = [self.weights([cells, outputs], s) for s in scales[4 + len(first):]]
+        fine = self.weights if self.by_bytes and not self.q else self.fine
+        ps = [fine([cells]) if peephole else -1 for _ in range(3)]
+        ps[:len(first)] = first
+        bs = [self.bias([cells], sx * s) for s in scales[len(first):4]]
+        more = [-1, -1]
+        if projection:
+            s = np.float32(self.r.rng.uniform(0.002, 0.02))
+            more = [self.weights([outputs, cells], s), self.r.pick(-1, self.bias([outputs], s * hidden))]
+        return [*first, *ws, *first, *rs, *ps, *first, *bs, *more]
+
+
+@kind
+def lstm_of_parts(net, r, q):
+    """With peepholes, a projection, layer normalization, coupled gates, and floats by bytes."""
+    batch, steps, inputs, cells = r.int(1, 2), r.pick(1, 2, 3), r.int(1, 12), r.int(2, 12)
+    coupled, peephole, projection, norm, by_bytes = (r.pick(True, False) for _ in range(5))
+    outputs = r.int(1, cells) if projection else cells
+    layer = Layer(net, r, q, by_bytes)
+    x = T.data(net, r, q, [batch, steps, inputs], np.float32(r.rng.uniform(0.005, 0.05)) if q else None)
+    sh, zh = np.float32(r.rng.uniform(0.5, 2) / 128), r.int(-20, 20)
+    hidden, zero = (np.float32(r.rng.uniform(0.5, 2) / 128), r.int(-20, 20)) if projection else (sh, zh)
+    operands = [x, *layer.gates(T.scale_of(net, x) if q else 1, inputs, cells, outputs, coupled, peephole, projection,
+                                hidden)]
+    if q:
+        operands += [T.variable(net, "int8", [batch, outputs], sh, zh),
+                     T.variable(net, "int16", [batch, cells], np.float32(2.0 ** r.pick(-11, -12, -13)))]
+    else:
+        operands += [T.variable(net, "float32", [batch, n]) for n in (outputs, cells)]
+    ns = [layer.fine([cells]) if norm else -1 for _ in range(4)]
+    ns[:coupled] = [-1] * coupled
+    y = net.tensor("int8" if q else "float32", [batch, steps, outputs], *((sh, zh) if q else ()))
+    net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 3, operands + ns, [y],
+                 T.options("UnidirectionalSequenceLSTM", fusedActivationFunction=4, cellClip=r.pick(0.0, 0.7),
+                           projClip=r.pick(0.0, 0.5) if projection else 0.0, timeMajor=False,
+                           asymmetricQuantizeInputs=by_bytes and not q and r.pick(True, False)))
+    parts = [net.tensor("int16", [0], np.float32(r.rng.uniform(0.5, 1) * 2.0**-11 if norm else 2.0**-12))
+             for _ in range(4)]
+    net.graph.operators[-1].intermediates = parts + [net.tensor("int8", [0], hidden, zero)]
+
+
+@kind
+def lstm_both_ways(net, r, q):
+    if q:
+        return
+    batch, steps, inputs = r.int(1, 2), r.int(1, 3), r.int(1, 9)
+    coupled, peephole, projection, by_bytes, major, merged = (r.pick(True, False) for _ in range(6))
+    merged &= major or batch == 1  # else LiteRT gives equal rows of a batch other results
+    shape, layer = [steps, batch] if major else [batch, steps], Layer(net, r, q, by_bytes)
+    x = net.input("float32", shape + [inputs])
+    cells = r.int(1, 9)
+    ways = 2 * [(cells, r.int(1, cells) if projection else cells)]  # LiteRT takes no others
+    operands = [x]
+    for cells, outputs in ways:
+        operands += layer.gates(1, inputs, cells, outputs, coupled, peephole, projection, 1)
+    for cells, outputs in ways:
+        operands += [T.variable(net, "float32", [batch, n]) for n in (outputs, cells)]
+    widths = [outputs for _, outputs in ways]
+    ys = [net.tensor("float32", shape + [w]) for w in ([sum(widths)] if merged else widths)]
+    net.operator("BIDIRECTIONAL_SEQUENCE_LSTM", 1, operands + 9 * [-1], ys,
+                 T.options("BidirectionalSequenceLSTM", fusedActivationFunction=4, cellClip=r.pick(0.0, 0.7),
+                           projClip=r.pick(0.0, 0.5), mergeOutputs=merged, timeMajor=major,
+                           asymmetricQuantizeInputs=by_bytes and r.pick(True, False)))
+
+
+def rnn_operands(net, r, batch, inputs, units, layer):
+    return [layer.weights([units, inputs]), layer.weights([units, units]), layer.bias([units], 1),
+            T.variable(net, "float32", [batch, units])]
+
+
+@kind
+def rnn(net, r, q):
+    if q:
+        return
+    batch, steps, inputs, units = r.int(1, 3), r.int(0, 3), r.int(1, 9), r.int(1, 9)
+    major, by_bytes = r.pick(True, False), r.pick(True, False)
+    shape = [batch] if steps == 0 else [steps, batch] if major else [batch, steps]
+    x = net.input("float32", shape + [inputs])
+    operands = [x, *rnn_operands(net, r, batch, inputs, units, Layer(net, r, q, by_bytes))]
+    fields = {"timeMajor": major} if steps else {}
+    y = net.tensor("float32", shape + [units])
+    net.operator("UNIDIRECTIONAL_SEQUENCE_RNN" if steps else "RNN", 1, operands, [y],
+                 T.options("SequenceRNN" if steps else "RNN", fusedActivationFunction=r.pick(1, 3, 4),
+                           asymmetricQuantizeInputs=by_bytes and r.pick(True, False), **fields))
+
+
+@kind
+def rnn_both_ways(net, r, q):
+    if q:
+        return
+    batch, steps, inputs, widths = r.int(1, 3), r.int(1, 3), r.int(1, 9), [r.int(1, 9), r.int(1, 9)]
+    major, by_bytes, merged = (r.pick(True, False) for _ in range(3))
+    shape = [steps, batch] if major else [batch, steps]
+    layer = Layer(net, r, q, by_bytes)
+    operands = [net.input("float32", shape + [inputs])]
+    for units in widths:
+        operands += rnn_operands(net, r, batch, inputs, units, layer)
+    ys = [net.tensor("float32", shape + [w]) for w in ([sum(widths)] if merged else widths)]
+    net.operator("BIDIRECTIONAL_SEQUENCE_RNN", 1, operands + [-1, -1, -1], ys,
+                 T.options("BidirectionalSequenceRNN", fusedActivationFunction=r.pick(1, 3, 4), timeMajor=major,
+                           mergeOutputs=merged, asymmetricQuantizeInputs=by_bytes and r.pick(True, False)))
 
 
 def handle(net, name):
@@ -437,12 +572,12 @@ def main():
         print("tflite_micro or ai_edge_litert is not there")
         sys.exit(77)
     report, cases = T.Report(), 0
-    kinds = [k for k in KINDS if args.filter in k and k not in ALONE]
+    kinds = [k for k in KINDS if args.filter in k and k not in ALONE | ONLY_LITERT]
     alone = [k for k in ALONE if args.filter in k]
     for i in range(args.count):
         if kinds:
             cases += check(args, report, args.seed + i, kinds, i % 2 == 1, args.long if i == 0 else args.steps)
-        by_litert = [k for k in kinds if k in BY_LITERT]
+        by_litert = [k for k in KINDS if args.filter in k and k in BY_LITERT | ONLY_LITERT]
         if by_litert:
             cases += check(args, report, args.seed + i, by_litert, False, args.steps, T.LiteRT)
         for one in alone:

@@ -35,6 +35,13 @@ graph_value *compose_scaled(tflite_node *n, graph_value *x, graph_value *multipl
 /* x above 0, shifted to the left until bit 30 is set, and by how many. */
 graph_value *compose_normalized(tflite_node *n, graph_value *x, graph_value **out_bits);
 
+/* 1 / sqrt(x), x in i64, as multiplier * 2^(exponent - 31), both in i64. x is below 2^29, or 2^31 if it is wide
+ * (tflite_op_norm.c). */
+typedef struct compose_root {
+    graph_value *multiplier, *exponent;
+} compose_root;
+compose_root compose_inverse_root(tflite_node *n, graph_value *x, bool wide);
+
 /* --- rows --- */
 
 /* Elements from `from` to `to` of the axis. */

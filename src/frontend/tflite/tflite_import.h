@@ -230,6 +230,10 @@ bool tflite_window_pads(tflite_node *n, const graph_value *x, uint32_t axis, uin
                         int64_t *pads);
 bool tflite_check_padding(tflite_node *n, int64_t padding);
 
+/* Rows of floats times the transposed weights of bytes, operand i: each row becomes bytes, symmetric or with a zero
+ * point. */
+graph_value *tflite_hybrid_product(tflite_node *n, graph_value *rows, uint32_t i, bool from_zero_point);
+
 /* --- variable tensors (tflite_op_state.c) --- */
 
 bool tflite_is_state(const tflite_importer *im, const tflite_tensor *t);

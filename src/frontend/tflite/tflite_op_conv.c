@@ -327,15 +327,33 @@ static graph_value *hybrid_conv(tflite_node *n, const layer *l, graph_value *x, 
     return tflite_activated(n, with_bias(n, l, y), activation);
 }
 
-static graph_value *hybrid_rows(tflite_node *n, const layer *l, graph_value *x, bool from_zero_point,
-                                int64_t activation)
+static graph_value *hybrid_sums(tflite_node *n, const layer *l, graph_value *x, bool from_zero_point)
 {
     const numbers v = from_zero_point ? asymmetric(n, x) : symmetric(n, x);
     const attr turned = attr_int(n->c, "transpose_b", 1);
     graph_value *in[2] = {v.q, l->weights};
     graph_value *sums = tflite_cast(n, tflite_emit(n, "qnn.matmul", 2, in, 1, &turned), DT_F32);
-    graph_value *y = tflite_binary(n, "multiply", sums, tflite_binary(n, "multiply", v.scale, weight_scales(n, l)));
-    return tflite_activated(n, with_bias(n, l, y), activation);
+    return tflite_binary(n, "multiply", sums, tflite_binary(n, "multiply", v.scale, weight_scales(n, l)));
+}
+
+static graph_value *hybrid_rows(tflite_node *n, const layer *l, graph_value *x, bool from_zero_point,
+                                int64_t activation)
+{
+    return tflite_activated(n, with_bias(n, l, hybrid_sums(n, l, x, from_zero_point)), activation);
+}
+
+graph_value *tflite_hybrid_product(tflite_node *n, graph_value *rows, uint32_t i, bool from_zero_point)
+{
+    const tflite_tensor *t = tflite_operand(n, i);
+    int64_t dims[2];
+    layer l = {.weights = tflite_in(n, i)};
+    bool is_hybrid;
+    if (t->type.shape.rank != 2 || !shape_get(t->type.shape, dims)) {
+        (void)tflite_fail(n, DIAG_TYPE, "weights have %d dimensions; two are needed", t->type.shape.rank);
+        return rows;
+    }
+    l.outputs = dims[0];
+    return check_weights(n, i, &l, &is_hybrid) ? hybrid_sums(n, &l, rows, from_zero_point) : rows;
 }
 
 /* --- convolutions --- */

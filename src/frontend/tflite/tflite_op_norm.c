@@ -17,15 +17,16 @@ static bool floats(tflite_node *n, int64_t activation)
     return tflite_result(n, 0, tflite_activated(n, tflite_binary(n, "divide", x, norm), activation));
 }
 
-typedef struct root {
-    graph_value *multiplier, *exponent; /* multiplier * 2^(exponent - 31), in i64 */
-} root;
-
-static root inverse_root(tflite_node *n, graph_value *sum)
+compose_root compose_inverse_root(tflite_node *n, graph_value *sum, bool wide)
 {
     graph_value *is_small = compose_by(n, "less", sum, 2), *v = compose_by(n, "maximum", sum, 2);
     graph_value *shift = compose_by(n, "multiply", sum, 0);
     shift = compose_by(n, "add", shift, 11);
+    if (wide) {
+        graph_value *fits = compose_by(n, "less", v, 1 << 29);
+        v = compose_chosen(n, fits, v, compose_down(n, v, 2));
+        shift = compose_chosen(n, fits, shift, compose_by(n, "add", shift, 1));
+    }
     for (int i = 0; i < STEPS; i++) {
         graph_value *low = compose_by(n, "less", v, 1 << 27);
         v = compose_chosen(n, low, compose_by(n, "multiply", v, 4), v);
@@ -42,12 +43,12 @@ static root inverse_root(tflite_node *n, graph_value *sum)
     graph_value *left = compose_by(n, "maximum", compose_by(n, "multiply", shift, -1), 0);
     y = tflite_binary(n, "left_shift", y, left);
     graph_value *exponent = compose_by(n, "minimum", compose_by(n, "multiply", shift, -1), 0);
-    return (root){compose_chosen(n, is_small, compose_number(n, DT_I64, INT32_MAX), y),
-                  compose_chosen(n, is_small, compose_number(n, DT_I64, 0), exponent)};
+    return (compose_root){compose_chosen(n, is_small, compose_number(n, DT_I64, INT32_MAX), y),
+                          compose_chosen(n, is_small, compose_number(n, DT_I64, 0), exponent)};
 }
 
 /* d times the root, with so many more bits. */
-static graph_value *by_root(tflite_node *n, graph_value *d, const root *r, int more)
+static graph_value *by_root(tflite_node *n, graph_value *d, const compose_root *r, int more)
 {
     return compose_scaled(n, d, r->multiplier, compose_by(n, "add", r->exponent, more));
 }
@@ -64,7 +65,8 @@ static bool numbers(tflite_node *n, int64_t activation)
                            "supported yet", (long long)MOST_LENGTH);
     const bool is_signed = s.dt == DT_I8;
     graph_value *d = tflite_cast(n, tflite_centered(n, x, &s), DT_I64);
-    const root r = inverse_root(n, compose_reduced(n, "sum", tflite_binary(n, "multiply", d, d), -1, true));
+    graph_value *sum = compose_reduced(n, "sum", tflite_binary(n, "multiply", d, d), -1, true);
+    const compose_root r = compose_inverse_root(n, sum, false);
     /* the result has 128 steps in one: signed bytes come to them by the exponent, others before the product */
     graph_value *v = by_root(n, is_signed ? d : compose_by(n, "multiply", d, 128), &r, is_signed ? 7 : 0);
     v = compose_by(n, "add", v, is_signed ? 0 : 128);
@@ -77,7 +79,7 @@ graph_value *tflite_wide_rsqrt(tflite_node *n, graph_value *v, const tflite_scal
                                double real)
 {
     graph_value *d = tflite_cast(n, tflite_centered(n, v, x), DT_I64);
-    const root r = inverse_root(n, d);
+    const compose_root r = compose_inverse_root(n, d, false);
     v = tflite_cast(n, by_root(n, compose_number(n, DT_I64, 1), &r, TFLITE_ROOT_BITS), DT_I32);
     v = tflite_rescaled(n, v, ldexp(real, -TFLITE_ROOT_BITS), ldexp(1, TFLITE_ROOT_BITS), y);
     return compose_chosen(n, compose_by(n, "less", d, 1), compose_number(n, y->dt, dtype_max_int(y->dt)), v);
