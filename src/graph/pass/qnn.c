@@ -122,8 +122,11 @@ static graph_value *numbers_of(converter *v, graph_value *x)
     memcpy(in, n->inputs, n->n_inputs * sizeof *in);
     for (uint32_t i = 0; i < moved; i++)
         in[i] = numbers_of(v, n->inputs[i]);
+    const shape *s = &x->type.shape;
     if (strcmp(n->op->name, "split") == 0)
         return part_of(v, n, x, in[0]);
+    if (strcmp(n->op->name, "reshape") == 0 && (n->n_inputs < 2 || !in[1])) /* to what only its type says */
+        return in[0] ? rewrite_reshape(&v->r, in[0], (uint32_t)s->rank, s->dims, n->loc) : NULL;
     double fill;
     if (qnn_pads_by_constant(n, &fill)) {
         in[2] = scalar_int(v, p.dt, qnn_quantized(&p, fill, false), "fill", n->loc);
