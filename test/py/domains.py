@@ -230,7 +230,94 @@ def inverses(m):
     m.add("Inverse", [m.input(m.floats(*more, size, size) + large)], FLOAT)
 
 
-KINDS = {"q_attention": q_attention, "q_embed": q_embed, "gather_blocks": gather_blocks, "bnb": bits_of_bnb,
+def mixtures(m):
+    tokens, experts, hidden, inner, k = m.number(1, 5), m.number(2, 4), m.pick(4, 8), m.pick(4, 6), m.number(1, 2)
+    kind = m.pick("relu", "gelu", "silu", "identity", "swiglu")
+    wide = inner * 2 if kind == "swiglu" else inner
+    x = m.input(m.floats(*m.pick((tokens, hidden), (1, tokens, hidden))))
+    router = m.input(m.floats(tokens, experts) * 2)
+    given = dict(swiglu_fusion=1) if kind == "swiglu" else {}
+    if kind == "swiglu" and m.pick(True, False):
+        given.update(activation_alpha=1.702, activation_beta=1.0, swiglu_limit=.7)
+    bias = [m.maybe(m.constant(m.floats(experts, n))) or "" for n in (wide, hidden)]
+    m.add("MoE", [x, router, m.constant(m.floats(experts, wide, hidden)), bias[0],
+                  m.constant(m.floats(experts, hidden, inner)), bias[1]], FLOAT, k=k, activation_type=kind,
+          normalize_routing_weights=m.number(0, 1), **given)
+
+
+def coded_mixtures(m):
+    tokens, experts, hidden, inner, bits, block = m.number(1, 4), m.number(2, 3), 32, 16, m.pick(4, 8), m.pick(0, 16)
+    kind = m.pick("relu", "silu", "swiglu")
+    wide, zeros = inner * 2 if kind == "swiglu" else inner, m.pick(True, False)
+    layers = []
+    for rows, columns in ((wide, hidden), (hidden, inner)):
+        blocks = (columns // block,) if block else ()
+        packed = (blocks[0] + 1) // 2 if block and bits == 4 else blocks[0] if block else None
+        codes = (experts, rows, packed) if block else (experts, rows // 2 if bits == 4 else rows)
+        keep = m.input if block and bits == 8 else m.constant  # of constants onnxruntime multiplies bytes by bytes
+        layers.append([keep(m.codes(np.uint8, experts, rows, columns * bits // 8)),
+                       m.constant((m.rng.random((experts, rows) + blocks) / 99 + .01).astype(np.float32)),
+                       m.maybe(m.constant(m.floats(experts, rows))) or "",
+                       m.constant(m.codes(np.uint8, *codes)) if zeros else ""])
+    (w, s, b, z), (v, t, c, y) = layers
+    given = dict(block_size=block) if block else {}
+    given.update(dict(swiglu_fusion=1, activation_alpha=1.702, activation_beta=1.0) if kind == "swiglu" else {})
+    m.add("QMoE", [m.input(m.floats(tokens, hidden) / 9), m.input(m.floats(tokens, experts)), w, s, b, v, t, c, "", "",
+                   "", z, y], FLOAT, k=m.number(1, 2), activation_type=kind, expert_weight_bits=bits, **given)
+
+
+def gates(m):
+    rows, heads, size = m.number(1, 5), m.number(1, 3), m.pick(4, 8)
+    x = m.input(m.floats(2, rows, heads * size))
+    m.add("GatedRMSNorm", [x, m.constant(m.floats(size)), m.input(m.floats(2, rows, heads * size))], FLOAT,
+          activation=m.pick("silu", "swish", "sigmoid"), epsilon=1e-5)
+    m.add("BranchwiseRMSNorm", [x, m.constant(m.floats(*m.pick((heads * size,), (heads, size), (size,))))], FLOAT,
+          num_branches=heads, epsilon=1e-6)
+    m.add("BranchwiseRMSNorm", [m.input(m.floats(rows, heads, size))], FLOAT, epsilon=1e-6)
+    m.add("GatedAdd", [x, m.input(m.floats(2, rows, heads * size)), m.input(m.floats(2, rows, 1))], FLOAT)
+    m.add("ScaledSiLU", [x], FLOAT, alpha=1.5)
+    gate = [m.input(m.floats(2, rows, heads)), m.constant(m.floats(heads)),
+            m.constant(-m.rng.random(heads, np.float32)), m.input(m.floats(2, rows, heads))]
+    m.add("LinearAttentionGate", gate, FLOAT, FLOAT)
+
+
+def remembering(m):
+    batch, channels, length = m.number(1, 2), m.number(1, 4), m.number(1, 7)
+    taps, dilation = m.number(2, 4), m.number(1, 2)
+    ins = [m.input(m.floats(batch, channels, length)), m.constant(m.floats(channels, 1, taps)),
+           m.maybe(m.constant(m.floats(channels))) or ""]
+    ins.append(m.maybe(m.input(m.floats(batch, channels, (taps - 1) * dilation))) or "")
+    m.add("CausalConvWithState", ins, FLOAT, FLOAT, activation=m.pick("none", "silu", "swish"), dilation=dilation)
+    heads, shared, size, t = m.number(1, 2), m.number(1, 2), m.pick(4, 8), m.number(1, 5)
+    rule = m.pick("linear", "gated", "delta", "gated_delta")
+    width = heads * size
+    q, k, v = (m.input(m.floats(batch, t, n) / 3) for n in (width * shared, width, width))
+    past = m.maybe(m.input(m.floats(batch, heads, size, size))) or ""
+    decay = m.input(-m.rng.random((batch, t, heads), np.float32)) if rule.startswith("gated") else ""
+    beta = m.input(m.rng.random((batch, t, heads), np.float32)) if rule.endswith("delta") else ""
+    m.add("LinearAttention", [q, k, v, past, decay, beta], FLOAT, FLOAT, q_num_heads=heads * shared, kv_num_heads=heads,
+          update_rule=rule)
+
+
+def streams(m):
+    batch, rows, heads, half = m.number(1, 2), m.number(1, 5), m.number(1, 3), m.pick(6, 8)
+    a = m.number(0, half // 3)
+    x = m.floats(*m.pick((batch, rows, heads * half * 2), (batch, heads, rows, half * 2)))
+    places = m.input(m.rng.integers(0, 9, (3, batch, rows)).astype(np.int64))
+    caches = [m.constant(f(m.floats(9, half))) for f in (np.cos, np.sin)]
+    m.add("MRotaryEmbedding", [m.input(x), places, *caches], FLOAT, mrope_section=[half - 2 * a, a, a],
+          num_heads=heads, mrope_layout=m.number(0, 1), interleaved=m.number(0, 1))
+
+
+def repeats(m):
+    batch, length, words, size = m.number(1, 3), m.number(1, 12), m.number(3, 5), m.number(1, 3)
+    ids = m.input(m.rng.integers(0, words, (batch, length)).astype(np.int64))
+    m.add("NGramRepeatBlock", [ids, m.input(m.floats(batch, words))], FLOAT, ngram_size=size)
+
+
+KINDS = {"mixtures": mixtures, "coded_mixtures": coded_mixtures, "gates": gates, "remembering": remembering,
+         "streams": streams, "repeats": repeats, "q_attention": q_attention, "q_embed": q_embed,
+         "gather_blocks": gather_blocks, "bnb": bits_of_bnb,
          "crops": crops, "early": early, "channels_last": channels_last,
          "written_out": written_out, "lstm": lstm, "inverses": inverses}
 
@@ -453,6 +540,10 @@ REFUSED = (
     ("Inverse", MS, [(2, 3)], {}, "as many rows as columns"),
     ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING, "model_type": 1}, "with an encoder"),
     ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING}, "max_length must be a constant"),
+    ("MoE", MS, [(2, 4), (2, 3), (3, 4, 4), (3, 4), (3, 4, 4)], {"k": 4}, "for each expert"),
+    ("MoE", MS, [(2, 4), (2, 3), (3, 4, 4), "", (3, 4, 4), "", (3, 4, 4)], {"activation_type": "silu"}, "operand 6"),
+    ("MRotaryEmbedding", MS, [(1, 2, 8), np.zeros((3, 1, 2), np.int64), (5, 4), (5, 4)],
+     {"num_heads": 1, "mrope_section": [1, 1, 1]}, "whose sum is 4"),
     ("DynamicQuantizeLSTM", MS, [(3, 1, 2), (1, 2, 8), (1, 2, 8)] + [""] * 5 + [(1,)] * 4,
      {"activations": ["Sigmoid", "Elu", "Tanh"]}, "'Elu' is none of Relu"),
     ("Frob", "com.example", [(2, 3), ""], {}, "com.example.Frob: f32[2, 3], - -> ? (operator set 1"),

@@ -593,6 +593,8 @@ graph_value *onnx_hide(onnx_node *n, graph_value *keep, dtype dt, double hidden)
 /* The bias by which query i sees the keys up to i + past. */
 graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past);
 graph_value *onnx_plus(onnx_node *n, graph_value *sum, graph_value *v);           /* either may be NULL */
+bool onnx_rotate_rows(onnx_node *n, graph_value *cos, graph_value *sin, int64_t half); /* (onnx_op_rotary.c) */
+graph_value *onnx_halves(onnx_node *n, graph_value *x); /* u8[.., bytes] as u8[.., 2 bytes]: the low half first */
 graph_value *onnx_positions(onnx_node *n, int64_t count);                         /* i64[count]: 0, 1, 2, ... */
 
 typedef struct onnx_rotary {

@@ -9,8 +9,7 @@
 
 /* --- rows of tables in blocks --- */
 
-/* u8[.., bytes] as u8[.., 2 bytes]: the low half of each byte first. */
-static graph_value *halves(onnx_node *n, graph_value *x)
+graph_value *onnx_halves(onnx_node *n, graph_value *x)
 {
     const uint32_t rank = onnx_rank(x);
     const int64_t last = rank;
@@ -43,7 +42,7 @@ static graph_value *block_zeros(onnx_node *n, graph_value *table, graph_value *a
     if (!packed)
         return z;
     const uint32_t last = onnx_rank(z) - 1;
-    return onnx_slice(n, halves(n, z), last, 0, onnx_static_dim(n, scales, onnx_rank(scales) - 1));
+    return onnx_slice(n, onnx_halves(n, z), last, 0, onnx_static_dim(n, scales, onnx_rank(scales) - 1));
 }
 
 /* Only the rows that are taken are decoded. */
@@ -68,7 +67,7 @@ bool onnx_op_gather_block_quantized(onnx_node *n)
     graph_value *zeros = block_zeros(n, onnx_optional(n, 3), at, scales, gather, packed, bits);
     const int64_t along = (int64_t)onnx_rank(codes) - (int64_t)(rank - axis);
     if (packed)
-        codes = halves(n, codes);
+        codes = onnx_halves(n, codes);
     if (zeros && onnx_rank(zeros) == 0 && !n->failed) /* one for each scale, as the operator has it */
         zeros = onnx_cast(n, onnx_binary(n, "add", onnx_binary(n, "multiply", scales, onnx_const_like(n, scales, 0)),
                                          onnx_cast(n, zeros, onnx_dtype(scales))), DT_U8);

@@ -112,3 +112,14 @@ bool onnx_op_rotary_embedding_ms(onnx_node *n)
     r.at = at;
     return result(n, &r);
 }
+
+/* The node's first operand by rows of cosines and sines, [batch, positions, half]. */
+bool onnx_rotate_rows(onnx_node *n, graph_value *cos, graph_value *sin, int64_t half)
+{
+    graph_value *x = onnx_in(n, 0);
+    int64_t heads = onnx_attr_int(n, "num_heads", 0);
+    if (heads == 0 && onnx_rank(x) == 3 && half > 0)
+        heads = onnx_static_dim(n, x, 2) / (half * 2);
+    onnx_rotary r = {.x = data_of(n, heads), .cos = cos, .sin = sin};
+    return result(n, &r);
+}
