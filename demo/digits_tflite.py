@@ -8,6 +8,7 @@ environment that `make test` makes:
 
     build/venv/bin/python demo/digits_tflite.py
 """
+import argparse
 import os
 import sys
 
@@ -110,5 +111,6 @@ def convert():
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with open(os.path.join(HERE, "digits_int8.tflite"), "wb") as f:
         f.write(with_labels(convert(), "digits.txt", LABELS, [0.0], [255 / 16]))

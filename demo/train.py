@@ -8,6 +8,7 @@ Plain NumPy, fixed seeds. It needs the environment that `make test` makes:
 
     build/venv/bin/python demo/train.py
 """
+import argparse
 import os
 
 import numpy as np
@@ -170,6 +171,7 @@ def records(pictures, labels):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     pictures, test_pictures, labels, test_labels = split()
     p = train(pictures, labels)
     correct = int((predict(p, test_pictures) == test_labels).sum())

@@ -8,6 +8,7 @@ sum of two branches, a max pool, an average over what is left of the picture. Pl
 
     build/venv/bin/python demo/train_residual.py
 """
+import argparse
 import os
 
 import numpy as np
@@ -121,6 +122,7 @@ def to_onnx(p):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     pictures, test_pictures, labels, test_labels = train.split()
     p = fit(pictures, labels)
     correct = int((forward(p, test_pictures / 16)[0].argmax(axis=1) == test_labels).sum())

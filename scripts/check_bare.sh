@@ -3,6 +3,7 @@
 # copies the checkout in, and runs `make demo` and `make test` inside. check_bare.sh [--keep] [ROOT] [TARGET]...
 # Needs root and debootstrap. Folders beside the checkout are not copied: tests that use them are skipped.
 # SPDX-License-Identifier: Apache-2.0
+[ "${1:-}" != --help ] || { sed -n '2,/^# SPDX/{/SPDX/d;s/^# \{0,1\}//p}' "$0"; exit 0; }
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/scripts/root.bash"

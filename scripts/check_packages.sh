@@ -5,6 +5,7 @@
 #   wheel: `make wheel`, by pip, and the tutorials, word for word     image: the Containerfile, by buildah
 # Takes the last commit, and build/. Needs root, debootstrap, and buildah for the image; a quarter of an hour.
 # SPDX-License-Identifier: Apache-2.0
+[ "${1:-}" != --help ] || { sed -n '2,/^# SPDX/{/SPDX/d;s/^# \{0,1\}//p}' "$0"; exit 0; }
 set -uo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 3

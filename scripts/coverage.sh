@@ -4,6 +4,7 @@
 # line; --write puts the table into docs/notes/testing.md. What runs in generated packages is not seen: they are built
 # without.
 # SPDX-License-Identifier: Apache-2.0
+[ "${1:-}" != --help ] || { sed -n '2,/^# SPDX/{/SPDX/d;s/^# \{0,1\}//p}' "$0"; exit 0; }
 set -eu
 cd "$(dirname "$0")/.."
 build=build/coverage jobs=${JOBS:-$(nproc)} python=$PWD/build/venv/bin/python

@@ -2,6 +2,7 @@
 # The tables of operators in docs/reference/tflite.md and docs/reference/onnx-front-end.md, made of the front ends' own
 # tables, tflite_ops.def and onnx_ops.def: front_end_operators.sh [--check] rewrites them, or says whether they are right.
 # SPDX-License-Identifier: Apache-2.0
+[ "${1:-}" != --help ] || { sed -n '2,/^# SPDX/{/SPDX/d;s/^# \{0,1\}//p}' "$0"; exit 0; }
 set -u
 cd "$(dirname "$0")/.." || exit 3
 new=$(mktemp)

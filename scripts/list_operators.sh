@@ -2,6 +2,7 @@
 # Writes docs/reference/operators.md, the table of operators, from src/graph/graph_ops.def: list_operators.sh [FILE].
 # The text after the table is written by hand, and stays.
 # SPDX-License-Identifier: Apache-2.0
+[ "${1:-}" != --help ] || { sed -n '2,/^# SPDX/{/SPDX/d;s/^# \{0,1\}//p}' "$0"; exit 0; }
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-docs/reference/operators.md}

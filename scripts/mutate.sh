@@ -8,6 +8,7 @@
 # The copy is build/mutate, made anew from the last commit; a log for each fault lies beside it. Its tests end after
 # five minutes: a fault may make them run for ever.
 # SPDX-License-Identifier: Apache-2.0
+[ "${1:-}" != --help ] || { sed -n '2,/^# SPDX/{/SPDX/d;s/^# \{0,1\}//p}' "$0"; exit 0; }
 set -u
 cd "$(dirname "$0")/.." || exit 3
 first=1 count=23

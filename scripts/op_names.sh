@@ -2,6 +2,7 @@
 # Makes include/lathe/op_names.h: op_names.sh [--check] [BUILD]. The functions that lathe/op.h declares are those that it
 # names, with all that it includes, and that BUILD/liblathe_core.a defines. --check compares, and changes nothing.
 # SPDX-License-Identifier: Apache-2.0
+[ "${1:-}" != --help ] || { sed -n '2,/^# SPDX/{/SPDX/d;s/^# \{0,1\}//p}' "$0"; exit 0; }
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C

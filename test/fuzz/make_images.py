@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes test/fuzz/corpus/image: one small picture of each kind that the decoder reads, behind its height and width as
 fuzz_image.c takes them. Needs numpy and Pillow."""
+import argparse
 import io
 import os
 
@@ -27,6 +28,7 @@ def write(name, file):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     rows, columns = np.mgrid[0:HEIGHT, 0:WIDTH]
     pixels = np.stack([rows * 15, columns * 12, (rows * columns) % 256], axis=-1).astype(np.uint8)
     os.makedirs(FOLDER, exist_ok=True)
@@ -40,4 +42,5 @@ def main():
                                            for i, b in enumerate(file.getvalue())))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regenerates the small ONNX models that tests keep: seeds of the fuzzer (test/fuzz/corpus/onnx, from the official
 cases) and the models of test/golden/onnx and test/golden/error/onnx. Run it with the Python of the test environment."""
+import argparse
 import os
 import shutil
 
@@ -578,6 +579,7 @@ def values_of_lists():
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     for name, data in values_of_lists():
         with open(os.path.join(TOP, "test", "golden", "sequence", name), "wb") as f:
             f.write(data)

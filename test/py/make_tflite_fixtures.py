@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regenerates the small TensorFlow Lite models that tests keep: test/golden/tflite, test/golden/error/tflite and the
 seeds of the fuzzer (test/fuzz/corpus/tflite). Run it with the Python of the test environment."""
+import argparse
 import copy
 import os
 import shutil
@@ -460,6 +461,7 @@ def write(path, content):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     golden, refused = os.path.join(TOP, "test/golden/tflite"), os.path.join(TOP, "test/golden/error/tflite")
     corpus = os.path.join(TOP, "test/fuzz/corpus/tflite")
     shutil.rmtree(corpus, ignore_errors=True)
