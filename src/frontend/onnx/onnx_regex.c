@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns of RE2 as automata with choices (Thompson's construction), byte by byte. What RE2 has and this has not:
- * classes of Unicode (\p), single bytes (\C), octal numbers. */
+ * scripts as classes of Unicode (\p{Greek}). */
 #include "frontend/onnx/onnx_regex.h"
 
 #include <stdlib.h>
@@ -8,8 +8,7 @@
 
 #include "frontend/onnx/onnx_import.h"
 
-#define NO_NODE   UINT32_MAX
-#define MOST_CODE 0x10ffff
+#define NO_NODE UINT32_MAX
 
 /* Where a part of the pattern begins, and the ends that lead to what follows: a list through `to` or `other` of nodes,
  * by their number twice, and one more for `other`. */
@@ -231,8 +230,8 @@ static void negate(parser *p, ranges *r)
             add_range(p, &out, at, r->data[i].first - 1);
         at = r->data[i].last + 1;
     }
-    if (at <= MOST_CODE)
-        add_range(p, &out, at, MOST_CODE);
+    if (at <= REGEX_MOST_CODE)
+        add_range(p, &out, at, REGEX_MOST_CODE);
     *r = out;
 }
 
@@ -288,6 +287,34 @@ static bool perl_class(parser *p, char letter, ranges *r)
     return false;
 }
 
+/* \pL, \p{Lu}, \p{^Lu}, \PL, from the backslash on. */
+static void unicode_class(parser *p, ranges *r)
+{
+    const char *at = p->s;
+    bool negated = p->s[1] == 'P';
+    ranges own = {0};
+    p->s += 2;
+    const bool braces = *p->s == '{', turned = braces && p->s[1] == '^';
+    const char *name = p->s + braces + turned;
+    const size_t len = braces ? strcspn(name, "}") : *name != '\0';
+    const bool any = len == 3 && memcmp(name, "Any", 3) == 0;
+    int32_t first, last;
+    negated ^= turned;
+    for (uint32_t i = 0; len > 0 && len < 3 && regex_category(name, len, &i, &first, &last);)
+        add_folded(p, &own, first, last);
+    if (any)
+        add_range(p, &own, 0, REGEX_MOST_CODE);
+    if (own.len == 0 || (braces && name[len] != '}')) {
+        fail(p, at, "of classes of Unicode, general categories such as \\pL and \\p{Lu} are supported");
+        return;
+    }
+    p->s = name + len + braces;
+    if (negated)
+        negate(p, &own);
+    for (uint32_t i = 0; i < own.len; i++)
+        add_range(p, r, own.data[i].first, own.data[i].last);
+}
+
 /* [:alpha:] or [:^alpha:], behind its bracket. */
 static bool named_class(parser *p, ranges *r)
 {
@@ -331,7 +358,7 @@ static int32_t take_hex(parser *p, const char *at)
     int32_t code = 0;
     const bool braces = *p->s == '{';
     p->s += braces;
-    for (uint32_t i = 0; braces ? *p->s && *p->s != '}' && code <= MOST_CODE : i < 2; i++, p->s++) {
+    for (uint32_t i = 0; braces ? *p->s && *p->s != '}' && code <= REGEX_MOST_CODE : i < 2; i++, p->s++) {
         const int32_t d = hex_digit(*p->s);
         if (d < 0) {
             fail(p, at, "\\x is followed by two digits of base 16, or by some in braces");
@@ -339,10 +366,25 @@ static int32_t take_hex(parser *p, const char *at)
         }
         code = code * 16 + d;
     }
-    if (code > MOST_CODE || (braces && *p->s != '}'))
+    if (code > REGEX_MOST_CODE || (braces && *p->s != '}'))
         fail(p, at, "this is no code point");
     p->s += braces && *p->s;
     return code;
+}
+
+/* \0, \12, \101: up to three digits of base 8. One digit that is not 0 would be a reference to a group. */
+static int32_t take_octal(parser *p)
+{
+    int32_t code = 0;
+    p->s++;
+    for (uint32_t i = 0; i < 3 && *p->s >= '0' && *p->s <= '7'; i++, p->s++)
+        code = code * 8 + (*p->s - '0');
+    return code;
+}
+
+static bool is_octal(const char *s)
+{
+    return s[1] == '0' || (s[1] >= '1' && s[1] <= '7' && s[2] >= '0' && s[2] <= '7');
 }
 
 /* The character that an escape stands for, from its backslash on. */
@@ -350,6 +392,8 @@ static int32_t take_escape(parser *p)
 {
     static const char letters[] = "afnrtv", codes[] = "\a\f\n\r\t\v";
     const char *at = p->s, c = p->s[1];
+    if (is_octal(at))
+        return take_octal(p);
     p->s += c ? 2 : 1;
     const char *letter = c ? strchr(letters, c) : NULL;
     if (letter)
@@ -358,11 +402,7 @@ static int32_t take_escape(parser *p)
         return take_hex(p, at);
     if (c && (unsigned char)c < 0x80 && strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ", c))
         return c;
-    fail(p, at, c == 'p' || c == 'P' ? "classes of Unicode are not supported"
-                : c == 'C'           ? "single bytes (\\C) are not supported"
-                : c >= '0' && c <= '9'
-                    ? "numbers in base 8 and references to groups are not supported"
-                    : "this escape is not known");
+    fail(p, at, c >= '0' && c <= '9' ? "references to groups are not supported" : "this escape is not known");
     return 0;
 }
 
@@ -381,6 +421,10 @@ static void class_item(parser *p, ranges *r)
     }
     if (p->s[0] == '\\' && p->s[1] && perl_class(p, p->s[1], r)) {
         p->s += 2;
+        return;
+    }
+    if (p->s[0] == '\\' && (p->s[1] | 0x20) == 'p') {
+        unicode_class(p, r);
         return;
     }
     const int32_t first = class_code(p);
@@ -429,7 +473,7 @@ static fragment any_character(parser *p)
 {
     ranges r = {0};
     if (p->dot_all) {
-        add_range(p, &r, 1, MOST_CODE);
+        add_range(p, &r, 1, REGEX_MOST_CODE);
     } else {
         add_range(p, &r, '\n', '\n');
         negate(p, &r);
@@ -522,6 +566,14 @@ static fragment escaped(parser *p)
     if (p->s[1] == 'Q') {
         p->s += 2;
         return quoted(p);
+    }
+    if (p->s[1] == 'C') {
+        p->s += 2;
+        return bytes(p, 1, 0xff);
+    }
+    if ((p->s[1] | 0x20) == 'p') {
+        unicode_class(p, &r);
+        return one_of(p, &r);
     }
     if (p->s[1] && perl_class(p, p->s[1], &r)) {
         p->s += 2;

@@ -8,6 +8,7 @@
 #define REGEX_MOST_STATES 4096u  /* of the one without */
 #define REGEX_MOST_DEPTH  200u   /* groups in groups */
 #define REGEX_MOST_REPEAT 1000   /* RE2's own limit */
+#define REGEX_MOST_CODE   0x10ffff
 
 typedef struct regex_automaton {
     uint32_t states;      /* the first one is number 0 */
@@ -47,6 +48,8 @@ typedef struct regex_node {
 } regex_node;
 typedef VEC(regex_node) regex_nodes;
 
+/* The next range of code points of a general category, "Lu" or all of "L"; false: there are no more. *at: first 0. */
+bool regex_category(const char *name, size_t len, uint32_t *at, int32_t *out_first, int32_t *out_last);
 /* The node that it begins with. */
 bool regex_parse(arena *a, const char *pattern, regex_nodes *out, uint32_t *out_first, regex_error *out_error);
 bool regex_determine(arena *a, const regex_nodes *nodes, uint32_t first, regex_automaton *out, regex_error *out_error);
