@@ -38,6 +38,8 @@ typedef enum dtype_class { DTC_NONE, DTC_FLOAT, DTC_INT, DTC_UINT, DTC_BOOL, DTC
     X(DT_F8E8M0, "f8e8m0", "float8_e8m0fnu", DTC_FLOAT, 8, 24, "uint8_t", "float", 0)          \
     X(DT_U2, "u2", "uint2", DTC_UINT, 2, 25, "uint8_t", "uint8_t", 0)                          \
     X(DT_I2, "i2", "int2", DTC_INT, 2, 26, "uint8_t", "int8_t", 0)                             \
+    X(DT_F6E2M3, "f6e2m3", "float6_e2m3fn", DTC_FLOAT, 6, 27, "uint8_t", "float", 0)           \
+    X(DT_F6E3M2, "f6e3m2", "float6_e3m2fn", DTC_FLOAT, 6, 28, "uint8_t", "float", 0)           \
     X(DT_HANDLE, "handle", "handle", DTC_NONE, 64, -1, "void *", "void *", 0)
 
 typedef enum dtype {

@@ -77,22 +77,21 @@ def _value(path, value_type):
     return stored(numpy_helper.to_array(onnx.TensorProto.FromString(data)))
 
 
-# NumPy's names of element types that Lathe has as bytes, and how many elements one holds.
-IN_BYTES = {"float8_e4m3fn": 1, "float8_e4m3fnuz": 1, "float8_e5m2": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1,
-            "float4_e2m1fn": 2, "int4": 2, "uint4": 2, "int2": 4, "uint2": 4}
+# NumPy's names of element types that Lathe has as bytes, and how many bits an element has.
+IN_BYTES = {"float8_e4m3fn": 8, "float8_e4m3fnuz": 8, "float8_e5m2": 8, "float8_e5m2fnuz": 8, "float8_e8m0fnu": 8,
+            "float6_e2m3fn": 6, "float6_e3m2fn": 6, "float4_e2m1fn": 4, "int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 
 
 def stored(value):
     """An array as a package takes it: elements of less than a byte packed as in ONNX, floats of 8 bits as codes."""
-    parts = IN_BYTES.get(value.dtype.name) if isinstance(value, np.ndarray) else None
-    if not parts:
+    width = IN_BYTES.get(value.dtype.name) if isinstance(value, np.ndarray) else None
+    if not width:
         return value
     codes = value.view(np.uint8)
-    if parts == 1:
+    if width == 8:
         return codes
-    codes = codes.ravel() & (2 ** (8 // parts) - 1)
-    rows = np.concatenate([codes, np.zeros(-len(codes) % parts, np.uint8)]).reshape(-1, parts)
-    return np.bitwise_or.reduce(rows << (np.arange(parts, dtype=np.uint8) * (8 // parts)), axis=1).astype(np.uint8)
+    bits = np.unpackbits(codes.reshape(-1, 1), axis=1, bitorder="little")[:, :width]
+    return np.packbits(bits.ravel(), bitorder="little")
 
 
 def find_newest():

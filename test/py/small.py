@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Floats of 8 and 4 bits and integers of 4 and 2: every code into floats, and every float16 and as many float32 numbers
-at random and halfway between codes into every type, saturated and not, against ml_dtypes; what is packed, and what is
-refused.
+"""Floats of 8, 6 and 4 bits and integers of 4 and 2: every code into floats, and every float16 and as many float32
+numbers at random and halfway between codes into every type, saturated and not, against ml_dtypes; what is packed, and
+what is refused.
 
     small.py [--lathe FILE] [--seed N]
 """
@@ -21,12 +21,25 @@ import cases
 from package import save_inputs
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FLOATS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0")
+FLOATS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT6E2M3",
+          "FLOAT6E3M2", "FLOAT8E8M0")
+PACKED = ("FLOAT4E2M1", "FLOAT6E2M3", "FLOAT6E3M2")
+# What only a newer onnx knows: the number of the type, and the type.
+NEWER = {"FLOAT6E2M3": (27, ml_dtypes.float6_e2m3fn), "FLOAT6E3M2": (28, ml_dtypes.float6_e3m2fn)}
 INTEGERS = ("INT4", "UINT4", "INT2", "UINT2")
 
 
+def code_of(name):
+    return NEWER[name][0] if name in NEWER else getattr(TensorProto, name)
+
+
+def count_of(name):
+    """How many codes a float has."""
+    return 256 if "8" in name else 64 if "6" in name else 16
+
+
 def numpy_type(name):
-    return helper.tensor_dtype_to_np_dtype(getattr(TensorProto, name))
+    return np.dtype(NEWER[name][1]) if name in NEWER else helper.tensor_dtype_to_np_dtype(getattr(TensorProto, name))
 
 
 def save(path, nodes, inputs, outputs):
@@ -61,7 +74,7 @@ def want_code(x, name, saturate):
         return (np.where(low >= 2 ** (bits - 1), low - 2 ** bits, low) if name[0] == "I" else low).astype(dtype)
     if x.dtype == np.float64: # ml_dtypes rounds doubles twice
         x = to_odd(x)
-    if saturate and name != "FLOAT4E2M1":
+    if saturate and name not in PACKED:
         return numpy_helper.saturate_cast(x, dtype)
     return x.astype(dtype)
 
@@ -72,15 +85,16 @@ def same(got, want):
     return np.array_equal(np.where(nan, 0, got.ravel()), np.where(nan, 0, cases.stored(want).ravel()))
 
 
-def unpacked(got, count):
-    return np.stack([got & 15, got >> 4], axis=1).ravel()[:count]
+def unpacked(got, count, width):
+    bits = np.unpackbits(got, bitorder="little")[:count * width].reshape(count, width)
+    return np.packbits(bits, axis=1, bitorder="little").ravel()
 
 
 def halfway(rng):
     """Numbers between two codes, and their neighbors, of all formats."""
     out = []
-    for name in FLOATS[:5]:
-        codes = np.arange(256 if "8" in name else 16, dtype=np.uint8).view(numpy_type(name)).astype(np.float64)
+    for name in FLOATS[:7]:
+        codes = np.arange(count_of(name), dtype=np.uint8).view(numpy_type(name)).astype(np.float64)
         codes = np.unique(codes[np.isfinite(codes)])
         middle = ((codes[1:] + codes[:-1]) / 2).astype(np.float32)
         out += [middle, np.nextafter(middle, np.float32(np.inf)), np.nextafter(middle, np.float32(-np.inf))]
@@ -91,20 +105,21 @@ def halfway(rng):
 
 def encode(lathe, folder, kind, x, how):
     names = [(n, s) for n in FLOATS for s in (0, 1)] + ([(n, 1) for n in INTEGERS] if kind == "INT32" else [])
-    nodes = [helper.make_node("Cast", ["x"], [f"{n}_{s}"], to=getattr(TensorProto, n), saturate=s) for n, s in names]
+    nodes = [helper.make_node("Cast", ["x"], [f"{n}_{s}"], to=code_of(n), saturate=s) for n, s in names]
     path = os.path.join(folder, "encode.onnx")
     save(path, nodes, [("x", getattr(TensorProto, kind), [len(x)])],
-         [(f"{n}_{s}", getattr(TensorProto, n), [len(x)]) for n, s in names])
+         [(f"{n}_{s}", code_of(n), [len(x)]) for n, s in names])
     run(lathe, path, {"x": x}, folder, how)
     wrong = []
     for n, s in names:
         got, want = np.load(os.path.join(folder, f"{n}_{s}.npy")), want_code(x, n, s)
-        packed = numpy_type(n).itemsize == 1 and n in ("FLOAT4E2M1", *INTEGERS)
+        packed = numpy_type(n).itemsize == 1 and n in (*PACKED, *INTEGERS)
         if packed:
             good = np.array_equal(got, cases.stored(want))
-            if n == "FLOAT4E2M1": # a NaN becomes a zero, whose sign is not defined for all
+            if n in PACKED: # a NaN becomes a zero, whose sign is not defined for all
                 clean = np.where(np.isnan(x), 0, x).astype(x.dtype)
-                good = same(unpacked(got, len(x)) * ~np.isnan(x), want_code(clean, n, s).view(np.uint8))
+                codes = unpacked(got, len(x), 4 if "4" in n else 6) * ~np.isnan(x)
+                good = same(codes, want_code(clean, n, s).view(np.uint8))
         else:
             good = same(got, want)
         if not good:
@@ -113,7 +128,7 @@ def encode(lathe, folder, kind, x, how):
 
 
 def decode(lathe, folder, how):
-    codes = {n: np.arange(256 if "8" in n else 16, dtype=np.uint8).view(numpy_type(n)) for n in FLOATS}
+    codes = {n: np.arange(count_of(n), dtype=np.uint8).view(numpy_type(n)) for n in FLOATS}
     codes.update((n, np.arange(16 if "4" in n else 4, dtype=np.uint8).view(np.uint8)) for n in INTEGERS)
     for n in INTEGERS:
         bits = 4 if "4" in n else 2
@@ -122,7 +137,7 @@ def decode(lathe, folder, how):
     kinds = ("FLOAT", "FLOAT16", "DOUBLE")
     nodes = [helper.make_node("Cast", [n], [f"{n}_{k}"], to=getattr(TensorProto, k)) for n in codes for k in kinds]
     path = os.path.join(folder, "decode.onnx")
-    save(path, nodes, [(n, getattr(TensorProto, n), [len(v)]) for n, v in codes.items()],
+    save(path, nodes, [(n, code_of(n), [len(v)]) for n, v in codes.items()],
          [(f"{n}_{k}", getattr(TensorProto, k), [len(v)]) for n, v in codes.items() for k in kinds])
     run(lathe, path, {n: cases.stored(v) for n, v in codes.items()}, folder, how)
     wrong = []
@@ -141,8 +156,8 @@ def decode(lathe, folder, how):
 def moved(lathe, folder, rng, how):
     """Through Transpose, Concat and Slice and out again, with a number of elements that fills no byte."""
     wrong, n = [], 0
-    for name in (*INTEGERS, "FLOAT4E2M1", "FLOAT8E5M2"):
-        code = getattr(TensorProto, name)
+    for name in (*INTEGERS, *PACKED, "FLOAT8E5M2"):
+        code = code_of(name)
         x = rng.integers(0, 4 if "2" in name and name in INTEGERS else 16, (3, 5)).astype(np.uint8)
         x = x.view(numpy_type(name)) if name in FLOATS else want_code(x, name, 1)
         path = os.path.join(folder, "moved.onnx")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element types that kernels do not have: floats of 8 and 4 bits, integers of 4 and 2. A value of one is a byte for
+/* Element types that kernels do not have: floats of 8, 6 and 4 bits, integers of 4 and 2. A value of one is a byte for
  * each element here, the code of a float (u8), or the integer itself (i8 or u8), and beside it stands which type it is.
  * What moves elements moves the bytes; Cast, QuantizeLinear and DequantizeLinear know what they mean. Where the model's
  * inputs and results have several elements in a byte, so have the caller's: the border unpacks and packs. */
@@ -104,14 +104,29 @@ static graph_value *reshaped(onnx_env *env, graph_value *x, uint32_t rank, const
     return x ? emit(env, "reshape", x, graph_add_constant(env->f, t, "", onnx_loc(env->im)), 1, &zero) : NULL;
 }
 
-/* u8[parts]: how far each element of a byte is shifted, the first not at all. */
-static graph_value *shifts(onnx_env *env, dtype dt)
+/* How elements fill bytes: `parts` of them as many whole bytes, which are one number of type `word`. */
+typedef struct packing {
+    int64_t parts, bytes;
+    dtype word;
+} packing;
+
+static packing packing_of(dtype dt)
 {
-    const int64_t parts = 8 / dtype_bits(dt);
-    uint8_t *by = arena_array(&env->im->c->mem, uint8_t, (uint32_t)parts);
-    for (int64_t i = 0; i < parts; i++)
-        by[i] = (uint8_t)(i * dtype_bits(dt));
-    return graph_add_constant(env->f, tensor_dense(env->im->c, DT_U8, 1, &parts, by), "", onnx_loc(env->im));
+    return dtype_bits(dt) == 6 ? (packing){4, 3, DT_I32} : (packing){8 / dtype_bits(dt), 1, DT_U8};
+}
+
+/* word[count]: how far each of so many pieces is shifted, the first not at all. */
+static graph_value *shifts(onnx_env *env, dtype word, int64_t count, int64_t bits)
+{
+    compiler *c = env->im->c;
+    int32_t *by = arena_array(&c->mem, int32_t, (uint32_t)count);
+    uint8_t *bytes = arena_array(&c->mem, uint8_t, (uint32_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        by[i] = (int32_t)(i * bits);
+        bytes[i] = (uint8_t)(i * bits);
+    }
+    const void *data = word == DT_U8 ? (const void *)bytes : by;
+    return graph_add_constant(env->f, tensor_dense(c, word, 1, &count, data), "", onnx_loc(env->im));
 }
 
 static graph_value *number(onnx_env *env, dtype dt, int64_t v)
@@ -134,16 +149,48 @@ static graph_value *first(onnx_env *env, graph_value *x, int64_t count)
     return x ? graph_emit(env->f, NULL, "strided_slice", 3, in, 0, NULL, onnx_loc(env->im)) : NULL;
 }
 
+/* x, which is a vector of u8, with so many zeros behind it. */
+static graph_value *with_zeros(onnx_env *env, graph_value *x, int64_t count)
+{
+    compiler *c = env->im->c;
+    const attr axis = attr_int(c, "axis", 0);
+    const uint8_t none = 0;
+    if (count == 0)
+        return x;
+    const tensor_data *zeros = tensor_splat(c, DT_U8, 1, &count, arena_copy(&c->mem, &none, 1, 1));
+    return emit(env, "concatenate", x, graph_add_constant(env->f, zeros, "", onnx_loc(env->im)), 1, &axis);
+}
+
+/* word[rows] or word[rows, 1] of word[rows, n], whose columns lie beside each other, `bits` apart. */
+static graph_value *joined(onnx_env *env, graph_value *x, dtype word, int64_t n, int64_t bits, bool keep)
+{
+    const int64_t axis = 1;
+    const attr sum[2] = {attr_ints(env->im->c, "axes", 1, &axis), attr_int(env->im->c, "keepdims", keep)};
+    return n == 1 ? x : emit(env, "sum", emit(env, "left_shift", x, shifts(env, word, n, bits), 0, NULL), NULL, 2, sum);
+}
+
+/* word[rows, n] of word[rows, 1]. */
+static graph_value *split(onnx_env *env, graph_value *x, dtype word, int64_t n, int64_t bits)
+{
+    if (n == 1)
+        return x;
+    x = emit(env, "right_shift", x, shifts(env, word, n, bits), 0, NULL);
+    return emit(env, "bitwise_and", x, number(env, word, ((int64_t)1 << bits) - 1), 0, NULL);
+}
+
 static void tell(onnx_env *env, const char *what, const char *name, dtype dt, const type *t)
 {
     writer w;
     compiler *c = env->im->c;
     type told = *t;
+    const packing p = packing_of(dt);
     told.dt = dt;
     writer_init(&w, &c->mem);
     type_print(&w, &told);
-    if (dtype_bits(dt) < 8)
-        w_fmt(&w, ", %u in a byte, the first in the lowest bits", 8 / dtype_bits(dt));
+    if (p.bytes > 1)
+        w_fmt(&w, ", %d in %d bytes, the first in the lowest bits", (int)p.parts, (int)p.bytes);
+    else if (p.parts > 1)
+        w_fmt(&w, ", %d in a byte, the first in the lowest bits", (int)p.parts);
     else
         w_str(&w, ", a byte each");
     vec_push(&c->mem, &env->im->module->facts,
@@ -152,8 +199,7 @@ static void tell(onnx_env *env, const char *what, const char *name, dtype dt, co
 
 static int64_t packed_bytes(int64_t count, dtype dt)
 {
-    const int64_t parts = 8 / dtype_bits(dt);
-    return count / parts + (count % parts != 0);
+    return count / 8 * dtype_bits(dt) + (count % 8 * dtype_bits(dt) + 7) / 8;
 }
 
 bool onnx_small_packed(onnx_importer *im, const char *name, dtype dt, type *t)
@@ -175,14 +221,18 @@ bool onnx_small_packed(onnx_importer *im, const char *name, dtype dt, type *t)
 graph_value *onnx_small_input(onnx_env *env, graph_value *v, dtype dt, const type *t)
 {
     const uint32_t bits = dtype_bits(dt);
-    int64_t dims[TYPE_MAX_RANK], one[2] = {-1, 1}, flat = -1, count = shape_count(t->shape);
+    int64_t dims[TYPE_MAX_RANK], rows[2], flat, count = shape_count(t->shape);
     tell(env, "input", v->name, dt, t);
     if (bits < 8) {
+        const packing p = packing_of(dt);
+        const int64_t bytes = packed_bytes(count, dt);
         (void)shape_get(t->shape, dims);
-        one[0] = packed_bytes(count, dt);
-        v = emit(env, "right_shift", reshaped(env, v, 2, one), shifts(env, dt), 0, NULL);
-        v = emit(env, "bitwise_and", v, number(env, DT_U8, (1 << bits) - 1), 0, NULL);
-        flat = one[0] * (8 / bits);
+        rows[0] = (bytes + p.bytes - 1) / p.bytes;
+        rows[1] = p.bytes;
+        flat = rows[0] * p.parts;
+        v = with_zeros(env, v, rows[0] * p.bytes - bytes);
+        v = joined(env, as(env, reshaped(env, v, 2, rows), p.word), p.word, p.bytes, 8, true);
+        v = as(env, split(env, v, p.word, p.parts, bits), DT_U8);
         v = reshaped(env, first(env, reshaped(env, v, 1, &flat), count), (uint32_t)t->shape.rank, dims);
         if (dtype_is_signed(dt) && !dtype_is_float(dt)) {
             graph_value *top = number(env, DT_I8, (int64_t)1 << (bits - 1));
@@ -206,18 +256,16 @@ graph_value *onnx_small_output(onnx_env *env, graph_value *v, const char *name)
         return v;
     if (!onnx_small_packed(env->im, name, dt, &packed))
         return NULL;
-    const int64_t count = shape_count(v->type.shape), parts = 8 / bits, bytes = packed_bytes(count, dt);
-    const int64_t rows[2] = {bytes, parts}, rest = bytes * parts - count, axis = 1;
-    const attr join = attr_int(c, "axis", 0), sum[2] = {attr_ints(c, "axes", 1, &axis), attr_int(c, "keepdims", 0)};
+    const packing p = packing_of(dt);
+    const int64_t count = shape_count(v->type.shape), bytes = packed_bytes(count, dt);
+    const int64_t rows[2] = {(bytes + p.bytes - 1) / p.bytes, p.parts}, all = rows[0] * p.bytes;
     if (v->name == name) /* the bytes have it */
         v->name = graph_new_name(env->f, arena_printf(&c->mem, "%s.codes", name));
     v = emit(env, "bitwise_and", as(env, v, DT_U8), number(env, DT_U8, (1 << bits) - 1), 0, NULL);
-    v = reshaped(env, v, 1, &count);
-    const uint8_t none = 0;
-    if (rest > 0)
-        v = emit(env, "concatenate", v,
-                 graph_add_constant(env->f, tensor_splat(c, DT_U8, 1, &rest, arena_copy(&c->mem, &none, 1, 1)), "",
-                                    onnx_loc(env->im)), 1, &join);
-    v = emit(env, "left_shift", reshaped(env, v, 2, rows), shifts(env, dt), 0, NULL);
-    return emit(env, "sum", v, NULL, 2, sum);
+    v = with_zeros(env, reshaped(env, v, 1, &count), rows[0] * p.parts - count);
+    v = joined(env, as(env, reshaped(env, v, 2, rows), p.word), p.word, p.parts, bits, p.bytes > 1);
+    if (p.bytes == 1)
+        return v;
+    v = reshaped(env, as(env, split(env, v, p.word, p.bytes, 8), DT_U8), 1, &all);
+    return all > bytes ? first(env, v, bytes) : v;
 }

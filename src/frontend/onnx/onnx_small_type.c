@@ -6,7 +6,8 @@
 /* X(type, what a byte of it is here) */
 #define SMALL_TYPES(X)                                                                                     \
     X(DT_F8E4M3FN, DT_U8) X(DT_F8E4M3FNUZ, DT_U8) X(DT_F8E5M2, DT_U8) X(DT_F8E5M2FNUZ, DT_U8)               \
-    X(DT_F8E8M0, DT_U8) X(DT_F4E2M1, DT_U8) X(DT_U4, DT_U8) X(DT_I4, DT_I8) X(DT_U2, DT_U8) X(DT_I2, DT_I8)
+    X(DT_F8E8M0, DT_U8) X(DT_F6E2M3, DT_U8) X(DT_F6E3M2, DT_U8) X(DT_F4E2M1, DT_U8) \
+    X(DT_U4, DT_U8) X(DT_I4, DT_I8) X(DT_U2, DT_U8) X(DT_I2, DT_I8)
 
 static const struct {
     dtype small, byte;

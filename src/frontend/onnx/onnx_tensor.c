@@ -221,6 +221,8 @@ static const tensor_data *read_inside(tensor_reader *r, span file)
     case DT_F8E8M0:
     case DT_U2:
     case DT_I2:
+    case DT_F6E2M3:
+    case DT_F6E3M2:
     case DT_HANDLE:
     case DT_COUNT: break; /* not usable: read_head has said so */
     }
@@ -234,7 +236,7 @@ static const tensor_data *read_data(tensor_reader *r)
     return r->pb->data_location == 1 ? read_external(r) : read_inside(r, r->im->bytes);
 }
 
-/* --- elements of 4 and 2 bits: the first of a byte is in its lowest bits --- */
+/* --- elements of 6, 4 and 2 bits: the first is in the lowest bits of the first byte --- */
 
 static uint32_t bits_of(const pb_tensor *t, dtype *small)
 {
@@ -244,16 +246,45 @@ static uint32_t bits_of(const pb_tensor *t, dtype *small)
 /* The bytes, as a vector; out_count: the elements in them. r->pb is a copy of the tensor. */
 static const tensor_data *read_packed(tensor_reader *r, pb_tensor *bytes, uint32_t bits, int64_t *out_count)
 {
-    const int64_t parts = 8 / bits;
     bytes->data_type = dtype_onnx_code(DT_U8);
     if (!read_head(r))
         return NULL;
     *out_count = r->count;
-    r->count = r->count / parts + (r->count % parts != 0);
+    r->count = r->count / 8 * bits + (r->count % 8 * bits + 7) / 8;
     r->bytes = (size_t)r->count;
     bytes->dims.len = 1;
     bytes->dims.data = &r->count;
     return read_data(r);
+}
+
+static int code_at(const tensor_data *packed, int64_t i, uint32_t bits)
+{
+    const int64_t at = i * bits, byte = at / 8, shift = at % 8;
+    const int next = shift + bits > 8 ? packed->data[byte + 1] << 8 : 0;
+    return (packed->data[byte] | next) >> shift & ((1 << bits) - 1);
+}
+
+/* Elements of 6 bits have an integer each in int32_data: codes in bytes. NULL: this tensor is packed, or an error. */
+static const tensor_data *read_own_integers(onnx_importer *im, const pb_tensor *t, src_loc loc, uint32_t bits)
+{
+    pb_tensor codes = *t;
+    tensor_reader r = {.im = im, .pb = &codes, .loc = loc, .name = onnx_name(im, t->name)};
+    codes.data_type = dtype_onnx_code(DT_U8);
+    return bits == 6 && t->int32_data.len > 0 && read_head(&r) ? read_data(&r) : NULL;
+}
+
+static const tensor_data *pack(compiler *c, const tensor_data *codes, uint32_t bits)
+{
+    const int64_t bytes = codes->count / 8 * bits + (codes->count % 8 * bits + 7) / 8;
+    uint8_t *out = arena_array(&c->mem, uint8_t, (size_t)bytes + 1u);
+    for (int64_t i = 0; i < codes->count; i++) {
+        const int64_t at = i * bits;
+        const unsigned code = (codes->data[i] & ((1u << bits) - 1u)) << at % 8;
+        out[at / 8] = (uint8_t)(out[at / 8] | code);
+        if (code > 255)
+            out[at / 8 + 1] = (uint8_t)(code >> 8);
+    }
+    return tensor_dense(c, DT_U8, 1, &bytes, out);
 }
 
 const tensor_data *onnx_tensor_read_packed(onnx_importer *im, const pb_tensor *t, src_loc loc)
@@ -263,6 +294,9 @@ const tensor_data *onnx_tensor_read_packed(onnx_importer *im, const pb_tensor *t
     pb_tensor bytes = *t;
     tensor_reader r = {.im = im, .pb = &bytes, .loc = loc, .name = onnx_name(im, t->name)};
     const uint32_t bits = bits_of(t, &small);
+    const tensor_data *codes = read_own_integers(im, t, loc, bits);
+    if (codes)
+        return pack(im->c, codes, bits);
     return bits < 8 ? read_packed(&r, &bytes, bits, &count) : onnx_tensor_read(im, t, loc);
 }
 
@@ -273,14 +307,16 @@ static const tensor_data *read_unpacked(onnx_importer *im, const pb_tensor *t, s
     pb_tensor bytes = *t;
     int64_t count = 0;
     tensor_reader r = {.im = im, .pb = &bytes, .loc = loc, .name = onnx_name(im, t->name)};
+    const tensor_data *codes = read_own_integers(im, t, loc, bits);
+    if (codes)
+        return codes;
     const tensor_data *packed = read_packed(&r, &bytes, bits, &count); /* first: extents that no bytes stand for ask
                                                                          * for no memory */
     uint8_t *out = packed ? arena_try_alloc(&im->c->mem, count > 0 ? (size_t)count : 1, 64) : NULL;
     if (!out)
         return packed ? fail(&r, DIAG_ENVIRONMENT, "not enough memory") : NULL;
-    const int64_t parts = 8 / bits;
     for (int64_t i = 0; i < count; i++) {
-        int code = packed->data[i / parts] >> i % parts * bits & most;
+        int code = code_at(packed, i, bits);
         out[i] = (uint8_t)(dtype_is_signed(byte) && code > most / 2 ? code - most - 1 : code);
     }
     return small == DT_I4 || small == DT_U4 ? tensor_nibbles(im->c, byte, t->dims.len, t->dims.data, out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definitions of encode_float and decode_float: floats of 8 and 4 bits as codes in bytes. All is done on the
+/* Compute definitions of encode_float and decode_float: floats of 8, 6 and 4 bits as codes in bytes. All is done on the
  * bits of an f32 or f64, so that every machine gives the same codes. */
 #include "te/op/util.h"
 
@@ -21,6 +21,8 @@ static const format formats[] = {
     {DT_F8E5M2, 2, 15, 0x7b, 0x7c, 0x7e, 0x80, true, true},
     {DT_F8E5M2FNUZ, 2, 16, 0x7f, 0x80, 0x80, 0x80, false, false},
     {DT_F4E2M1, 1, 1, 7, 7, 8, 8, true, false}, /* NaN becomes -0, as ml_dtypes has it */
+    {DT_F6E2M3, 3, 1, 0x1f, 0x1f, 0x20, 0x20, true, false},
+    {DT_F6E3M2, 2, 3, 0x1f, 0x1f, 0x20, 0x20, true, false},
     {DT_F8E8M0, 0, 127, 0xfe, 0xff, 0xff, 0, false, false},
 };
 
@@ -31,7 +33,7 @@ static const format *find_format(te_graph *g, const graph_node *n)
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (formats[i].dt == dt)
             return &formats[i];
-    (void)diag_error(&g->c->diags, DIAG_TYPE, n->loc, "%s is no float of 8 or 4 bits", dtype_name(dt));
+    (void)diag_error(&g->c->diags, DIAG_TYPE, n->loc, "%s is no float of 8, 6 or 4 bits", dtype_name(dt));
     return NULL;
 }
 
@@ -178,7 +180,7 @@ static tir_expr_ref decode_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         y = tir_select(c, op2(c, TIR_GE, all, word(c, v, f->sign)), tir_mul(c, y, tir_float(c, DT_F32, -1)), y);
     if (f->dt == DT_F8E4M3FN || f->dt == DT_F8E5M2)
         y = tir_select(c, op2(c, TIR_GT, code, word(c, v, f->dt == DT_F8E5M2 ? f->beyond : f->most)), nan, y);
-    else if (f->dt != DT_F4E2M1)
+    else if (f->beyond != f->most) /* else there is none */
         y = tir_select(c, op2(c, TIR_EQ, all, word(c, v, f->nan)), nan, y);
     return tir_cast(c, v->out, y);
 }
