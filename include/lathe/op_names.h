@@ -162,6 +162,7 @@
 #define compute_qnn_table lathe_op_compute_qnn_table
 #define compute_quantize lathe_op_compute_quantize
 #define compute_random_like lathe_op_compute_random_like
+#define compute_read_numbers lathe_op_compute_read_numbers
 #define compute_reciprocal lathe_op_compute_reciprocal
 #define compute_relu lathe_op_compute_relu
 #define compute_requantize lathe_op_compute_requantize
@@ -215,6 +216,7 @@
 #define compute_unpack_nibbles lathe_op_compute_unpack_nibbles
 #define compute_where lathe_op_compute_where
 #define compute_winograd_weight_transform lathe_op_compute_winograd_weight_transform
+#define compute_write_numbers lathe_op_compute_write_numbers
 #define cpu_model_find lathe_op_cpu_model_find
 #define cpu_model_here lathe_op_cpu_model_here
 #define diag_code_name lathe_op_diag_code_name
@@ -449,6 +451,7 @@
 #define infer_qnn_softmax_fixed lathe_op_infer_qnn_softmax_fixed
 #define infer_qnn_table lathe_op_infer_qnn_table
 #define infer_quantize lathe_op_infer_quantize
+#define infer_read_numbers lathe_op_infer_read_numbers
 #define infer_reduce lathe_op_infer_reduce
 #define infer_requantize lathe_op_infer_requantize
 #define infer_rescale lathe_op_infer_rescale
@@ -483,6 +486,7 @@
 #define infer_unpack_nibbles lathe_op_infer_unpack_nibbles
 #define infer_where lathe_op_infer_where
 #define infer_winograd_weight_transform lathe_op_infer_winograd_weight_transform
+#define infer_write_numbers lathe_op_infer_write_numbers
 #define intern lathe_op_intern
 #define intern_n lathe_op_intern_n
 #define intern_unique lathe_op_intern_unique
@@ -666,6 +670,7 @@
 #define tir_keep_form lathe_op_tir_keep_form
 #define tir_known_form lathe_op_tir_known_form
 #define tir_let lathe_op_tir_let
+#define tir_library_find lathe_op_tir_library_find
 #define tir_list_intrins lathe_op_tir_list_intrins
 #define tir_list_memories lathe_op_tir_list_memories
 #define tir_load lathe_op_tir_load

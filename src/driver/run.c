@@ -445,6 +445,16 @@ static bool interpret(compiler *c, run_model *m)
     return prog_interpret_next(c, m->prog, m->states, in, out) && size_outputs(c, m, shapes);
 }
 
+/* What its status may mean beside what the text says. */
+static const char *hint_of(const run_operator *op, int32_t status)
+{
+    if (!op || status != PACKAGE_STATUS_SHAPE)
+        return NULL;
+    if (strstr(op->kind, "read_numbers"))
+        return "a string that becomes a number must begin with one, in base 10, which fits into the type";
+    return pictures_are_decoded(op) ? PICTURES_HINT : NULL;
+}
+
 /* op: which ended it; NULL: none is known. */
 static bool failed(compiler *c, const run_operator *op, int32_t status, const char *text)
 {
@@ -452,8 +462,9 @@ static bool failed(compiler *c, const run_operator *op, int32_t status, const ch
                            ? arena_printf(&c->mem, "; its data must give %s", op->extents)
                            : "";
     (void)prog_failed(c, src_loc_none(), op ? op->kernel : NULL, op ? op->source : "", status, text, more);
-    if (pictures_are_decoded(op) && status == PACKAGE_STATUS_SHAPE)
-        diag_hint(&c->diags, "%s", PICTURES_HINT);
+    const char *hint = hint_of(op, status);
+    if (hint)
+        diag_hint(&c->diags, "%s", hint);
     return false;
 }
 

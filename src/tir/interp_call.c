@@ -6,6 +6,7 @@
 #include "tir/interp.h"
 
 #include "kernel/image/decode.h"
+#include "kernel/text/number.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -102,13 +103,52 @@ static bool call_decode_image(frame *f, const instr *in, uint32_t n)
     return true;
 }
 
+/* Both directions have the same arguments: what is read, count, bytes of a text, kind of numbers, what is written. */
+static bool both_sides(frame *f, const instr *in, const char *function, bool reads, uint8_t **from, uint8_t **to)
+{
+    const call_arg *a = in->args;
+    const int64_t count = number(f, &a[1]), text = count * number(f, &a[2]), numbers = 8 * count;
+    *from = address(f, function, &a[0], reads ? text : numbers);
+    *to = address(f, function, &a[4], reads ? numbers : text);
+    return *from && *to;
+}
+
+static bool call_read_numbers(frame *f, const instr *in, uint32_t n)
+{
+    uint8_t *from, *to;
+    (void)n;
+    if (is_off(f, in))
+        return true;
+    if (!both_sides(f, in, TIR_READ_NUMBERS, true, &from, &to))
+        return false;
+    const int64_t status = lathe_read_numbers(from, number(f, &in->args[1]), number(f, &in->args[2]),
+                                              (int32_t)number(f, &in->args[3]), to);
+    memcpy(f->regs + in->dst, &status, sizeof status);
+    return true;
+}
+
+static bool call_write_numbers(frame *f, const instr *in, uint32_t n)
+{
+    uint8_t *from, *to;
+    (void)n;
+    if (is_off(f, in))
+        return true;
+    if (!both_sides(f, in, TIR_WRITE_NUMBERS, false, &from, &to))
+        return false;
+    lathe_write_numbers(from, number(f, &in->args[1]), number(f, &in->args[2]), (int32_t)number(f, &in->args[3]), to);
+    return true;
+}
+
 instr_fn interp_extern(tir_expr_ref e)
 {
     static const struct {
         const char *name, *args; /* a: an address, i: an integer */
         instr_fn fn;
     } known[] = {{"memcpy", "aai", call_memcpy}, {"memmove", "aai", call_memmove}, {"memset", "aii", call_memset},
-                 {TIR_DECODE_IMAGE, "aiaiia", call_decode_image}};
+#define X(name, file, stack, args, fn) {name, args, fn},
+                 TIR_LIBRARY(X)
+#undef X
+    };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         bool fits = strcmp(known[i].name, e->u.name) == 0 && strlen(known[i].args) == e->n_args;
         for (uint32_t k = 0; k < e->n_args && fits; k++)

@@ -119,8 +119,20 @@ typedef enum tir_scope {
 #define TIR_STATUS "status"
 /* Of a loop whose body is an if: its condition is false at the latest when the loop has run to its end. */
 #define TIR_ENDS   "ends"
-/* The one external function that comes with the compiler (kernel/image/decode.h). */
+/* External functions that come with the compiler: name, file of kernel/, bytes of its arrays on the stack, arguments
+ * (a: an address, i: an integer), and what the interpreter calls. */
 #define TIR_DECODE_IMAGE "lathe_decode_image"
+#define TIR_READ_NUMBERS "lathe_read_numbers"
+#define TIR_WRITE_NUMBERS "lathe_write_numbers"
+#define TIR_LIBRARY(X)                                                                                                 \
+    X(TIR_DECODE_IMAGE, "kernel/image/decode.h", 3200, "aiaiia", call_decode_image)                                    \
+    X(TIR_READ_NUMBERS, "kernel/text/number.h", 900, "aiiia", call_read_numbers)                                       \
+    X(TIR_WRITE_NUMBERS, "kernel/text/number.h", 900, "aiiia", call_write_numbers)
+typedef struct tir_library {
+    const char *name, *file;
+    uint32_t stack;
+} tir_library;
+const tir_library *tir_library_find(const char *name); /* NULL: it is a function of the program */
 
 /* A view of memory: element type, shape, strides in elements (NULL: row-major), element offset (NULL: 0). Compared by
  * address. */

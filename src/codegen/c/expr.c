@@ -443,8 +443,9 @@ static c_text instr(c_emit *e, tir_expr_ref x)
 static c_text external(c_emit *e, tir_expr_ref x)
 {
     const char *args = "";
-    if (strcmp(x->u.name, TIR_DECODE_IMAGE) == 0)
-        needs_add_kernel(e->needs, "kernel/image/decode.h");
+    const tir_library *own = tir_library_find(x->u.name);
+    if (own)
+        needs_add_kernel(e->needs, own->file);
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
     return (c_text){arena_printf(e->tmp, "%s(%s)", x->u.name, args), PREC_PRIMARY};

@@ -173,8 +173,6 @@ const char *package_upper(arena *a, const char *s)
     return out;
 }
 
-#define DECODER_STACK 3200 /* the arrays of kernel/image/decode.h */
-
 static uint64_t stack_of(const tir_stmt *s)
 {
     uint64_t most = 0, own = 0;
@@ -188,8 +186,9 @@ static uint64_t stack_of(const tir_stmt *s)
         int64_t count = tir_buffer_count(s->buffer);
         own = (uint64_t)(count > 0 ? count : 1) * dtype_bytes(s->buffer->dt);
     }
-    if (s->value && s->value->kind == TIR_EXTERN && strcmp(s->value->u.name, TIR_DECODE_IMAGE) == 0)
-        own = DECODER_STACK;
+    const tir_library *called = s->value && s->value->kind == TIR_EXTERN ? tir_library_find(s->value->u.name) : NULL;
+    if (called)
+        own = called->stack;
     if (s->kind != TIR_SEQ)
         most = stack_of(s->body);
     if (s->kind == TIR_IF) {

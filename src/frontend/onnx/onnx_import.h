@@ -322,6 +322,9 @@ graph_value *onnx_text_pick(onnx_node *n, graph_value *text, graph_value *places
 graph_value *onnx_text_shifted(onnx_node *n, graph_value *text, int by); /* bytes by one place: to the end, by > 0 */
 /* i64: for each string the place of the first that equals it, or count. */
 graph_value *onnx_text_find(onnx_node *n, graph_value *text, uint32_t count, const char *const *strings);
+/* Numbers as strings, and strings as numbers: f32 or f64 where `to` is a float, else i64 or u64. */
+graph_value *onnx_number_text(onnx_node *n, graph_value *x);
+graph_value *onnx_text_number(onnx_node *n, graph_value *text, dtype to);
 /* A machine that reads strings byte by byte, from state 0 on; states go up to 65535. */
 typedef struct onnx_automaton {
     uint32_t states;

@@ -91,30 +91,18 @@ bool onnx_op_selu_1(onnx_node *n)
     return !n->failed;
 }
 
-/* Version 1 names the type: "FLOAT", "INT64". */
-bool onnx_op_cast_1(onnx_node *n)
-{
-    static const struct {
-        const char *name;
-        dtype dt;
-    } names[] = {{"FLOAT", DT_F32},   {"UINT8", DT_U8},   {"INT8", DT_I8},    {"UINT16", DT_U16},
-                 {"INT16", DT_I16},   {"INT32", DT_I32},  {"INT64", DT_I64},  {"BOOL", DT_BOOL},
-                 {"FLOAT16", DT_F16}, {"DOUBLE", DT_F64}, {"UINT32", DT_U32}, {"UINT64", DT_U64}};
-    const char *to = onnx_attr_string(n, "to", "");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i].name, to) == 0) {
-            attr a = attr_dtype(n->c, "dtype", names[i].dt);
-            onnx_result(n, 0, ONNX_ARGS("cast", 1, &a, onnx_in(n, 0)));
-            return !n->failed;
-        }
-    return onnx_fail(n, DIAG_FORMAT, "cannot cast to '%s'", to);
-}
-
 /* x as `to`, which may be a type of less than a byte or a float of 8 bits (onnx_small.c), as x may. */
 static bool cast_to(onnx_node *n, graph_value *x, dtype to)
 {
     attr a = attr_dtype(n->c, "dtype", to);
     const dtype from = onnx_small_of(n->im, x);
+    const bool strings = onnx_is_strings(n->im, x);
+    if (!n->failed && strings && to == DT_STRING)
+        return onnx_alias(n, 0, x);
+    if (!n->failed && to == DT_STRING)
+        return onnx_alias(n, 0, onnx_number_text(n, onnx_small_numbers(n, x, DT_F32)));
+    if (!n->failed && strings)
+        x = onnx_text_number(n, onnx_text(n, x), to);
     if (n->failed || (from == to && from != DT_NONE))
         return !n->failed && onnx_alias(n, 0, x);
     x = onnx_small_numbers(n, x, to == DT_F16 || to == DT_BF16 || to == DT_F64 ? to : DT_F32);
@@ -124,11 +112,25 @@ static bool cast_to(onnx_node *n, graph_value *x, dtype to)
     return !n->failed;
 }
 
-/* Strings stay what they are. */
+/* Version 1 names the type: "FLOAT", "INT64". */
+bool onnx_op_cast_1(onnx_node *n)
+{
+    static const struct {
+        const char *name;
+        dtype dt;
+    } names[] = {{"FLOAT", DT_F32},   {"UINT8", DT_U8},   {"INT8", DT_I8},    {"UINT16", DT_U16},
+                 {"INT16", DT_I16},   {"INT32", DT_I32},  {"INT64", DT_I64},  {"BOOL", DT_BOOL},
+                 {"FLOAT16", DT_F16}, {"DOUBLE", DT_F64}, {"UINT32", DT_U32}, {"UINT64", DT_U64},
+                 {"STRING", DT_STRING}};
+    const char *to = onnx_attr_string(n, "to", "");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i].name, to) == 0)
+            return cast_to(n, onnx_in(n, 0), names[i].dt);
+    return onnx_fail(n, DIAG_FORMAT, "cannot cast to '%s'", to);
+}
+
 bool onnx_op_cast(onnx_node *n)
 {
-    if (onnx_is_strings(n->im, onnx_in(n, 0)))
-        return onnx_alias(n, 0, onnx_in(n, 0));
     const dtype to = onnx_attr_dtype(n, "to", DT_NONE);
     return to == DT_NONE ? onnx_op_direct(n) : cast_to(n, onnx_in(n, 0), to);
 }
@@ -138,7 +140,8 @@ bool onnx_op_cast_like(onnx_node *n)
     if (!onnx_in(n, 1))
         return onnx_fail(n, DIAG_FORMAT, "input 1 is missing");
     const dtype small = onnx_small_of(n->im, onnx_in(n, 1));
-    return cast_to(n, onnx_in(n, 0), small == DT_NONE ? onnx_dtype(onnx_in(n, 1)) : small);
+    const dtype to = onnx_is_strings(n->im, onnx_in(n, 1)) ? DT_STRING : onnx_dtype(onnx_in(n, 1));
+    return cast_to(n, onnx_in(n, 0), small == DT_NONE ? to : small);
 }
 
 bool onnx_op_bit_cast(onnx_node *n)

@@ -248,6 +248,43 @@ bool onnx_op_string_normalizer(onnx_node *n)
     return onnx_alias(n, 0, onnx_set_text(n->im, kept_strings(n, y, drop, (int64_t)rank - 2)));
 }
 
+/* --- numbers --- */
+
+/* A type of which text is made, and the most bytes of that text. */
+typedef struct written {
+    dtype dt;
+    int64_t width;
+} written;
+
+static written written_as(dtype dt)
+{
+    static const uint8_t digits[2][4] = {{3, 5, 10, 20}, {4, 6, 11, 20}}; /* of 8 to 64 bits; with a sign */
+    const uint32_t bits = dtype_bits(dt);
+    if (dtype_is_float(dt))
+        return (written){DT_F64, 15};
+    if (dt == DT_BOOL)
+        return (written){DT_U64, 1};
+    const bool has_sign = dtype_is_signed(dt);
+    return (written){has_sign ? DT_I64 : DT_U64, digits[has_sign][bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3]};
+}
+
+graph_value *onnx_number_text(onnx_node *n, graph_value *x)
+{
+    const written w = written_as(onnx_dtype(x));
+    const attr width = attr_int(n->c, "width", w.width);
+    return onnx_set_text(n->im, onnx_emit(n, ONNX_ARGS("write_numbers", 1, &width, onnx_cast(n, x, w.dt))));
+}
+
+/* As onnxruntime: floats are read in 64 bits, and integers wrap. */
+graph_value *onnx_text_number(onnx_node *n, graph_value *text, dtype to)
+{
+    const bool floats = dtype_is_float(to);
+    const dtype dt = floats ? DT_F64 : to == DT_BOOL || !dtype_is_signed(to) ? DT_U64 : DT_I64;
+    const attr a = attr_dtype(n->c, "dtype", dt);
+    graph_value *x = onnx_emit(n, ONNX_ARGS("read_numbers", 1, &a, text));
+    return floats && to != DT_F64 ? onnx_cast(n, x, DT_F32) : x;
+}
+
 /* --- automata --- */
 
 /* Bytes by the column of `next` that they share; the columns, one for each kind: u8[256], u16[states, kinds]. */

@@ -43,28 +43,12 @@ int64_t onnx_text_width(const graph_value *v)
 
 /* --- strings of both kinds --- */
 
-/* Cast keeps strings what they are, and makes none of numbers. */
-static bool check_cast(onnx_node *n, bool strings)
-{
-    if (strcmp(n->row->name, "Cast") != 0 || n->version < 6 || *n->row->domain)
-        return true;
-    const bool to = onnx_attr_dtype(n, "to", DT_NONE) == DT_STRING;
-    if (strings == to)
-        return true;
-    return onnx_fail(n, DIAG_UNSUPPORTED, strings ? "strings as numbers are not supported yet"
-                                                  : "numbers as strings are not supported yet");
-}
-
 bool onnx_check_strings(onnx_node *n)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        const bool strings = onnx_is_strings(n->im, n->in[i]);
-        any |= strings;
-        if (strings && !onnx_takes_strings(n, i))
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (onnx_is_strings(n->im, n->in[i]) && !onnx_takes_strings(n, i))
             return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is strings, which this operator does not take yet", i);
-    }
-    return check_cast(n, any);
+    return true;
 }
 
 void onnx_spread_strings(onnx_node *n)
