@@ -67,11 +67,11 @@ typedef struct tir_intrin {
     const char *attribute;
     dtype makes;    /* of an instruction that makes a value of others, one number or `lanes`: its type */
     /* Of an instruction in `lanes` whose kernel is a template: the type of few bits that it is about, DT_NONE: of none;
-     * files that its C calls for one lane after the other, where compilers have no vectors, behind one that says which
-     * do. */
+     * files that its C calls for one lane after the other, where compilers have no vectors. */
     dtype bytes;
-    const char *of_lane[3];
-    /* It has a form in C in which a few pixels stay in registers while all weights pass by (codegen/c/mve.h). */
+    const char *of_lane[2];
+    /* It has a form in C in which a few pixels stay in registers while all weights pass by (the C writer's
+     * part in the folder of its processors). */
     tir_stays stays;
     bool selected; /* the pass select puts it where loops compute the same; no schedule asks for it */
     bool by_two;   /* two of them, of neighbors in a loop, take less than twice the time */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/c/emit.h"
+#include "codegen/c/family.h"
 #include "tir/build.h"
 #include "tir/instr.h"
 #include "tir/interpret.h"
@@ -885,7 +885,7 @@ static int write_program(const char *target_name, const char *path)
     writer_init(&p.functions, &p.c.mem);
     writer_init(&p.table, &p.c.mem);
     p.needs = (c_needs){.a = &p.c.mem, .vector_bytes = p.t->vector_bytes,
-                        .mve = (p.t->features & TARGET_MVE) != 0, .neon = !p.t->small, .riscv = !p.t->small};
+                        .family = c_family_of(p.t), .neon = !p.t->small, .riscv = !p.t->small};
     each_row(add_row, &p);
     if ((p.t->features & (TARGET_DSP | TARGET_MVE)) == TARGET_DSP)
         add_four_bytes(&p);

@@ -10,7 +10,7 @@
 
 typedef enum c_need_kind {
     NEED_KERNEL, /* a file of the folder kernel/; with lanes: its form for vectors of dt and numbers of to */
-    NEED_MVE_STILL, /* mve_text.c: data that stays in registers (lanes: mve.h) */
+    NEED_FORM,   /* of a family of processors (family.h): `form` writes that with the number in `lanes` */
     NEED_ANY_BYTE, /* whether one of `lanes` bytes, 4 or 8, is not 0 */
     NEED_OP,       /* scalar binary operator that needs a function: op, dt */
     NEED_SATURATE, /* float dt to integer to */
@@ -38,6 +38,7 @@ typedef struct c_need {
     uint32_t lanes;
     bool fallback; /* set by needs_add: only loops over lanes call it, where there are no vectors for them */
     const char *file; /* of NEED_KERNEL, from the top of the tree */
+    void (*form)(arena *a, writer *w, uint32_t key); /* of NEED_FORM */
 } c_need;
 
 typedef struct c_needs {
@@ -45,7 +46,7 @@ typedef struct c_needs {
     VEC(c_need) list; /* without repetitions, in order of first use, dependencies first */
     bool fallback;    /* what is added now is for such loops */
     uint32_t vector_bytes; /* of the functions' targets, at most: wider types are taken apart; 0: none is known */
-    bool mve;         /* Cortex-M with vectors */
+    const struct c_family *family; /* of the processors, NULL: none for which something is otherwise */
     bool neon;        /* AArch64 */
     bool riscv;       /* compilers for RISC-V may get the text, whatever the width of its vectors */
 } c_needs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions of the loop IR as C text. Scalars become plain C; vectors become calls of small helpers (f32x8_add),
  * which are vector instructions or, without vector extensions, loops over the lanes in the same order. */
-#include "codegen/c/mve.h"
+#include "codegen/c/family.h"
 #include "tir/intrin.h"
 #include "tir/build.h"
 #include "tir/lane.h"
@@ -371,73 +371,13 @@ static c_text choice(c_emit *e, tir_expr_ref x)
     return (c_text){text, PREC_LOW};
 }
 
-/* The arguments of mve_dot and mve_nibbles; behind them whether it begins the sums. */
-enum {
-    ARG_OUT, ARG_A, ARG_W, ARG_M, ARG_R, ARG_H, ARG_N, ARG_STEP, ARG_ROW, ARG_ON, ARG_W_ROW, ARG_OUT_STEP, ARG_FIRST,
-    ARG_COUNT
-};
-
-/* What follows the addresses; false where one is no number. */
-static bool read_numbers(tir_expr_ref x, bool nibbles, int64_t *out)
-{
-    bool ok = x->n_args == ARG_FIRST;
-    for (uint32_t i = ARG_M; ok && i < ARG_FIRST; i++)
-        ok = tir_is_int(x->args[i], &out[i]);
-    out[ARG_R] *= nibbles ? 2 : 1; /* a byte is of two channels */
-    out[ARG_FIRST] = x->op != TIR_ADD;
-    return ok;
-}
-
-/* The variant for data that stays in registers, 0: there is none. */
-static uint32_t still_key(const int64_t *v, bool nibbles)
-{
-    int64_t m = v[ARG_M], n = v[ARG_N], vectors = (n + 15) / 16, on = v[ARG_ON];
-    bool near = v[ARG_STEP] == 16 && n % 16 == 0;
-    int64_t held = near ? m + vectors - 1 : m * vectors;
-    /* how far from an address loads and stores of one word reach, and of two */
-    const int64_t reach = nibbles && m <= MVE_PAIRED ? 1000 : 4000;
-    if (m < 1 || vectors < 1 || held > MVE_STILL || m * 4 * v[ARG_OUT_STEP] > reach)
-        return 0;
-    on -= (vectors - 1) * 16;
-    if (on < 0 || on > 4095)
-        return 0;
-    return (uint32_t)m | (uint32_t)vectors << MVE_VECTORS | (n % 16 ? MVE_TAIL : 0u) | (on > 127 ? MVE_FAR : 0u) |
-           (near ? MVE_SHARED : 0u) | (nibbles ? MVE_NIBBLES : 0u);
-}
-
-/* One call for each row of the window, of which the first one needs no sums. */
-static const char *still_calls(c_emit *e, tir_expr_ref x, const int64_t *v, uint32_t key)
-{
-    const char *text = "", *out = expr_text(e, x->args[ARG_OUT]).s, *a = expr_text(e, x->args[ARG_A]).s,
-               *w = expr_text(e, x->args[ARG_W]).s;
-    for (int64_t y = 0; y < v[ARG_H]; y++) {
-        uint32_t k = key | (y > 0 || !v[ARG_FIRST] ? MVE_ADDS : 0u);
-        needs_add(e->needs, (c_need){.kind = NEED_MVE_STILL, .lanes = k});
-        text = arena_printf(e->tmp, "%s%s%s(%s, %s + %lld, %s + %lld, %lld, %lld, %lld, %lld, %lld)", text,
-                            y ? ", " : "", mve_still_name(e->tmp, k), out, a, (long long)(y * v[ARG_ROW]), w,
-                            (long long)(y * v[ARG_W_ROW]), (long long)v[ARG_R], (long long)v[ARG_N],
-                            (long long)v[ARG_STEP], (long long)v[ARG_ON], (long long)v[ARG_OUT_STEP]);
-    }
-    return text;
-}
-
-/* Of data that stays in registers. */
-static bool still_call(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    int64_t v[ARG_COUNT] = {0};
-    const bool nibbles = x->u.row->stays == TIR_STAYS_NIBBLES;
-    uint32_t key = x->u.row->stays != TIR_STAYS_NOT && read_numbers(x, nibbles, v) ? still_key(v, nibbles) : 0;
-    if (key == 0)
-        return false;
-    const char *plain = instr_text(e, x, expr_operand, NULL);
-    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), %s)", still_calls(e, x, v, key), plain), PREC_PRIMARY};
-    return true;
-}
-
 static c_text instr(c_emit *e, tir_expr_ref x)
 {
+    const c_family *f = e->needs->family;
     c_text out;
-    return still_call(e, x, &out) ? out : (c_text){instr_text(e, x, expr_operand, NULL), PREC_PRIMARY};
+    if (f && f->instr(e, x, &out))
+        return out;
+    return (c_text){instr_text(e, x, expr_operand, NULL), PREC_PRIMARY};
 }
 
 static c_text external(c_emit *e, tir_expr_ref x)

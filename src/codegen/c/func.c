@@ -2,7 +2,7 @@
 /* One loop-IR function as a C function: its comment, its parameters, its statements. Parallel loops run over the share
  * of part `part` of `parts`. */
 #include "abi/package.h"
-#include "codegen/c/emit.h"
+#include "codegen/c/family.h"
 #include "tir/build.h"
 #include "tir/facts.h"
 #include "tir/instr.h"
@@ -818,7 +818,7 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
     e.cut = !extension && tir_parallel_extent(c, f) > 1;
     tir_visit_stmt(f->body, check_stmt, NULL, &e);
-    e.few_steps = !n->mve && tir_takes_few_steps(f);
+    e.few_steps = !n->family && tir_takes_few_steps(f);
     if (!e.failed) {
         find_registers(&e);
         if (extension)
@@ -853,7 +853,7 @@ bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, 
 static c_needs needs_of(compiler *c, const target *t)
 {
     return (c_needs){.a = &c->mem, .riscv = t && t->vlen > 0,
-                     .mve = t && (t->features & TARGET_MVE) != 0, .neon = t && (t->features & TARGET_NEON) != 0};
+                     .family = c_family_of(t), .neon = t && (t->features & TARGET_NEON) != 0};
 }
 
 bool codegen_c_func_alone(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)

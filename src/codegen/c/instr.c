@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of the loop IR (tir/instr.h) as C: the text of the row with its operands in their places, and the
  * kernel that it calls. */
-#include "codegen/c/emit.h"
+#include "codegen/c/family.h"
 #include "tir/build.h"
 #include "tir/instr.h"
 
@@ -21,10 +21,11 @@ static void add_lanes(c_emit *e, const tir_intrin *row)
 {
     c_vector_name(e, DT_I32, row->lanes);
     c_vector_name(e, DT_F32, row->lanes);
-    for (uint32_t i = 0; i < sizeof row->of_lane / sizeof *row->of_lane && row->of_lane[i]; i++) {
-        e->needs->fallback = i > 0;
+    if (e->needs->family)
+        needs_add_kernel(e->needs, e->needs->family->setup);
+    e->needs->fallback = e->needs->family != NULL;
+    for (uint32_t i = 0; i < sizeof row->of_lane / sizeof *row->of_lane && row->of_lane[i]; i++)
         needs_add(e->needs, (c_need){.kind = NEED_KERNEL, .file = row->of_lane[i]});
-    }
     e->needs->fallback = false;
     needs_add_lanes_kernel(e->needs, row->kernel, DT_I32, row->bytes, row->lanes);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The prelude of generated C: every helper function that the kernels use, and no other. Vector helpers have two bodies:
  * a vector expression, or a loop over the lanes in the same order where LATHE_VECTORS is 0. */
-#include "codegen/c/mve.h"
+#include "codegen/c/family.h"
 
 #include <assert.h>
 #include <math.h>
@@ -116,7 +116,7 @@ static uint32_t widest(const c_needs *n)
     uint32_t most = 0;
     for (uint32_t i = 0; i < n->list.len; i++) {
         const c_need *need = &n->list.data[i];
-        bool vector = need->lanes && need->kind != NEED_KERNEL && need->kind != NEED_MVE_STILL;
+        bool vector = need->lanes && need->kind != NEED_KERNEL && need->kind != NEED_FORM;
         uint32_t bytes = vector ? needs_vector_bytes(n->list.data[i].dt, n->list.data[i].lanes) : 0;
         most = bytes > most ? bytes : most;
     }
@@ -131,7 +131,7 @@ static const char *have_vectors(arena *a, uint32_t bytes, const c_needs *n)
                        : bytes > 16 ? "defined(__AVX__)"
                                     : "defined(__SSE2__) || defined(__ARM_NEON) || defined(__riscv_vector)";
     return arena_printf(a, "%s%s", have, n->riscv                 ? " || defined(__riscv)"
-                                         : n->mve && bytes <= 16 ? " || defined(__ARM_FEATURE_MVE)"
+                                         : n->family && bytes <= 16 ? arena_printf(a, " || %s", n->family->vectors)
                                                                  : "");
 }
 
@@ -195,12 +195,12 @@ static bool is_float_choice(const c_need *n)
 }
 
 /* The same of what a comparison of floats chooses. */
-static void write_choice(arena *a, writer *w, const c_need *n, bool mve, const char *head, const char *result,
+static void write_choice(arena *a, writer *w, const c_need *n, const c_family *f, const char *head, const char *result,
                          const c_forms *forms, const char *lane)
 {
-    const char *by_mve = mve ? mve_choice(a, n) : NULL;
-    const c_forms own = {{{"LATHE_MVE == 2 && LATHE_VECTORS", by_mve}}, by_mve != NULL};
-    write_forms(w, mve ? &own : forms, n->lanes, head, result, lane);
+    const char *body = f ? f->choice(a, n) : NULL;
+    const c_forms own = {{{f ? f->takes : "", body}}, body != NULL};
+    write_forms(w, f ? &own : forms, n->lanes, head, result, lane);
 }
 
 /* x where it is above (TIR_MIN: below) y, else y, is one instruction, which gcc 12 does not find. `with`, which names
@@ -331,7 +331,7 @@ static void write_vop(arena *a, writer *w, const c_need *n, const char *v, const
                                     arity > 2 ? ", " : "", arity > 2 ? arena_printf(a, "%s z", v) : "");
     const c_forms forms = op_forms(a, n, v, all->neon);
     if (is_float_choice(n))
-        write_choice(a, w, n, all->mve, head, result, &forms, lane);
+        write_choice(a, w, n, all->family, head, result, &forms, lane);
     else
         write_forms(w, &forms, n->lanes, head, result, lane);
 }
@@ -479,7 +479,7 @@ static void write_vsplat(arena *a, writer *w, const c_need *n, const char *v)
 }
 
 /* x where a compares with b, else y: the comparison's mask stays in a register. */
-static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v, bool mve)
+static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v, const c_family *f)
 {
     c_needs ignored = {.a = a};
     const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = needs_op_name(n->op);
@@ -491,12 +491,12 @@ static void write_vchoose(arena *a, writer *w, const c_need *n, const char *v, b
                              "    const mask first = (mask)(a %s b);\n"
                              "    return (%s)(((mask)x & first) | ((mask)y & ~first));",
                           m, needs_vector_bytes(n->dt, n->lanes), tir_op_text(n->op), v));
-    write_choice(a, w, n, mve, arena_printf(a, "%s %s_choose_%s(%s a, %s b, %s x, %s y)", v, v, op, v, v, v, v), v,
+    write_choice(a, w, n, f, arena_printf(a, "%s %s_choose_%s(%s a, %s b, %s x, %s y)", v, v, op, v, v, v, v), v,
                  &forms, arena_printf(a, "LATHE_LANE(r, i) = %s ? LATHE_LANE(x, i) : LATHE_LANE(y, i);", test));
 }
 
 /* x where it is above (below) y, else y: no NaN of x comes through. */
-static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v, bool mve)
+static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v, const c_family *f)
 {
     const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = n->op == TIR_MAX ? ">" : "<";
     const char *masked = arena_printf(a,
@@ -506,14 +506,14 @@ static void write_vextreme(arena *a, writer *w, const c_need *n, const char *v, 
                                       m, needs_vector_bytes(n->dt, n->lanes), op, v);
     c_forms forms = {.n = 0};
     add_extreme(a, n, &forms, "return LATHE_EXTREME;", masked);
-    write_choice(a, w, n, mve,
+    write_choice(a, w, n, f,
                  arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "above" : "below", v, v), v, &forms,
                  arena_printf(a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(x, i) : "
                                  "LATHE_LANE(y, i);", op));
 }
 
 /* x, but not below (above) y, which is a number: a NaN compares with nothing and stays. */
-static void write_vbound(arena *a, writer *w, const c_need *n, const char *v, bool mve)
+static void write_vbound(arena *a, writer *w, const c_need *n, const char *v, const c_family *f)
 {
     const char *m = n->dt == DT_F32 ? "int32_t" : "int64_t", *op = n->op == TIR_MAX ? "<=" : ">=";
     c_forms forms = {.n = 0};
@@ -523,7 +523,7 @@ static void write_vbound(arena *a, writer *w, const c_need *n, const char *v, bo
                              "    return (%s)(((mask)y & out) | ((mask)x & ~out));",
                           m, needs_vector_bytes(n->dt, n->lanes), op, v));
     write_choice(
-        a, w, n, mve, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "at_least" : "at_most", v, v), v,
+        a, w, n, f, arena_printf(a, "%s %s_%s(%s x, %s y)", v, v, n->op == TIR_MAX ? "at_least" : "at_most", v, v), v,
         &forms,
         arena_printf(
             a, "LATHE_LANE(r, i) = LATHE_LANE(x, i) %s LATHE_LANE(y, i) ? LATHE_LANE(y, i) : LATHE_LANE(x, i);", op));
@@ -540,7 +540,7 @@ static const char *file_of(const c_need *n, const c_needs *all)
         return NULL;
     if (n->kind == NEED_VCAST)
         return n->to == DT_I32 ? "kernel/lanes/whole_f64.inc" : NULL;
-    return all->mve                   ? NULL
+    return all->family                ? NULL
            : n->kind == NEED_VEXTREME ? "kernel/lanes/extreme_f64.inc"
            : n->kind == NEED_VBOUND   ? "kernel/lanes/bound_f64.inc"
                                       : NULL;
@@ -609,11 +609,11 @@ static void write_vector(kernel_paste *k, writer *w, const c_need *n, const c_ne
             arena_printf(a, "LATHE_LANE(r, i) = (%s)(LATHE_LANE(c, i) ? LATHE_LANE(x, i) : LATHE_LANE(y, i));", ctype));
         return;
     }
-    case NEED_VCHOOSE: write_vchoose(a, w, n, v, all->mve); return;
-    case NEED_VBOUND: write_vbound(a, w, n, v, all->mve); return;
-    case NEED_VEXTREME: write_vextreme(a, w, n, v, all->mve); return;
+    case NEED_VCHOOSE: write_vchoose(a, w, n, v, all->family); return;
+    case NEED_VBOUND: write_vbound(a, w, n, v, all->family); return;
+    case NEED_VEXTREME: write_vextreme(a, w, n, v, all->family); return;
     case NEED_KERNEL:
-    case NEED_MVE_STILL:
+    case NEED_FORM:
     case NEED_ANY_BYTE:
     case NEED_OP:
     case NEED_SATURATE: return;
@@ -624,9 +624,9 @@ void needs_add_vector(c_needs *n, c_need need)
 {
     c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
     const char *v = needs_vector_name(n->a, need.dt, need.lanes);
-    const bool choice = n->mve && is_float_choice(&need) && mve_choice(n->a, &need);
+    const bool choice = n->family && is_float_choice(&need) && n->family->choice(n->a, &need);
     if (choice)
-        needs_add_kernel(n, MVE_SETUP);
+        needs_add_kernel(n, n->family->setup);
     const bool has_forms = need.kind == NEED_VOP && !choice && need.op != TIR_LDEXP;
     n->fallback = choice || file_of(&need, n) || (has_forms && op_forms(n->a, &need, v, n->neon).n > 0);
     if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
@@ -666,7 +666,7 @@ static void write_lanes_kernel(kernel_paste *k, writer *w, const c_need *n, cons
         {"LATHE_BYTES", arena_printf(k->a, "%u", bytes)},
         {"LATHE_WIDTH", arena_printf(k->a, "@%u", 8 * bytes)},
         {"LATHE_RISCV", all->riscv ? "1" : "0"},
-        {"LATHE_HELIUM", all->mve ? "1" : "0"},
+        {"LATHE_HELIUM", all->family ? "1" : "0"},
         {"LATHE_INT", dtype_c_name(n->to)},
         {"LATHE_SIGNED", dtype_get_class(n->to) == DTC_INT ? "1" : "0"},
         {"LATHE_OF_INT", arena_printf(k->a, "%s_@_%s", v, dtype_name(n->to))},
@@ -697,14 +697,14 @@ static const char *op_file(const c_need *n)
     return NULL;
 }
 
-/* Where a function for one lane is called at all; NULL: everywhere. Helium's own instructions (mve_choice) leave it to
- * compilers that have vectors of lanes, but not these. */
+/* Where a function for one lane is called at all; NULL: everywhere. A family's own text leaves it to compilers
+ * that do not take that. */
 static const char *where_called(const c_need *need, const c_needs *n)
 {
-    const bool choice = n->mve && dtype_is_float(need->dt) && (need->op == TIR_MIN || need->op == TIR_MAX);
+    const bool choice = n->family && dtype_is_float(need->dt) && (need->op == TIR_MIN || need->op == TIR_MAX);
     if (!need->fallback)
         return NULL;
-    return choice || need->kind == NEED_KERNEL ? "LATHE_MVE != 2 || !LATHE_VECTORS" : "!LATHE_VECTORS";
+    return n->family && (choice || need->kind == NEED_KERNEL) ? n->family->takes_not : "!LATHE_VECTORS";
 }
 
 void needs_write(arena *a, writer *w, const c_needs *n)
@@ -725,7 +725,7 @@ void needs_write(arena *a, writer *w, const c_needs *n)
             else
                 kernel_write(&kernels, w, need->file, NULL, where_called(need, n));
             break;
-        case NEED_MVE_STILL: mve_write_still(a, w, need->lanes); break;
+        case NEED_FORM: need->form(a, w, need->lanes); break;
         case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
         case NEED_OP:
             if (op_file(need)) {

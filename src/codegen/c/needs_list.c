@@ -41,7 +41,7 @@ const char *needs_op_name(tir_op op)
 static bool same(const c_need *x, const c_need *y)
 {
     return x->kind == y->kind && x->op == y->op && x->dt == y->dt && x->to == y->to && x->lanes == y->lanes &&
-           (x->file == y->file || (x->file && y->file && strcmp(x->file, y->file) == 0));
+           x->form == y->form && (x->file == y->file || (x->file && y->file && strcmp(x->file, y->file) == 0));
 }
 
 void needs_add(c_needs *n, c_need need)

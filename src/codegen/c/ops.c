@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c of a package: the prelude, each kernel with its comment, and the wrappers that the engine calls. */
-#include "codegen/c/emit.h"
+#include "codegen/c/family.h"
 #include "codegen/c/package.h"
 #include "prog/shape.h"
 #include "tir/text.h"
@@ -193,7 +193,7 @@ bool ops_write(const package *p, writer *w)
 {
     const plan_problem *pp = p->pl->problem;
     const uint32_t features = p->u->target->features;
-    c_needs needs = {.a = &p->c->mem, .riscv = p->u->target->vlen > 0, .mve = (features & TARGET_MVE) != 0,
+    c_needs needs = {.a = &p->c->mem, .riscv = p->u->target->vlen > 0, .family = c_family_of(p->u->target),
                      .neon = (features & TARGET_NEON) != 0};
     writer kernels;
     writer_init(&kernels, &p->c->mem);

@@ -42,7 +42,7 @@
      .call = "lathe_i32x4_" text,                                                                                      \
      .makes = DT_I32, .bytes = dt, .of_lane = files, ZERO,                                                             \
      INSTR(how "v", "rounded", cortex_m_cost_put_lanes)}
-#define FILES(end) {"kernel/mve/mve.h", "kernel/round/rounded_" end ".h", "kernel/round/scaled_" end ".h"}
+#define FILES(end) {"kernel/round/rounded_" end ".h", "kernel/round/scaled_" end ".h"}
 #define BOTH(name, dt, end, how, help_text, inputs, params, buffers, type, value, args)                                \
     PUT(name "_" end, dt, how, help_text, inputs, params, buffers, type, value,                                        \
         end "x4_" name "(out, " args ", zero)", "rounded", FILES(end)),                                                \

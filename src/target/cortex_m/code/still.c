@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C for Cortex-M with vectors (Helium) beside the kernels of kernel/mve: data that stays in registers, which has too
- * many forms for a file each, and choices by comparison in lanes of four numbers. */
-#include "codegen/c/mve.h"
-#include "type/target.h"
+/* Data that stays in Helium's registers: where a few pixels' bytes fit into MVE_STILL of them, they stay there while
+ * the weights of all channels pass by. It has too many forms for a file of kernel/mve each; which one a call gets is
+ * known when it is written. */
+#include "target/cortex_m/code/helium.h"
+#include "tir/build.h"
+#include "tir/instr.h"
 
-#include <string.h>
+/* What differs in the text, bits of c_need.lanes: pixels, vectors of each, whether the last one is not whole, whether
+ * weights are too far apart for the instruction's own step, whether the sums are added to, whether pixels are a vector
+ * apart, so that they share all but one, whether weights are of 4 bits. */
+#define MVE_STILL  6
+#define MVE_PAIRED 3 /* pixels by two channels, whose weights of 4 bits share bytes, at once */
+enum {
+    MVE_PIXELS = 0xf, MVE_VECTORS = 4, MVE_TAIL = 1 << 8, MVE_FAR = 1 << 9, MVE_ADDS = 1 << 10, MVE_SHARED = 1 << 11,
+    MVE_NIBBLES = 1 << 12
+};
 
-/* --- data that stays in registers --- */
-
-/* Where a few pixels' bytes fit into STILL registers, they stay there while the weights of all channels pass by. What
- * differs in the text is in the bits of c_need.lanes. */
-const char *mve_still_name(arena *a, uint32_t key)
+static const char *still_name(arena *a, uint32_t key)
 {
     return arena_printf(a, "lathe_still_%ux%u%s%s%s%s%s", key & MVE_PIXELS, key >> MVE_VECTORS & 0xf,
                         key & MVE_TAIL ? "_tail" : "", key & MVE_FAR ? "_far" : "", key & MVE_ADDS ? "_add" : "",
@@ -111,7 +117,7 @@ static void write_still_data(writer *w, uint32_t pixels, uint32_t vectors, uint3
     }
 }
 
-void mve_write_still(arena *a, writer *w, uint32_t key)
+static void write_still(arena *a, writer *w, uint32_t key)
 {
     const uint32_t pixels = key & MVE_PIXELS, vectors = key >> MVE_VECTORS & 0xf, done = (vectors - 1) * 16;
     const bool nibbles = (key & MVE_NIBBLES) != 0, pair = nibbles && pixels <= MVE_PAIRED;
@@ -121,7 +127,7 @@ void mve_write_still(arena *a, writer *w, uint32_t key)
           "/* out[i * out_step + j] %s the products of n bytes from a + i * step and w + j%s * on on, j below r. */\n"
           "static LATHE_HERE void %s(int32_t *out, const int8_t *a, const int8_t *w, int r, int n,\n"
           "                         int step, int on, int out_step)\n{\n    int32_t s0",
-          key & MVE_ADDS ? "+=" : "=", nibbles ? " / 2" : "", mve_still_name(a, key));
+          key & MVE_ADDS ? "+=" : "=", nibbles ? " / 2" : "", still_name(a, key));
     for (uint32_t i = 1; i < sums; i++)
         w_fmt(w, ", s%u", i);
     w_str(w, ";\n    __asm__ volatile(\n");
@@ -142,36 +148,67 @@ void mve_write_still(arena *a, writer *w, uint32_t key)
     w_str(w, "    (void)n;\n}\n#endif\n\n");
 }
 
-/* --- lanes of four --- */
+/* --- calls --- */
 
-/* p where x compares with y, else q: names of the helper's parameters. The conditions lt and le are the opposites of
- * ge and gt, and true of a NaN: these are asked the other way round. */
-static const char *choice_text(arena *a, tir_op test, const char *x, const char *y, const char *p, const char *q)
+/* The arguments of mve_dot and mve_nibbles; behind them whether it begins the sums. */
+enum {
+    ARG_OUT, ARG_A, ARG_W, ARG_M, ARG_R, ARG_H, ARG_N, ARG_STEP, ARG_ROW, ARG_ON, ARG_W_ROW, ARG_OUT_STEP, ARG_FIRST,
+    ARG_COUNT
+};
+
+/* What follows the addresses; false where one is no number. */
+static bool read_numbers(tir_expr_ref x, bool nibbles, int64_t *out)
 {
-    const bool turned = test == TIR_LT || test == TIR_LE;
-    const tir_op asked = test == TIR_LT ? TIR_GT : test == TIR_LE ? TIR_GE : test;
-    return arena_printf(a,
-                        "    f32x4 r;\n    __asm__(\"vcmp.f32 %s, %%q1, %%q2\\n vpsel %%q0, %%q3, %%q4\"\n"
-                        "            : \"=w\"(r) : \"w\"(%s), \"w\"(%s), \"w\"(%s), \"w\"(%s) : LATHE_PREDICATE);\n",
-                        needs_op_name(asked), turned ? y : x, turned ? x : y, p, q);
+    bool ok = x->n_args == ARG_FIRST;
+    for (uint32_t i = ARG_M; ok && i < ARG_FIRST; i++)
+        ok = tir_is_int(x->args[i], &out[i]);
+    out[ARG_R] *= nibbles ? 2 : 1; /* a byte is of two channels */
+    out[ARG_FIRST] = x->op != TIR_ADD;
+    return ok;
 }
 
-const char *mve_choice(arena *a, const c_need *n)
+/* The variant for data that stays in registers, 0: there is none. */
+static uint32_t still_key(const int64_t *v, bool nibbles)
 {
-    const bool least = n->op == TIR_MIN;
-    const char *text, *keep = "";
-    if (n->dt != DT_F32 || n->lanes != MVE_LANES)
-        return NULL;
-    if (n->kind == NEED_VCHOOSE)
-        text = choice_text(a, n->op, "a", "b", "x", "y");
-    else if (n->kind == NEED_VBOUND)
-        text = choice_text(a, least ? TIR_GE : TIR_LE, "x", "y", "y", "x");
-    else if (n->kind == NEED_VEXTREME || (n->kind == NEED_VOP && (least || n->op == TIR_MAX)))
-        text = choice_text(a, least ? TIR_LT : TIR_GT, "x", "y", "x", "y");
-    else
-        return NULL;
-    if (n->kind == NEED_VOP)
-        keep = "    __asm__(\"vcmp.f32 ne, %q1, %q1\\n vpsel %q0, %q1, %q0\"\n"
-               "            : \"+w\"(r) : \"w\"(x) : LATHE_PREDICATE);\n";
-    return arena_printf(a, "%s%s    return r;", text, keep);
+    int64_t m = v[ARG_M], n = v[ARG_N], vectors = (n + 15) / 16, on = v[ARG_ON];
+    bool near = v[ARG_STEP] == 16 && n % 16 == 0;
+    int64_t held = near ? m + vectors - 1 : m * vectors;
+    /* how far from an address loads and stores of one word reach, and of two */
+    const int64_t reach = nibbles && m <= MVE_PAIRED ? 1000 : 4000;
+    if (m < 1 || vectors < 1 || held > MVE_STILL || m * 4 * v[ARG_OUT_STEP] > reach)
+        return 0;
+    on -= (vectors - 1) * 16;
+    if (on < 0 || on > 4095)
+        return 0;
+    return (uint32_t)m | (uint32_t)vectors << MVE_VECTORS | (n % 16 ? MVE_TAIL : 0u) | (on > 127 ? MVE_FAR : 0u) |
+           (near ? MVE_SHARED : 0u) | (nibbles ? MVE_NIBBLES : 0u);
+}
+
+/* One call for each row of the window, of which the first one needs no sums. */
+static const char *still_calls(c_emit *e, tir_expr_ref x, const int64_t *v, uint32_t key)
+{
+    const char *text = "", *out = expr_text(e, x->args[ARG_OUT]).s, *a = expr_text(e, x->args[ARG_A]).s,
+               *w = expr_text(e, x->args[ARG_W]).s;
+    for (int64_t y = 0; y < v[ARG_H]; y++) {
+        uint32_t k = key | (y > 0 || !v[ARG_FIRST] ? MVE_ADDS : 0u);
+        needs_add(e->needs, (c_need){.kind = NEED_FORM, .form = write_still, .lanes = k});
+        text = arena_printf(e->tmp, "%s%s%s(%s, %s + %lld, %s + %lld, %lld, %lld, %lld, %lld, %lld)", text,
+                            y ? ", " : "", still_name(e->tmp, k), out, a, (long long)(y * v[ARG_ROW]), w,
+                            (long long)(y * v[ARG_W_ROW]), (long long)v[ARG_R], (long long)v[ARG_N],
+                            (long long)v[ARG_STEP], (long long)v[ARG_ON], (long long)v[ARG_OUT_STEP]);
+    }
+    return text;
+}
+
+/* Of data that stays in registers. */
+bool helium_still_call(c_emit *e, tir_expr_ref x, c_text *out)
+{
+    int64_t v[ARG_COUNT] = {0};
+    const bool nibbles = x->u.row->stays == TIR_STAYS_NIBBLES;
+    uint32_t key = x->u.row->stays != TIR_STAYS_NOT && read_numbers(x, nibbles, v) ? still_key(v, nibbles) : 0;
+    if (key == 0)
+        return false;
+    const char *plain = instr_text(e, x, expr_operand, NULL);
+    *out = (c_text){arena_printf(e->tmp, "LATHE_STILL((%s), %s)", still_calls(e, x, v, key), plain), PREC_PRIMARY};
+    return true;
 }
