@@ -54,6 +54,29 @@ static double cost_of_table(const tir_intrin_use *use)
     return 100 + 4 * (double)use->of[0];
 }
 
+static double cost_of_any(const tir_intrin_use *use)
+{
+    (void)use;
+    return 8; /* two loads of words that may begin anywhere */
+}
+
+#define EITHER(i, j) "((uint8*)x[" #i "] | (uint8*)x[" #j "])"
+#define FOUR(i, j, k, l) "(" EITHER(i, j) " | " EITHER(k, l) ")"
+#define ANY(n, value)                                                                                                  \
+    {.name = "any_of_" #n,                                                                                             \
+     .help = "whether any of " #n " neighboring bytes is not 0",                                                       \
+     .nest = "primfn(x: handle, out: handle) -> ()\n"                                                                  \
+             "  attr = {\"global_symbol\": \"any\", \"inputs\": 1}\n"                                                  \
+             "  buffers = {x: Buffer(uint8, [" #n "]), out: Buffer(bool, [1])} {\n"                                    \
+             "  out[0] = (" value " != uint8(0))\n}\n",                                                                \
+     .call = "lathe_any_" #n "(x)",                                                                                    \
+     .kernel = "kernel/common/any_bytes.h",                                                                            \
+     .body = TIR_INSTRUCTION,                                                                                          \
+     .passed = "av",                                                                                                   \
+     .makes = DT_BOOL,                                                                                                 \
+     .selected = true,                                                                                                 \
+     .cost = cost_of_any}
+
 static const tir_intrin built_in[] = {
     {.name = "fma_tile",
      .help = "a register tile: out[i, j] = fma(a[i], b[j], out[i, j])",
@@ -94,6 +117,8 @@ static const tir_intrin built_in[] = {
     TIR_TABLES("vectors_of_table", "kernel/lanes/table.h", cost_of_table, 0),
     TRANSPOSE_BYTES("transpose_u8", "uint8"),
     TRANSPOSE_BYTES("transpose_i8", "int8"),
+    ANY(4, FOUR(0, 1, 2, 3)),
+    ANY(8, "(" FOUR(0, 1, 2, 3) " | " FOUR(4, 5, 6, 7) ")"),
 };
 static const tir_instructions of_any = {built_in, sizeof built_in / sizeof *built_in};
 

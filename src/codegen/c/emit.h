@@ -11,7 +11,6 @@
 typedef enum c_need_kind {
     NEED_KERNEL, /* a file of the folder kernel/; with lanes: its form for vectors of dt and numbers of to */
     NEED_FORM,   /* of a family of processors (family.h): `form` writes that with the number in `lanes` */
-    NEED_ANY_BYTE, /* whether one of `lanes` bytes, 4 or 8, is not 0 */
     NEED_OP,       /* scalar binary operator that needs a function: op, dt */
     NEED_SATURATE, /* float dt to integer to */
     NEED_VECTOR,   /* vector type: dt, lanes */

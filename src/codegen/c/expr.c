@@ -212,47 +212,6 @@ static c_text vector_clamp(c_emit *e, tir_expr_ref x)
                 arena_printf(e->tmp, "%s, %s", a, b));
 }
 
-#define MOST_BYTES 8
-
-/* The bytes that a chain of `|` reads of one buffer; false: something else, or more than MOST_BYTES. */
-static bool bytes_of(tir_expr_ref x, tir_expr_ref *bytes, uint32_t *n)
-{
-    if (expr_is_binary(x, TIR_BITOR))
-        return bytes_of(x->args[0], bytes, n) && bytes_of(x->args[1], bytes, n);
-    if (x->kind != TIR_LOAD || x->type.dt != DT_U8 || x->n_args != 1 || *n == MOST_BYTES ||
-        (*n > 0 && x->u.buffer != bytes[0]->u.buffer))
-        return false;
-    bytes[(*n)++] = x;
-    return true;
-}
-
-/* Whether any of four or eight neighbouring bytes in memory is not 0: one word. */
-static bool any_byte(c_emit *e, tir_expr_ref x, c_text *out)
-{
-    tir_expr_ref bytes[MOST_BYTES], at[MOST_BYTES];
-    int64_t zero = 1, apart[MOST_BYTES] = {0};
-    uint32_t n = 0, first = 0, places = 0;
-    if (x->op != TIR_NE || !tir_is_int(x->args[1], &zero) || zero != 0 || !bytes_of(x->args[0], bytes, &n) ||
-        (n != MOST_BYTES / 2 && n != MOST_BYTES))
-        return false;
-    const tir_buffer *b = bytes[0]->u.buffer;
-    for (uint32_t i = 0; i < n; i++) {
-        at[i] = expr_flat(e, b, 1, bytes[i]->args);
-        if (expr_register(e, b, at[i]) ||
-            !tir_is_int(tir_simplify(e->bounds, tir_sub(e->c, at[i], at[0])), &apart[i]))
-            return false;
-        first = apart[i] < apart[first] ? i : first;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        places |= apart[i] - apart[first] < n ? 1u << (apart[i] - apart[first]) : 0;
-    if (places != (1u << n) - 1)
-        return false;
-    needs_add(e->needs, (c_need){.kind = NEED_ANY_BYTE, .lanes = n});
-    *out = (c_text){arena_printf(e->tmp, "lathe_any_%u(&%s[%s])", n, expr_name(e, b), expr_text(e, at[first]).s),
-                    PREC_PRIMARY};
-    return true;
-}
-
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
     bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
@@ -263,8 +222,6 @@ static c_text binary(c_emit *e, tir_expr_ref x)
     c_text out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
-    if (any_byte(e, x, &out))
-        return out;
     c_text a = expr_text(e, x->args[0]), b = expr_text(e, x->args[1]);
     if (plain_division(e, x, a, b, &out))
         return out;

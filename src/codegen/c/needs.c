@@ -614,7 +614,6 @@ static void write_vector(kernel_paste *k, writer *w, const c_need *n, const c_ne
     case NEED_VEXTREME: write_vextreme(a, w, n, v, all->family); return;
     case NEED_KERNEL:
     case NEED_FORM:
-    case NEED_ANY_BYTE:
     case NEED_OP:
     case NEED_SATURATE: return;
     }
@@ -644,14 +643,6 @@ void needs_add_vector(c_needs *n, c_need need)
         (need.lanes == 8 || need.lanes == 4))
         needs_add_kernel(n, "kernel/x86/narrow.h");
     needs_add(n, need);
-}
-
-static void write_any_byte(writer *w, uint32_t bytes)
-{
-    w_fmt(w, "static inline int lathe_any_%u(const uint8_t *x)\n{\n", bytes);
-    w_fmt(w, "#if defined(__GNUC__)\n    typedef uint%u_t word __attribute__((may_alias, aligned(1)));\n", bytes * 8);
-    w_fmt(w, "    return *(const word *)(const void *)x != 0;\n#else\n    int i, any = 0;\n"
-             "    for (i = 0; i < %u; i++)\n        any |= x[i];\n    return any != 0;\n#endif\n}\n\n", bytes);
 }
 
 /* What the words of templates in lanes stand for. */
@@ -726,7 +717,6 @@ void needs_write(arena *a, writer *w, const c_needs *n)
                 kernel_write(&kernels, w, need->file, NULL, where_called(need, n));
             break;
         case NEED_FORM: need->form(a, w, need->lanes); break;
-        case NEED_ANY_BYTE: write_any_byte(w, need->lanes); break;
         case NEED_OP:
             if (op_file(need)) {
                 kernel_write(&kernels, w, op_file(need), NULL, where_called(need, n));

@@ -10,6 +10,7 @@
 
 static const tir_selection *const selections[] = {
     &tir_selection_tables,
+    &tir_selection_any,
     &tir_selection_round,
 #define TARGET_SELECTION(name) &tir_selection_##name,
 #include "target/targets.def"

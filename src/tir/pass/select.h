@@ -22,6 +22,7 @@ typedef struct tir_selection {
     tir_expr_ref (*expr)(const tir_selector *x, tir_expr_ref e);
 } tir_selection;
 extern const tir_selection tir_selection_tables; /* bytes.c: for processors with vectors */
+extern const tir_selection tir_selection_any;    /* select_any.c */
 extern const tir_selection tir_selection_round;  /* select_round.c: for small processors without */
 #define TARGET_SELECTION(name) extern const tir_selection tir_selection_##name;
 #include "target/targets.def"

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether any of four or eight neighboring bytes in memory is not 0: one word (intrin.c), on any processor. */
+#include "tir/build.h"
+#include "tir/instr.h"
+#include "tir/pass/rounded.h"
+
+#define MOST_BYTES 8
+
+/* The bytes that a chain of `|` reads of one buffer; false: something else, or more than MOST_BYTES. */
+static bool bytes_of(tir_expr_ref e, tir_expr_ref *bytes, uint32_t *n)
+{
+    if (tir_is_binary(e, TIR_BITOR))
+        return bytes_of(e->args[0], bytes, n) && bytes_of(e->args[1], bytes, n);
+    if (e->kind != TIR_LOAD || e->type.dt != DT_U8 || e->type.lanes > 1 || e->n_args != 1 || *n == MOST_BYTES ||
+        e->u.buffer->scope == SCOPE_REG || (*n > 0 && e->u.buffer != bytes[0]->u.buffer))
+        return false;
+    bytes[(*n)++] = e;
+    return true;
+}
+
+/* Where the first of n bytes is that lie next to each other in any order; NULL: they do not. */
+static tir_expr_ref first_of(const tir_selector *x, tir_expr_ref const *bytes, uint32_t n)
+{
+    tir_expr_ref at[MOST_BYTES];
+    int64_t apart[MOST_BYTES] = {0};
+    uint32_t first = 0, places = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        at[i] = tir_select_flat(x, bytes[i]->u.buffer, 1, bytes[i]->args);
+        if (at[i]->type.dt != at[0]->type.dt ||
+            !tir_is_int(tir_simplify(x->bounds, tir_sub(x->c, at[i], at[0])), &apart[i]))
+            return NULL;
+        first = apart[i] < apart[first] ? i : first;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        places |= apart[i] - apart[first] < n ? 1u << (apart[i] - apart[first]) : 0;
+    return places == (1u << n) - 1 ? tir_address(x->c, bytes[0]->u.buffer, 1, &at[first]) : NULL;
+}
+
+static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
+{
+    tir_expr_ref bytes[MOST_BYTES], at;
+    uint32_t n = 0;
+    if (!tir_is_binary(e, TIR_NE) || e->type.lanes > 1)
+        return NULL;
+    const uint32_t zero = tir_is_const(e->args[1], 0) ? 1 : 0;
+    if (!tir_is_const(e->args[zero], 0) || !bytes_of(e->args[1 - zero], bytes, &n) ||
+        (n != MOST_BYTES / 2 && n != MOST_BYTES))
+        return NULL;
+    at = first_of(x, bytes, n);
+    return at ? tir_instr(x->c, tir_find_intrin(x->c, n == MOST_BYTES ? "any_of_8" : "any_of_4"), TIR_OP_NONE, 1, &at)
+              : NULL;
+}
+
+static bool fits(const struct target *t)
+{
+    return t != NULL;
+}
+
+const tir_selection tir_selection_any = {.fits = fits, .expr = value};
