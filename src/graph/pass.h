@@ -138,7 +138,9 @@ enum {
     X(CLOSE_LOOPS, "close-loops", graph_pass_close_loops, FACTS_NODES, FACT_CLOSED, 0, 0,                         \
       "the condition of a loop becomes nodes, the number of the round a carried value")                           \
     X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES | FACT_FOLDED | FACT_CLOSED, 0, FACT_APART, 0,                    \
-      "groups of nodes become primitive functions")
+      "groups of nodes become primitive functions")                                                               \
+    X(SPLIT_BATCH, "split-batch", graph_pass_split_batch, FACT_TYPES, 0, 0, 3,                                    \
+      "layers that exchange more than the caches hold run for a few images of a batch at a time")
 
 #define X(id, name, fn, needs, gives, breaks, level, help) bool fn(compiler *c, graph_module *m, const pass_options *o);
 GRAPH_PASSES(X)

@@ -70,9 +70,8 @@ static prog_step *add_step(lowering *l, prog_step_kind kind, const graph_node *n
     return &vec_last(l->block);
 }
 
-static bool add_view(lowering *l, graph_node *n)
+static bool add_view(lowering *l, graph_node *n, graph_value *from, uint64_t offset)
 {
-    graph_value *from = lower_viewed(l->c, n);
     uint32_t base;
     if (!lower_operand(l, from, n->loc, &base))
         return false;
@@ -82,6 +81,7 @@ static bool add_view(lowering *l, graph_node *n)
                           n->outputs[0]->name, from->name);
     uint32_t v = lower_value_in(l, n->outputs[0], l->to->values.data[base].space, 0, NULL);
     l->to->values.data[v].base = base;
+    l->to->values.data[v].offset = offset;
     prog_step *s = add_step(l, STEP_VIEW, n, 2);
     s->args[0] = base;
     s->args[1] = v;
@@ -208,7 +208,10 @@ static bool add_node(lowering *l, graph_node *n)
         return lower_if(l, n);
     if (strcmp(n->op->name, "loop") == 0)
         return lower_loop(l, n);
-    return lower_viewed(l->c, n) ? add_view(l, n) : add_kernel(l, n);
+    uint64_t offset = 0;
+    graph_value *from = lower_viewed(l->c, n);
+    from = from ? from : lower_sliced(l, n, &offset);
+    return from ? add_view(l, n, from, offset) : add_kernel(l, n);
 }
 
 /* --- results --- */

@@ -35,7 +35,7 @@ struct lowering {
     prog_block *block; /* where steps go */
     ptr_map into;      /* graph values that are made in a value that is there: its number */
     uint32_t depth;
-    bool unbounded; /* values may have dimensions without a bound */
+    bool unbounded; /* values may have dimensions without a bound: a module */
     VEC(lower_due) due;
     lower_table made;
     VEC(graph_value *) results; /* of main, without those that are states */
@@ -49,6 +49,9 @@ const graph_node *lower_sole_node(const graph_node *n);
 graph_value *lower_operand_outside(const graph_node *call, const graph_node *inner, uint32_t i);
 /* What n only gives another shape; NULL: n computes. */
 graph_value *lower_viewed(compiler *c, const graph_node *n);
+/* What n, a node of main and no primitive function, takes neighboring images of, those from byte *out_offset on: its
+ * result can lie there. NULL: n is no such slice, or its result leaves the function. */
+graph_value *lower_sliced(const lowering *l, const graph_node *n, uint64_t *out_offset);
 /* What v's bytes are made as, views followed to the end. */
 const graph_value *lower_base(compiler *c, const graph_value *v);
 /* When n calls a region: k is its target's kernel, under the region's name. */

@@ -177,6 +177,47 @@ const graph_value *lower_base(compiler *c, const graph_value *v)
     return v;
 }
 
+static bool leaves(const lowering *l, const graph_value *v)
+{
+    for (uint32_t i = 0; i < l->f->results.len; i++)
+        if (lower_base(l->c, l->f->results.data[i]) == v)
+            return true;
+    return false;
+}
+
+/* Where along its first axis n begins to take neighbors; -1: it is no such slice. */
+static int64_t slice_start(const graph_node *n)
+{
+    int64_t start = 0, axis = 0, have = 0;
+    uint32_t count = 0;
+    if (strcmp(n->op->name, "strided_slice") != 0 || n->n_inputs < 4 || (n->n_inputs > 4 && n->inputs[4]) ||
+        !graph_constant_ints(n->inputs[1], 1, &start, &count) || count != 1 ||
+        !graph_constant_ints(n->inputs[3], 1, &axis, &count) || count != 1 || axis != 0)
+        return -1;
+    const type *x = &n->inputs[0]->type;
+    if (!shape_is_static(x->shape) || !dim_is_const(x->shape.dims[0], &have))
+        return -1;
+    start = start < 0 ? start + have : start;
+    return start < have ? start : -1;
+}
+
+graph_value *lower_sliced(const lowering *l, const graph_node *n, uint64_t *out_offset)
+{
+    const int64_t start = slice_start(n);
+    if (start < 0 || l->f != l->main || l->main->states.len > 0 || leaves(l, n->outputs[0]))
+        return NULL;
+    const graph_value *base = lower_base(l->c, n->inputs[0]);
+    if (graph_constant(base) || (l->unbounded && !base->def)) /* a module has no name for the middle of an input */
+        return NULL;
+    const type *x = &n->inputs[0]->type, *y = &n->outputs[0]->type;
+    int64_t have = 0;
+    (void)dim_is_const(x->shape.dims[0], &have);
+    if (!shape_is_static(y->shape) || type_bytes(y) <= 0 || type_bytes(x) <= 0)
+        return NULL;
+    *out_offset = (uint64_t)(type_bytes(x) / have * start);
+    return n->inputs[0];
+}
+
 /* --- names --- */
 
 static void append(writer *w, const char *text, const char *separator)
