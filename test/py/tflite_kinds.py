@@ -396,6 +396,14 @@ def logical(name):
     return one
 
 
+def alike(name, *kinds):
+    """Two operands of one shape and type, which is one of the kinds."""
+    def one(net, r, q):
+        shape, kind = r.shape(), r.pick(*kinds)
+        net.operator(name, 1, [net.input(kind, shape) for _ in range(2)], [net.tensor(kind, shape)])
+    return one
+
+
 def select(net, r, q):
     shape = r.shape()
     scale, zero = r.scale(), r.zero(q)
@@ -1089,7 +1097,11 @@ KINDS = {
     "reduce_max": reduction("REDUCE_MAX", True),
     "reduce_min": reduction("REDUCE_MIN", True), "reduce_prod": reduction("REDUCE_PROD", True),
     "squared_difference": two("SQUARED_DIFFERENCE", 2), "floor_div": two("FLOOR_DIV", 1, True),
-    "floor_mod": two("FLOOR_MOD", 1, True), "pow": two("POW", 1), "less": compared("LESS"),
+    "floor_mod": two("FLOOR_MOD", 1, True), "pow": two("POW", 1),
+    "bitwise_xor": alike("BITWISE_XOR", "int8", "int16", "int32"),
+    **{"stablehlo_" + k: alike("STABLEHLO_" + k.upper(), "float32", "int32") for k in ("add", "multiply", "maximum",
+                                                                                   "minimum")},
+    "less": compared("LESS"),
     "greater": compared("GREATER"),
     "less_equal": compared("LESS_EQUAL"), "greater_equal": compared("GREATER_EQUAL"), "equal": compared("EQUAL"),
     "not_equal": compared("NOT_EQUAL"), "logical_and": logical("LOGICAL_AND"), "logical_or": logical("LOGICAL_OR"),
@@ -1129,7 +1141,8 @@ HAVE = {
     **{k: ("float32", "float32") for k in (
         "floor_div", "floor_mod", "l2_pool", "log", "rsqrt", "sqrt", "square", "neg", "sin", "cos",
         "floor", "logical_and", "logical_or", "logical_not", "shape_of")},
-    **{k: ("", "float32") for k in ("reduce_prod", "pow", "one_hot")},
+    **{k: ("", "float32") for k in ("reduce_prod", "pow", "one_hot", "bitwise_xor")},
+    **{k: ("", "float32") for k in KINDS if k.startswith("stablehlo_")},
     **{k: ("float32", "") for k in ("ceil", "round")},  # not in LiteRT's reference
     "resize_bilinear": ("int8 float32", ALL[1]), "resize_nearest": ALL, "gather_rows": ("int8 float32", ALL[1]),
     "gather_nd": ("int8 float32", "int8 uint8 float32"), "arg_max": ("int8 float32", "int8 uint8 float32"),
