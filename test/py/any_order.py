@@ -5,8 +5,8 @@
     any_order.py [--lathe FILE] [--seed N] [--times N] [-j N] [CASE...]
 
 Kernels are those of the models in test/golden/kernel, for the targets named there, of quantised layers at random for
-further ones, and a few by hand, so that each row of instructions is met, but for those of the pass select that only
-chains of kernels have: test/unit/test_instr.c tries them in any order. Each is compiled as it is, and a few times
+further ones, and a few by hand, so that each row of instructions is met, but for those of the pass select, whose rows
+test/unit/test_instr.c tries in any order. Each is compiled as it is, and a few times
 with its computation written otherwise: operands of what commutes change places, and sums and products of integers are
 put together in another order, those of indices as well. What is counted in the loops behind all passes must be the
 same: instructions (tir/instr.h) by row, and what passes choose otherwise: rounding in fixed point or by a sum, `fma`.
@@ -229,6 +229,9 @@ def layers(data, least, rng):
     return f"func @main({operands}) {{\n" + "\n".join(lines) + f"\n  return {results}\n}}\n"
 
 
+# Rows that the pass select puts in the place of loops and expressions: kernels here have some of them.
+SELECTED = re.compile(r"(widen|bytes|vectors_of_table|word|(max|min)_of_words|sum_(even|odd)|put|lanes|rounded|scaled"
+                      r"|any_of|fma_once|product_once|high_sum)\w*")
 # Of rows that no default schedule of a model uses: the row, the target, and what stands for it in the loops.
 BY_HAND = (
     ("fma_tile", "x86-64-v3", "fma", """placeholder A: float32[8, 24]
@@ -339,7 +342,7 @@ def main():
             passed, failed = passed + (why is None), failed + (why is not None)
             if why:
                 print(f"FAILED {name}, {kernel.splitlines()[0][3:]} for {target}: {why}")
-    alone = {row for row in all_rows if not row.startswith("widen_")}
+    alone = {row for row in all_rows if not SELECTED.fullmatch(row)}
     for row in sorted(alone - set(met)) if not o.cases else ():
         failed += 1
         print(f"FAILED no kernel has instructions of {row}: add a layer, or a computation to BY_HAND")
