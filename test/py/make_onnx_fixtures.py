@@ -389,6 +389,14 @@ def pattern():
     return model([node("RegexFullMatch", ["x"], ["y"], pattern="a+(b\\p{Greek})")], ends[:1], ends[1:], opset=21, ir=10)
 
 
+def labels_twice():
+    """Two keys have one label, which keys that are not there have, too."""
+    encoder = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_int64s=[1, 2, 3],
+                               values_strings=["a", "b", "a"], default_string="b")
+    ends = [helper.make_tensor_value_info(n, t, [4]) for n, t in (("x", I64), ("y", TensorProto.STRING))]
+    return model([encoder], ends[:1], ends[1:], imports=[helper.make_opsetid("ai.onnx.ml", 2)])
+
+
 def texts():
     texts_of = [helper.make_tensor_value_info(n, TensorProto.STRING, [2]) for n in "xy"]
     tokenizer = helper.make_node("Tokenizer", ["x"], ["y"], domain="com.microsoft", mark=0, pad_value="",
@@ -535,7 +543,7 @@ def outside():
     return m
 
 
-GOLDEN = {"golden/string": [strings, pattern],
+GOLDEN = {"golden/string": [strings, pattern, labels_twice],
           "golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
                           early_operators, passed_through, many_parts, out_of_step, contributed, zip_map, ml_rows],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,

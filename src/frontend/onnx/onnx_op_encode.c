@@ -61,6 +61,23 @@ static graph_value *value_table(onnx_node *n, const map *m)
     return onnx_concat(n, 2, parts, 0);
 }
 
+/* Of strings that are there twice, the first place stands for both: two numbers would be one label. */
+static graph_value *first_places(onnx_node *n, uint32_t count, const char *const *strings, graph_value *at)
+{
+    int64_t *first = arena_array(&n->c->mem, int64_t, count + 1u);
+    bool twice = false;
+    onnx_map seen = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = intern(n->c->names, strings[i]);
+        const int64_t *before = onnx_map_get(&seen, name);
+        first[i] = before ? *before : (int64_t)i;
+        twice |= before != NULL;
+        if (!before)
+            onnx_map_set(&n->c->mem, &seen, name, &first[i]);
+    }
+    return twice ? ml_take(n, onnx_const_ints(n, count, first), at) : at;
+}
+
 /* The values that `at`, places among the values or one behind them, names. */
 static bool give_values(onnx_node *n, const map *m, graph_value *at)
 {
@@ -69,6 +86,7 @@ static bool give_values(onnx_node *n, const map *m, graph_value *at)
     const char **all = arena_array(&n->c->mem, const char *, m->values.n + 1u);
     memcpy(all, m->values.strings, m->values.n * sizeof *all);
     all[m->values.n] = m->otherwise.strings[0];
+    at = first_places(n, m->values.n + 1, all, at);
     if (!n->failed)
         onnx_set_strings(n->im, at, m->values.n + 1, all);
     return onnx_alias(n, 0, at);
