@@ -210,8 +210,10 @@ static void pack_integer_matmul(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
     const target_dot *row;
-    int64_t columns = 0;
-    const shape s = n->outputs[0]->type.shape;
+    int64_t columns = 0, inner = 0;
+    const shape s = n->outputs[0]->type.shape, x_shape = n->inputs[0]->type.shape;
+    if (x_shape.rank > 0 && !dim_is_const(x_shape.dims[x_shape.rank - 1], &inner))
+        return; /* only a run knows that it has as many as the weights: steps of four have no end then */
     if (s.rank > 1 && dim_is_const(s.dims[s.rank - 1], &columns))
         widen_weights(p, n, columns);
     bool transposed = graph_attr_int(n, "transpose_b") != 0;
