@@ -698,6 +698,9 @@ static bool is_among(dim_kind other, dim d, dim x)
 /* Whether a can never be the one that counts when b is there. */
 static bool is_beaten(compiler *c, dim_kind kind, dim a, dim b)
 {
+    int64_t x = 0, y = 0;
+    if (dim_is_const(a, &x) && dim_is_const(b, &y)) /* their difference may be too large for a number */
+        return kind == DIM_MAX ? x <= y : x >= y;
     dim_range r = dim_get_range(kind == DIM_MAX ? dim_sub(c, b, a) : dim_sub(c, a, b), false);
     return r.lo >= 0 || is_among(kind == DIM_MAX ? DIM_MIN : DIM_MAX, a, b);
 }

@@ -150,6 +150,9 @@ static void overflow_gives_unknown_dims(void **state)
     dim unknown = parse_dim(&c, "9223372036854775807*2"), zero = dim_const(&c, 0);
     assert_ptr_not_equal(dim_max(&c, unknown, zero), unknown); /* it may be negative, which a symbol is not */
     assert_ptr_equal(dim_add(&c, unknown, zero), unknown);
+    dim least = dim_const(&c, INT64_MIN); /* what a Clip without a lower bound has */
+    assert_ptr_equal(dim_max(&c, least, dim_const(&c, 8)), dim_const(&c, 8));
+    assert_ptr_equal(dim_min(&c, least, dim_const(&c, 8)), least);
     compiler_free(&c);
 }
 
