@@ -144,6 +144,10 @@ static tir_stmt *step_down(const block *b, walk *v)
     const tir_expr_ref from[2] = {v->row, walk_column(v, feature)};
     tir_expr_ref x = tir_load(c, v->in[TREES_X], 2, from);
     tir_expr_ref left = walk_goes_left(v, x, walk_node_of(v, at, feature));
+    if (b->lanes == 1) { /* one instruction that is skipped or not */
+        tir_expr_ref yes = tir_mul(c, i, two), no = tir_add(c, yes, walk_i32(v, 1));
+        return tir_store(c, v->at, 1, &v->lane, tir_select(c, left, yes, no));
+    }
     tir_expr_ref child = tir_select(c, left, walk_i32(v, 0), walk_i32(v, 1));
     return tir_store(c, v->at, 1, &v->lane, tir_add(c, tir_mul(c, i, two), child));
 }
