@@ -6,7 +6,7 @@
 #include "te/rule/rule.h"
 #include "type/target.h"
 
-#define MOST_COLUMNS  8   /* of a tile: their sums, weights and one more number have room in 32 registers */
+#define MOST_COLUMNS  10  /* of a tile: their sums, weights and one more number have room in 32 registers */
 #define LEAST_COLUMNS 3
 #define MOST_SUMS     4   /* of other sums: more save little of the loop, and what follows a sum is written for each */
 #define FEW_SUMS      2   /* if that calls functions, which are long */
