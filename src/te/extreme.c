@@ -145,7 +145,8 @@ void te_search_in_order(const te_graph *g, const graph_node *n, te_node *stage)
     tir_expr_ref a = tir_varref(c, r->acc[0]), x = tir_varref(c, r->x[0]);
     tir_expr_ref take = tir_binary(c, most ? TIR_GT : TIR_LT, x, a);
     if (dtype_is_float(dt))
-        take = tir_and(c, tir_not(c, tir_binary(c, most ? TIR_LE : TIR_GE, x, a)), tir_binary(c, TIR_EQ, a, a));
+        take = tir_and(c, tir_not(c, tir_binary(c, most ? TIR_LE : TIR_GE, x, a)),
+                       tir_not(c, tir_call1(c, TIR_ISNAN, a)));
     e[0] = tir_select(c, take, x, a);
     e[1] = tir_select(c, take, tir_varref(c, r->x[1]), tir_varref(c, r->acc[1]));
     e[2] = te_simple_reducer(c, most ? TE_MAX : TE_MIN, dt)->identity[0];
