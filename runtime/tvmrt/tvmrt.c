@@ -386,6 +386,20 @@ static void *small_address(const tvmrt_context_t *context, uint32_t word)
     return base != NULL ? (void *)((uintptr_t)base + (uintptr_t)(word & 0xFFFFFFu)) : NULL;
 }
 
+int32_t tvmrt_small_call(const tvmrt_context_t *context, tvmrt_op_func_t func, void **args, uint32_t op_id)
+{
+    tvmrt_op_exec_t exec;
+    int32_t status = TVMRT_E_NULL;
+
+    if (context->model == NULL)
+        return fail(TVMRT_E_STATE, -1);
+    exec.func = func;
+    exec.args = args;
+    if (func != NULL)
+        status = call(context, &exec, op_id, 0, 1);
+    return status == TVMRT_OK ? status : fail(status, (int32_t)op_id);
+}
+
 int32_t tvmrt_small_run(const tvmrt_context_t *context, const tvmrt_small_t *small, void **args)
 {
     const uint32_t *word = small->args;

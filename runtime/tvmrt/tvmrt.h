@@ -519,6 +519,10 @@ int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_sche
 /* Runs all operators in order; `args` has room for the arguments of the one that has most. Ends with the first status
  * that is not 0, logged with its operator. TVMRT_E_NULL: an input or output is null. */
 int32_t tvmrt_small_run(const tvmrt_context_t *context, const tvmrt_small_t *small, void **args);
+/* Runs one operator, for models of few operators, which call one after the other. `func` is null if one of its
+ * arguments is: TVMRT_E_NULL. A status that is not 0 is logged with the operator. TVMRT_E_STATE: `context` has no
+ * model. */
+int32_t tvmrt_small_call(const tvmrt_context_t *context, tvmrt_op_func_t func, void **args, uint32_t op_id);
 #endif
 
 /* ---- Semantic layer --- */

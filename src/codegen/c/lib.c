@@ -60,14 +60,10 @@ static void bring_all(const package *p, writer *w)
         w_fmt(w, "    instance->outputs[%u] = outputs->%s;\n", i, p->outputs[i].c_name);
 }
 
-static void write_small_args(const package *p, writer *w)
-{
-    w_fmt(w, "    void *args[%u]; /* of one operator */\n", small_most_args(p));
-}
-
 void lib1_write(const package *p, writer *w)
 {
     static const template_piece pieces[] = {
-        {"states", states_write}, {"small_args", write_small_args}, {"operands", bring_all}};
+        {"states", states_write}, {"small_args", small_write_args}, {"operands", bring_all},
+        {"small_run", small_write_run}};
     template_file(p, "lib1.c", pieces, sizeof pieces / sizeof *pieces, w);
 }

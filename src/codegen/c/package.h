@@ -141,7 +141,8 @@ void states_write(const package *p, writer *w);   /* in src/default_lib1.c; noth
 void states_report(json_out *j, const package *p); /* members of report.json */
 void tables_write(const package *p, writer *w);    /* src/model_data.c */
 void small_write_tables(const package *p, writer *w); /* its part for TVMRT_SMALL */
-uint32_t small_most_args(const package *p);           /* of one operator */
+void small_write_args(const package *p, writer *w);   /* variables of the function that runs the operators */
+void small_write_run(const package *p, writer *w);    /* and what it does */
 bool ops_write(const package *p, writer *w);       /* src/ops.c */
 /* The kernel of operator i with its comment, PREFIX_KERNEL in C; what its text uses goes to `needs`. */
 bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i, const char *linkage);
