@@ -45,8 +45,8 @@ tir_role tir_role_of_arg(tir_expr_ref e, uint32_t i, tir_role role)
     case TIR_FLOAT:
     case TIR_VAR:
     case TIR_NOT:
-    case TIR_CAST:
-    case TIR_CALL: break;
+    case TIR_CAST: break;
+    case TIR_CALL: return e->op == TIR_HIGH && role == ROLE_VALUE ? ROLE_INDEX : role; /* factors of a product */
     }
     return role;
 }
