@@ -7,10 +7,11 @@
 
 /* --- SOFTMAX --- */
 
-/* exp of the 256 differences to the largest number of a row, 0 where that is told by no bit. */
-static const tensor_data *exponents(compiler *c, double real)
+/* exp of the 256 differences to the largest number of a row, 0 where that is told by no bit; without those before the
+ * last 0 if they are `few`. */
+static const tensor_data *exponents(compiler *c, double real, bool few)
 {
-    const int64_t count = 256;
+    int64_t count = 256, first = 0;
     int32_t *t = arena_array(&c->mem, int32_t, (size_t)count);
     const double scaled = real * 0x1p26, top = 2147483647.0;
     const fixed_scale s = fixed_of(scaled < top ? scaled : top);
@@ -18,8 +19,10 @@ static const tensor_data *exponents(compiler *c, double real)
     for (int64_t i = 0; i < count; i++) {
         const int64_t d = i - 255;
         t[i] = (double)d < -radius ? 0 : fixed_exp(fixed_scaled((int32_t)d, s), 5);
+        first = few && t[i] == 0 ? i : first;
     }
-    return tensor_dense(c, DT_I32, 1, &count, t);
+    count -= first;
+    return tensor_dense(c, DT_I32, 1, &count, t + first);
 }
 
 /* A function as 512 straight pieces over the range of 16 bits, both scales given; entries lie halfway between the curve
@@ -143,7 +146,7 @@ bool tflite_op_softmax(tflite_node *n)
     if (in.dt == DT_I16)
         return tflite_result(n, 0, wide_softmax(n, x, in.scale, o->beta));
     const attr as = attr_dtype(n->c, "out_dtype", out.dt);
-    graph_value *pair[2] = {x, tflite_const(n, exponents(n->c, (double)o->beta * (double)in.scale), "exponents")};
+    graph_value *pair[2] = {x, tflite_const(n, exponents(n->c, (double)o->beta * (double)in.scale, true), "exponents")};
     return tflite_result(n, 0, tflite_emit(n, "qnn.softmax_fixed", 2, pair, to_wide, &as));
 }
 
@@ -211,7 +214,7 @@ static graph_value *log_softmax_of_numbers(tflite_node *n, graph_value *x, const
     graph_value *numbers = tflite_cast(n, x, DT_I32);
     graph_value *down = tflite_binary(n, "subtract", numbers, over_rows(n, "max", numbers)), *at;
     at = compose_by(n, "add", down, 255);
-    graph_value *e = tflite_const(n, exponents(n->c, (double)in->scale), "exponents");
+    graph_value *e = tflite_const(n, exponents(n->c, (double)in->scale, false), "exponents");
     e = compose_divided(n, tflite_cast(n, compose_entry(n, e, at), DT_I64), SUM_BITS);
     graph_value *log = log_of_sum(n, over_rows(n, "sum", e));
     graph_value *least = tflite_cast(n, compose_by(n, "add", log, INT32_MIN), DT_I32);

@@ -223,7 +223,7 @@ bool infer_qnn_mul(compiler *c, const graph_node *n, type *out)
     return infer_pair(c, n, out) && rounding_fits(c, n);
 }
 
-bool infer_qnn_softmax(compiler *c, const graph_node *n, type *out)
+static bool infer_byte_softmax(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     if (dtype_bits(x->dt) != 8)
@@ -231,16 +231,25 @@ bool infer_qnn_softmax(compiler *c, const graph_node *n, type *out)
     if (!rounding_fits(c, n))
         return false;
     int32_t axis;
-    if (!dim_is(infer_in(n, 1)->shape.dims[0], 256))
-        return infer_error(c, n, "the table has not 256 entries");
     out[0] = *x;
     return infer_axis(c, n, graph_attr_int(n, "axis"), x->shape.rank, &axis);
+}
+
+bool infer_qnn_softmax(compiler *c, const graph_node *n, type *out)
+{
+    if (!dim_is(infer_in(n, 1)->shape.dims[0], 256))
+        return infer_error(c, n, "the table has not 256 entries");
+    return infer_byte_softmax(c, n, out);
 }
 
 bool infer_qnn_softmax_fixed(compiler *c, const graph_node *n, type *out)
 {
     const dtype dt = graph_attr_dtype(n, "out_dtype");
-    if (!infer_qnn_softmax(c, n, out))
+    const dim d = infer_in(n, 1)->shape.dims[0];
+    int64_t entries;
+    if (!dim_is_const(d, &entries) || entries < 1 || entries > 256)
+        return infer_error(c, n, "the table has not 1 to 256 entries");
+    if (!infer_byte_softmax(c, n, out))
         return false;
     out[0].dt = dt == DT_NONE ? out[0].dt : dt;
     return is_narrow(c, n, out[0].dt);

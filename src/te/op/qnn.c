@@ -148,13 +148,18 @@ static tir_expr_ref softmax_most(te_graph *g, void *ctx, tir_expr_ref const *idx
     return softmax_number(g, v, idx, te_var(g, v->along));
 }
 
+/* Of a table whose last entry is for the largest number of a row; differences beyond the first one have that, too. */
 static tir_expr_ref softmax_entry(te_graph *g, const softmax_ctx *v, tir_expr_ref const *idx, tir_expr_ref at)
 {
+    compiler *c = g->c;
+    int64_t entries = 256;
+    (void)tir_is_int(v->table->shape[0], &entries);
     tir_expr_ref first[TYPE_MAX_RANK];
     memcpy(first, idx, v->x->rank * sizeof *first);
     first[v->axis] = te_i64(g, 0);
-    tir_expr_ref down = tir_sub(g->c, softmax_number(g, v, idx, at), te_read(g, v->most, first));
-    tir_expr_ref entry = tir_cast(g->c, DT_I64, tir_add(g->c, down, tir_int(g->c, DT_I32, 255)));
+    tir_expr_ref down = tir_sub(c, softmax_number(g, v, idx, at), te_read(g, v->most, first));
+    tir_expr_ref entry = tir_add(c, down, tir_int(c, DT_I32, entries - 1));
+    entry = tir_cast(c, DT_I64, entries < 256 ? tir_max(c, entry, tir_int(c, DT_I32, 0)) : entry);
     return te_read(g, v->table, &entry);
 }
 
@@ -247,7 +252,7 @@ bool compute_qnn_softmax(te_graph *g, const graph_node *n, te_tensor *const *in,
  * steps of Newton's method and a shift, so that results are whole steps of 1/256. */
 typedef struct fixed_softmax {
     softmax_ctx rows; /* table, most, sum */
-    const te_tensor *room, *inverse; /* leading zeros of the sum; the reciprocal of the sum without them */
+    const te_tensor *room, *half, *inverse; /* leading zeros of the sum; fixed_half; fixed_first and its steps */
     dtype out;
     int64_t bits, least; /* of the result's type */
 } fixed_softmax;
@@ -257,13 +262,14 @@ static tir_expr_ref i32(te_graph *g, int64_t v)
     return tir_int(g->c, DT_I32, v);
 }
 
-/* x * 2^-n, x not below 0, n above 0. */
-static tir_expr_ref divided(te_graph *g, tir_expr_ref x, tir_expr_ref n)
+/* x * 2^-n in that type, x not below 0, n above 0. */
+static tir_expr_ref divided(te_graph *g, dtype dt, tir_expr_ref x, tir_expr_ref n)
 {
     compiler *c = g->c;
-    tir_expr_ref half = tir_binary(c, TIR_SHL, i32(g, 1), tir_sub(c, n, i32(g, 1)));
-    return tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, tir_add(c, tir_cast(c, DT_I64, x), tir_cast(c, DT_I64, half)),
-                                          tir_cast(c, DT_I64, n)));
+    tir_expr_ref one = tir_int(c, dt, 1), half;
+    n = tir_cast(c, dt, n);
+    half = tir_binary(c, TIR_SHL, one, tir_sub(c, n, one));
+    return tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, tir_add(c, tir_cast(c, dt, x), half), n));
 }
 
 /* The high half of 2 a b, halves up. */
@@ -275,38 +281,56 @@ static tir_expr_ref high_product(te_graph *g, tir_expr_ref a, tir_expr_ref b)
 static tir_expr_ref fixed_term(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const fixed_softmax *v = ctx;
-    return divided(g, softmax_entry(g, &v->rows, idx, te_var(g, v->rows.along)), i32(g, 12));
+    return divided(g, DT_U32, softmax_entry(g, &v->rows, idx, te_var(g, v->rows.along)), i32(g, 12));
 }
 
-/* Leading zeros of the sum, which is above 0: the largest number of a row has the exponential 1. */
+/* Leading zeros of the sum, which is above 2^18: the largest number of a row has the exponential 1. Without its last
+ * bits the sum is a number of f32, whose exponent is its place. */
 static tir_expr_ref fixed_room(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const fixed_softmax *v = ctx;
     compiler *c = g->c;
-    tir_expr_ref x = te_read(g, v->rows.sum, idx), room = i32(g, 1);
-    for (int64_t step = 30; step > 0; step--) /* one for each power of two that the sum is below */
-        room = tir_add(c, room, tir_cast(c, DT_I32, tir_binary(c, TIR_LT, x, i32(g, (int64_t)1 << step))));
-    return room;
+    const int64_t last = 7, bias = 127;
+    tir_expr_ref x = tir_binary(c, TIR_SHR, te_read(g, v->rows.sum, idx), i32(g, last));
+    tir_expr_ref bits = tir_call1(c, TIR_TO_BITS, tir_cast(c, DT_F32, x));
+    bits = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, bits, tir_int(c, DT_U32, 23)));
+    return tir_sub(c, i32(g, 31 - last + bias), bits);
 }
 
-/* 1 / (1 + a), a the sum without its leading zeros and without its first bit; Q2.29 but for the last step. */
+/* The middle of a and 1, a the sum without its leading zeros and without its first bit. */
+static tir_expr_ref fixed_half(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const fixed_softmax *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref sum = tir_cast(c, DT_U32, te_read(g, v->rows.sum, idx));
+    tir_expr_ref a = tir_binary(c, TIR_SHL, sum, tir_cast(c, DT_U32, te_read(g, v->room, idx)));
+    return tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, a, tir_int(c, DT_U32, 1)));
+}
+
+/* 1 / (1 + a) in Q2.29: the first guess, and a step from one to the next. */
+static tir_expr_ref fixed_first(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const fixed_softmax *v = ctx;
+    return tir_add(g->c, i32(g, 1515870810), high_product(g, te_read(g, v->half, idx), i32(g, -1010580540)));
+}
+
+static tir_expr_ref fixed_step(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const fixed_softmax *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref x = te_read(g, v->inverse, idx), error = high_product(g, te_read(g, v->half, idx), x);
+    error = tir_sub(c, i32(g, 1 << 29), error);
+    return tir_add(c, x, tir_binary(c, TIR_SHL, high_product(g, x, error), i32(g, 2)));
+}
+
 static tir_expr_ref fixed_inverse(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const fixed_softmax *v = ctx;
     compiler *c = g->c;
-    const int64_t limit = ((int64_t)1 << 31) - 1;
-    tir_expr_ref sum = tir_cast(c, DT_I64, te_read(g, v->rows.sum, idx));
-    tir_expr_ref a = tir_binary(c, TIR_SHL, sum, tir_cast(c, DT_I64, te_read(g, v->room, idx)));
-    a = tir_sub(c, a, tir_int(c, DT_I64, (int64_t)1 << 31));
-    tir_expr_ref h = tir_add(c, a, tir_int(c, DT_I64, limit + 1)); /* the middle of a and 1, halves up */
-    h = tir_cast(c, DT_I32, tir_binary(c, TIR_SHR, h, tir_int(c, DT_I64, 1)));
-    tir_expr_ref x = tir_add(c, i32(g, 1515870810), high_product(g, h, i32(g, -1010580540)));
-    for (int i = 0; i < 3; i++) {
-        tir_expr_ref error = tir_sub(c, i32(g, 1 << 29), high_product(g, h, x));
-        x = tir_add(c, x, tir_binary(c, TIR_SHL, high_product(g, x, error), i32(g, 2)));
-    }
-    tir_expr_ref twice = tir_mul(c, tir_cast(c, DT_I64, x), tir_int(c, DT_I64, 2));
-    return tir_cast(c, DT_I32, tir_min(c, twice, tir_int(c, DT_I64, limit)));
+    const int64_t most = ((int64_t)1 << 30) - 1;
+    tir_expr_ref x = te_read(g, v->inverse, idx);
+    tir_expr_ref twice = tir_mul(c, tir_min(c, x, i32(g, most)), i32(g, 2));
+    return tir_add(c, twice, tir_cast(c, DT_I32, tir_binary(c, TIR_GT, x, i32(g, most))));
 }
 
 static tir_expr_ref fixed_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
@@ -318,7 +342,11 @@ static tir_expr_ref fixed_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     first[v->rows.axis] = te_i64(g, 0);
     tir_expr_ref e = softmax_entry(g, &v->rows, idx, idx[v->rows.axis]);
     tir_expr_ref shift = tir_sub(c, i32(g, 12 + 31 - v->bits), te_read(g, v->room, first));
-    tir_expr_ref y = divided(g, high_product(g, te_read(g, v->inverse, first), e), shift);
+    int64_t count = INT64_MAX;
+    (void)tir_is_int(v->rows.x->shape[v->rows.axis], &count);
+    /* `shift` is below 32 where the sum is below 2^28 */
+    tir_expr_ref y = divided(g, v->bits > 8 || count < 512 ? DT_U32 : DT_I64,
+                             high_product(g, te_read(g, v->inverse, first), e), shift);
     return qnn_saturated(g, tir_add(c, y, i32(g, v->least)), DT_I32, v->out);
 }
 
@@ -340,6 +368,10 @@ bool compute_qnn_softmax_fixed(te_graph *g, const graph_node *n, te_tensor *cons
     v.rows.along = of_sum;
     v.rows.sum = te_reduce(g, "sum", DT_I32, rank, rows, 1, &of_sum, TE_SUM, fixed_term, &v);
     v.room = te_compute(g, "room", DT_I32, rank, rows, fixed_room, &v);
+    v.half = te_compute(g, "half", DT_I32, rank, rows, fixed_half, &v);
+    v.inverse = te_compute(g, "first", DT_I32, rank, rows, fixed_first, &v);
+    for (int i = 0; i < 3; i++)
+        v.inverse = te_compute(g, "step", DT_I32, rank, rows, fixed_step, &v);
     v.inverse = te_compute(g, "inverse", DT_I32, rank, rows, fixed_inverse, &v);
     out[0] = te_compute(g, "fixed_softmax", v.out, rank, in[0]->shape, fixed_body, &v);
     return true;
