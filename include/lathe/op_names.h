@@ -159,6 +159,7 @@
 #define compute_qnn_mul lathe_op_compute_qnn_mul
 #define compute_qnn_softmax lathe_op_compute_qnn_softmax
 #define compute_qnn_softmax_fixed lathe_op_compute_qnn_softmax_fixed
+#define compute_qnn_sum_word lathe_op_compute_qnn_sum_word
 #define compute_qnn_table lathe_op_compute_qnn_table
 #define compute_quantize lathe_op_compute_quantize
 #define compute_random_like lathe_op_compute_random_like
@@ -449,6 +450,7 @@
 #define infer_qnn_pool lathe_op_infer_qnn_pool
 #define infer_qnn_softmax lathe_op_infer_qnn_softmax
 #define infer_qnn_softmax_fixed lathe_op_infer_qnn_softmax_fixed
+#define infer_qnn_sum_word lathe_op_infer_qnn_sum_word
 #define infer_qnn_table lathe_op_infer_qnn_table
 #define infer_quantize lathe_op_infer_quantize
 #define infer_read_numbers lathe_op_infer_read_numbers

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The upper word of a product, shifted to i8: word.inc. */
+/* (high(x * y) + more) >> right, to the nearest that i8 has; high: the upper word of the product, right: 0 to 31. Two
+ * instructions with the DSP extension, where `right` is a number. */
 #ifndef LATHE_KERNEL_ROUND_WORD_I8_H
 #define LATHE_KERNEL_ROUND_WORD_I8_H
-#include "kernel/round/word_right.h"
+#include "kernel/round/high_sum.h"
+#include "kernel/round/shifted_i8.h"
 #include <stdint.h>
 
-#define LATHE_LEAST    (-128)
-#define LATHE_MOST     127
-#define LATHE_OF(name) name##_i8
-#define LATHE_SATURATE "ssat"
-#include "kernel/round/word.inc"
+static LATHE_ALWAYS int32_t lathe_word_i8(int32_t x, int32_t y, int32_t more, int32_t right)
+{
+    return lathe_shifted_i8(lathe_high_sum(x, y, more), right);
+}
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The upper word of a product, shifted to u8: word.inc. */
+/* (high(x * y) + more) >> right, to the nearest that u8 has; high: the upper word of the product, right: 0 to 31. Two
+ * instructions with the DSP extension, where `right` is a number. */
 #ifndef LATHE_KERNEL_ROUND_WORD_U8_H
 #define LATHE_KERNEL_ROUND_WORD_U8_H
-#include "kernel/round/word_right.h"
+#include "kernel/round/high_sum.h"
+#include "kernel/round/shifted_u8.h"
 #include <stdint.h>
 
-#define LATHE_LEAST    0
-#define LATHE_MOST     255
-#define LATHE_OF(name) name##_u8
-#define LATHE_SATURATE "usat"
-#include "kernel/round/word.inc"
+static LATHE_ALWAYS int32_t lathe_word_u8(int32_t x, int32_t y, int32_t more, int32_t right)
+{
+    return lathe_shifted_u8(lathe_high_sum(x, y, more), right);
+}
 
 #endif

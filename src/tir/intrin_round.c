@@ -17,6 +17,7 @@ COST(scaled, 16, 900)
 COST(fused, 2, 4500)
 COST(product, 2, 3500)
 COST(high, 2, 70)
+COST(shifted, 3, 20)
 COST(word, 5, 90)
 
 #define NEST(inputs, params, buffers, value)                                                                           \
@@ -56,16 +57,26 @@ COST(word, 5, 90)
 #define REAL(name) "cast(float64, (float32*)" name "[0])"
 #define HIGH       "(high_product((int32*)x[0], (int32*)y[0]) + (int32*)more[0])"
 #define THREE      ONE("x", "int32") ", " ONE("y", "int32") ", " ONE("more", "int32") ", " ONE("out", "int32")
+#define RIGHT      .n_symbols = 1, .symbols = {{.name = "right", .min = 0, .max = 31, .multiple = 1, .open = true}}
 #define WORD(type, end, least, most)                                                                                   \
     {.name = "word_" end,                                                                                              \
      .help = "the upper word of a product and a number, shifted, as far as " type " goes",                             \
      .nest = NEST("3", "x: handle, y: handle, more: handle", THREE,                                                    \
                   "min(max((" HIGH " >> cast(int32, right)), " least "), " most ")"),                                  \
-     .n_symbols = 1,                                                                                                   \
-     .symbols = {{.name = "right", .min = 0, .max = 31, .multiple = 1, .open = true}},                                 \
+     RIGHT,                                                                                                            \
      .call = "lathe_word_" end "(x, y, more, right)",                                                                  \
      .kernel = "kernel/round/word_" end ".h",                                                                          \
      ROW("vvvv", DT_I32, TARGET_DSP, cost_of_word)}
+
+#define SHIFTED(type, end, least, most)                                                                                \
+    {.name = "shifted_" end,                                                                                           \
+     .help = "a number, shifted, as far as " type " goes",                                                             \
+     .nest = NEST("1", "x: handle", ONE("x", "int32") ", " ONE("out", "int32"),                                        \
+                  "min(max(((int32*)x[0] >> cast(int32, right)), " least "), " most ")"),                              \
+     RIGHT,                                                                                                            \
+     .call = "lathe_shifted_" end "(x, right)",                                                                        \
+     .kernel = "kernel/round/shifted_" end ".h",                                                                       \
+     ROW("vv", DT_I32, TARGET_DSP, cost_of_shifted)}
 
 static const tir_intrin rows[] = {
     ROUNDED("int8", "i8", DT_I8, "-128", "127"),
@@ -97,6 +108,8 @@ static const tir_intrin rows[] = {
      ROW("vvvv", DT_I32, TARGET_DSP, cost_of_high)},
     WORD("int8", "i8", "-128", "127"),
     WORD("uint8", "u8", "0", "255"),
+    SHIFTED("int8", "i8", "-128", "127"),
+    SHIFTED("uint8", "u8", "0", "255"),
 };
 
 const tir_instructions tir_instructions_round = {rows, sizeof rows / sizeof *rows};

@@ -148,7 +148,7 @@ static void test_pack(void **state)
         check_case(cases[i], "infer-types,simplify,pack-weights,fold-constants,simplify,cse,dce");
 }
 
-/* --- rescale-words --- */
+/* --- rescale-words and sum-words --- */
 
 static uint32_t next(uint32_t *state)
 {
@@ -199,7 +199,10 @@ static void write_sum(writer *w, uint32_t *state)
         w_fmt(w, "  %%s%u = constant f32[] splat %.9g\n  %%z%u = constant i8[] splat %d\n", k, scale, k,
               next(state) % 2 != 0 ? -128 : (int)(next(state) % 256) - 128);
     }
-    w_str(w, "  %y = qnn.add(%a, %s0, %b, %s1, %s2, %z0, %z1, %z2) {method = \"tflite\"}\n  return %y\n}\n");
+    static const char *const how[] = {"\"tflite\"", "\"fast\"", "\"integer\"", "\"float\", in_steps = 1",
+                                      "\"float\", minus = 1"};
+    w_fmt(w, "  %%y = qnn.add(%%a, %%s0, %%b, %%s1, %%s2, %%z0, %%z1, %%z2) {method = %s}\n  return %%y\n}\n",
+          how[next(state) % (sizeof how / sizeof *how)]);
 }
 
 /* The results of that text with and without the pass are equal; whether the pass changed something. */
@@ -212,10 +215,11 @@ static bool check_words(const char *text)
     bool changed = false;
     assert_true(graph_parse(&c, "layer", text, strlen(text), &before));
     assert_true(graph_parse(&c, "layer", text, strlen(text), &after));
-    assert_true(graph_run_passes(&c, after, "infer-types,rescale-words", &o));
+    assert_true(graph_run_passes(&c, after, "infer-types,rescale-words,sum-words", &o));
     const graph_func *f = graph_module_find(after, "main");
     for (uint32_t i = 0; i < f->nodes.len; i++)
-        changed |= strcmp(f->nodes.data[i]->op->name, "qnn.rescale_word") == 0 || graph_attr(f->nodes.data[i], "words");
+        changed |= strcmp(f->nodes.data[i]->op->name, "qnn.rescale_word") == 0 ||
+                   strcmp(f->nodes.data[i]->op->name, "qnn.sum_word") == 0;
     evaluate(&c, before);
     evaluate(&c, after);
     compare("layer", graph_module_find(before, "main"), graph_module_find(after, "main"));

@@ -611,10 +611,11 @@ static const char values[] =
     "    P[(i + 300)] = cast(float32, (cast(float64, ((float32*)F[i]*2.5)) + cast(float64, 2.5)))\n"
     "    R[i] = (high_product(cast(int32, (int8*)A[i]), (i*70000000)) + 77)\n"
     "    R[(i + 100)] = min(max(((high_product(cast(int32, (int8*)A[i]), (i*70000000)) + 700) >> 2), -128), 127)\n"
+    "    R[(i + 200)] = min(max(((cast(int32, (int8*)A[i])*-70000) >> 15), -128), 127)\n"
     "  }\n"
     "}\n";
-/* rounded and scaled and rounded_number; fma_once, product_once; high_sum, word */
-#define VALUES 7
+/* rounded and scaled and rounded_number; fma_once, product_once; high_sum, word, shifted */
+#define VALUES 8
 
 static void test_values(void **unused)
 {

@@ -50,7 +50,8 @@ static const char partition[] =
 static const char cpu[] =
     "choose-trees,reciprocals,fuse-attention,fill-rows,flatten-rows,rnn-products,lines-to-images,"
     "signed-bytes,fold-zero-points,phase-convolutions,dce,split-groups,convert-layout,convert-rows,"
-    "choose-conv-algorithm,pack-weights,fold-constants,dce,pack-nibbles,rescale-words,close-loops,fuse,split-batch";
+    "choose-conv-algorithm,pack-weights,fold-constants,dce,pack-nibbles,rescale-words,sum-words,close-loops,fuse,"
+    "split-batch";
 
 static uint32_t facts_of_node(const graph_node *n)
 {

@@ -200,8 +200,6 @@ static bool run(compiler *c, graph_func *f)
         graph_node *n = f->nodes.data[i];
         rewrite_operands(n);
         graph_value *y = in_words(&r, n);
-        if (strcmp(n->op->name, "qnn.add") == 0 && strcmp(graph_attr_string(n, "method"), "tflite") == 0)
-            graph_set_attr(f, n, attr_int(c, "words", 1));
         if (!y || !rewrite_replace(&r, n->outputs[0], y))
             rewrite_keep(&r, n);
     }

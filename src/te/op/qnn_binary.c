@@ -22,7 +22,7 @@ typedef struct binary_ctx {
     int64_t offset; /* qnn_code_offset */
     const char *method;
     tir_op op; /* of the numbers: TIR_ADD, TIR_SUB or TIR_MUL */
-    bool half_up, in_steps, in_words;
+    bool half_up, in_steps;
 } binary_ctx;
 
 static tir_expr_ref i32(te_graph *g, int64_t v)
@@ -247,38 +247,6 @@ static tir_expr_ref add_in_integers(te_graph *g, const binary_ctx *v, const fixe
     return qnn_saturated(g, rounded, DT_I32, v->a->dt);
 }
 
-/* Bytes less their zero points, with 20 more bits, at that scale of at most 1/2, rounded twice. All are known, so that
- * it is known as well whether one below 0 is in the middle of two results. */
-static tir_expr_ref byte_by_word(te_graph *g, tir_expr_ref x, const qnn_fixed_factor *by, int32_t multiplier)
-{
-    compiler *c = g->c;
-    const int32_t right = -by->most;
-    qnn_word_factor f = {.multiplier = by->multiplier, .power = i32(g, 4), .right = right + 1, .positive = true};
-    if (right == 0) /* the larger scale, half of its double */
-        return tir_mul(c, x, i32(g, 1 << 19));
-    for (int64_t k = 1; k < 256; k++) {
-        const int64_t first = (((int64_t)1 << 30) - (k << 20) * multiplier) & (((int64_t)1 << (31 + right)) - 1);
-        f.positive &= first >> 31 != (int64_t)1 << (right - 1);
-    }
-    return qnn_scaled_by_word(g, &f, tir_mul(c, x, i32(g, 1 << 20)), NULL);
-}
-
-/* The sum of two bytes by words alone; NULL: its shifts are too large, or none. */
-static tir_expr_ref add_by_words(te_graph *g, const binary_ctx *v, const qnn_fixed_factor *by,
-                                 const int32_t *multiplier, tir_expr_ref a, tir_expr_ref b)
-{
-    int64_t zero;
-    if (dtype_bits(v->a->dt) != 8 || by[2].most > -1 || by[2].most < -21 || by[0].most < -31 || by[1].most < -31)
-        return NULL;
-    const qnn_word_factor last = {.multiplier = by[2].multiplier,
-                                  .power = i32(g, 4),
-                                  .right = 1 - by[2].most,
-                                  .positive = qnn_known_zero(v->n, 7, &zero) && zero == dtype_min_int(v->a->dt)};
-    a = byte_by_word(g, a, &by[0], multiplier[0]);
-    b = byte_by_word(g, b, &by[1], multiplier[1]);
-    return qnn_scaled_by_word(g, &last, tir_binary(g->c, v->op, a, b), v->y_zero);
-}
-
 /* TensorFlow Lite's: both operands at twice the larger scale, with 20 more bits, or with 15 where they have 16. */
 static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, tir_expr_ref b)
 {
@@ -291,18 +259,13 @@ static tir_expr_ref add_fixed(te_graph *g, const binary_ctx *v, tir_expr_ref a, 
     const double top = 2.0 * (double)(as > bs ? as : bs);
     const double real[3] = {(double)as / top, (double)bs / top, top / ((double)(1 << more) * (double)ys)};
     qnn_fixed_factor by[3];
-    int32_t multiplier[3];
     for (uint32_t i = 0; i < 3; i++) {
-        int32_t shift;
-        graph_fixed_scale(real[i], &multiplier[i], &shift);
-        by[i] =
-            qnn_fixed_by(g, twice, i == 2 && shift > 2, multiplier[i], shift); /* i < 2: by 1/2 at most, below 2^30 */
+        int32_t multiplier, shift;
+        graph_fixed_scale(real[i], &multiplier, &shift);
+        by[i] = qnn_fixed_by(g, twice, i == 2 && shift > 2, multiplier, shift); /* i < 2: by 1/2 at most, below 2^30 */
     }
     a = te_centred(g, DT_I32, a, v->a_zero);
     b = te_centred(g, DT_I32, b, v->b_zero);
-    tir_expr_ref words = twice && v->in_words ? add_by_words(g, v, by, multiplier, a, b) : NULL;
-    if (words)
-        return qnn_saturated(g, words, DT_I32, v->a->dt);
     a = tir_mul(c, a, i32(g, 1 << more));
     b = tir_mul(c, b, i32(g, 1 << more));
     a = qnn_scaled_fixed(g, &by[0], a);
@@ -423,7 +386,6 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
     v.half_up = graph_attr(n, "rounding") && strcmp(graph_attr_string(n, "rounding"), "half_up") == 0;
     v.method = graph_attr_string(n, "method");
     v.offset = qnn_code_offset(n, in[0]->dt);
-    v.in_words = graph_attr(n, "words") && graph_attr_int(n, "words") != 0;
     v.in_steps = op == TIR_SUB || graph_attr_int(n, "in_steps") != 0;
     v.a_scale = te_read_one(g, in[1]);
     v.b_scale = te_read_one(g, in[3]);
@@ -449,4 +411,43 @@ bool compute_qnn_add(te_graph *g, const graph_node *n, te_tensor *const *in, te_
 bool compute_qnn_mul(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
     return binary(g, n, in, "qmul", TIR_MUL, mul_body, out);
+}
+
+/* --- sums by words --- */
+
+typedef struct word_sum {
+    const te_tensor *a, *b;
+    uint32_t rank;
+    tir_expr_ref const *extents;
+    int64_t of_a, of_b, offset, right;
+} word_sum;
+
+static tir_expr_ref word_sum_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const word_sum *v = ctx;
+    compiler *c = g->c;
+    tir_expr_ref a = te_read_broadcast(g, v->a, v->rank, v->extents, idx),
+                 b = te_read_broadcast(g, v->b, v->rank, v->extents, idx);
+    tir_expr_ref y = tir_add(c, tir_mul(c, tir_cast(c, DT_I32, a), i32(g, v->of_a)),
+                             tir_mul(c, tir_cast(c, DT_I32, b), i32(g, v->of_b)));
+    y = tir_binary(c, TIR_SHR, tir_add(c, y, i32(g, v->offset)), i32(g, v->right));
+    return qnn_saturated(g, y, DT_I32, v->a->dt);
+}
+
+bool compute_qnn_sum_word(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
+{
+    const type *t = te_out_type(n, 0);
+    word_sum v = {.a = in[0],
+                        .b = in[1],
+                        .rank = (uint32_t)t->shape.rank,
+                        .extents = te_shape(g, t),
+                        .of_a = graph_attr_int(n, "a_factor"),
+                        .of_b = graph_attr_int(n, "b_factor"),
+                        .offset = graph_attr_int(n, "offset"),
+                        .right = graph_attr_int(n, "right")};
+    te_check_broadcast(g, n, in[0], v.rank, v.extents);
+    te_check_broadcast(g, n, in[1], v.rank, v.extents);
+    out[0] = te_compute(g, "sum", t->dt, v.rank, v.extents, word_sum_body, &v);
+    out[0]->node->inline_hint = true;
+    return true;
 }

@@ -81,7 +81,8 @@ static bool read_high(tir_expr_ref e, tir_expr_ref *out)
     return false;
 }
 
-static tir_expr_ref high_word(const tir_selector *x, tir_expr_ref e)
+/* Such a sum, or that and any other number as a byte of it. */
+static tir_expr_ref word(const tir_selector *x, tir_expr_ref e)
 {
     static const dtype bytes[] = {DT_I8, DT_U8};
     tir_expr_ref args[4];
@@ -90,11 +91,13 @@ static tir_expr_ref high_word(const tir_selector *x, tir_expr_ref e)
         return instruction(x->c, "high_sum", 3, args);
     for (uint32_t i = 0; i < 2; i++) {
         tir_expr_ref shifted = tir_read_within(e, DT_I32, bytes[i]);
-        if (!shifted || !tir_is_binary(shifted, TIR_SHR) || !read_high(shifted->args[0], args) ||
-            (tir_is_int(shifted->args[1], &right) && (right < 0 || right > 31)))
+        if (!shifted || !tir_is_binary(shifted, TIR_SHR) || !tir_is_int(shifted->args[1], &right) || right < 0 ||
+            right > 31)
             continue;
         args[3] = shifted->args[1];
-        return instruction(x->c, of_type(x->c, "word", bytes[i]), 4, args);
+        if (read_high(shifted->args[0], args))
+            return instruction(x->c, of_type(x->c, "word", bytes[i]), 4, args);
+        return instruction(x->c, of_type(x->c, "shifted", bytes[i]), 2, shifted->args);
     }
     return NULL;
 }
@@ -114,7 +117,7 @@ static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
     if (e->type.lanes > 1)
         return NULL;
     if (e->kind == TIR_BINOP)
-        return e->type.dt == DT_I32 ? high_word(x, e) : NULL;
+        return e->type.dt == DT_I32 ? word(x, e) : NULL;
     if (e->kind != TIR_CAST)
         return NULL;
     out = rounded(x, e);

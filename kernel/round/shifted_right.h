@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For word.inc: an instruction that shifts and saturates has the number of bits in itself. */
-#ifndef LATHE_KERNEL_ROUND_WORD_RIGHT_H
-#define LATHE_KERNEL_ROUND_WORD_RIGHT_H
-#include "kernel/round/high_sum.h"
+/* For shifted.inc: an instruction that shifts and saturates has the number of bits in itself. */
+#ifndef LATHE_KERNEL_ROUND_SHIFTED_RIGHT_H
+#define LATHE_KERNEL_ROUND_SHIFTED_RIGHT_H
+#include "kernel/common/always.h"
+#include "kernel/dsp/dsp.h"
 
 #define LATHE_RIGHT(saturate, n)                                                    \
     case n:                                                                         \
-        __asm__(saturate " %0, #8, %0, asr #" #n : "+r"(sum));                      \
-        return sum;
+        __asm__(saturate " %0, #8, %0, asr #" #n : "+r"(x));                        \
+        return x;
 #define LATHE_EACH_RIGHT(saturate)                                                                            \
     LATHE_RIGHT(saturate, 2) LATHE_RIGHT(saturate, 3) LATHE_RIGHT(saturate, 4) LATHE_RIGHT(saturate, 5)       \
     LATHE_RIGHT(saturate, 6) LATHE_RIGHT(saturate, 7) LATHE_RIGHT(saturate, 8) LATHE_RIGHT(saturate, 9)       \
