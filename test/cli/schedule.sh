@@ -7,9 +7,11 @@
 cd "$work" || exit 1
 kernels=0
 declare -A seen
+targets=(x86-64-v3 cortex-m) # of rules that have the least in common
+[ "${LATHE_TIER:-}" != long ] || targets+=(x86-64-v2 aarch64)
 for case in "$top"/test/golden/kernel/*.case; do
     sed -e '/^---$/,$d' -e '/^#/d' "$case" > graph.txt
-    for target in x86-64-v2 x86-64-v3 aarch64 cortex-m; do
+    for target in "${targets[@]}"; do
         expect 0 '^--- schedule' compile graph.txt --emit schedule --target $target
         cp stdout all.txt
         rm -f kernel.*
@@ -27,7 +29,7 @@ for case in "$top"/test/golden/kernel/*.case; do
         done
     done
 done
-[ $kernels -ge 200 ] || bad "only $kernels kernels"
+[ $kernels -ge 100 ] || bad "only $kernels kernels"
 
 # the text of a whole model
 expect 0 '' compile "$top/demo/digits.onnx" --emit schedule -o all.txt
