@@ -89,7 +89,10 @@ bool unit_make(compiler *c, const char *path, const compile_options *o, const ta
                                .offload = o->offload ? o->offload->log : NULL};
     if (o->offload)
         offload_note_runners(c, o->offload->log, out->prog);
-    return plan_and_check(c, o, out) && prog_run_passes(c, out->prog, "select", 0, o->print_after_all, o->dump);
+    if (!plan_and_check(c, o, out))
+        return false;
+    plan_note_shared(c, &out->plan);
+    return prog_run_passes(c, out->prog, "select", 0, o->print_after_all, o->dump);
 }
 
 bool unit_write(compiler *c, const compile_options *o, compile_result *r)

@@ -135,6 +135,9 @@ const char *plan_idle_help(plan_idle_cause w);
 uint32_t plan_idle_workers(const plan *pl, uint32_t op, plan_idle_cause *out_why);
 /* The value that holds v's bytes, parents followed to the end, and where in it v begins. */
 uint32_t plan_root(const plan_problem *p, uint32_t v, uint64_t *out_offset);
+/* Tells the loops of the operators' kernels, and those that they share, which of their parameters lie where another one
+ * lies (tir_func.shared), in any of their calls. */
+void plan_note_shared(compiler *c, const plan *pl);
 /* Checks a plan from scratch: no two values that are live in the same layer overlap, dependencies and segments go to
  * later layers, and what a loop finds again lives as long as it. */
 bool plan_verify(compiler *c, const plan *p);

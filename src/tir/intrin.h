@@ -85,7 +85,7 @@ typedef struct tir_intrin {
      * of instructions in lanes type/dot.h has the costs. */
     double (*cost)(const struct tir_intrin_use *use);
     double widen;      /* of its cost: instructions that widen a channel's weights, for each step or vector */
-    uint32_t channels; /* of its cost: channels for each unit of the symbol r */
+    uint32_t channels; /* of its cost: channels for each unit of the symbol r, or bytes of an element */
     /* Fills in what depends on the configuration of the target, in a copy of the row. NULL: nothing does. */
     bool (*configure)(compiler *c, struct tir_intrin *row);
     const char *device; /* from `configure`: what the nest's extents are of, for messages */

@@ -364,7 +364,8 @@ static int64_t steps_of(const tir_stmt *s)
 
 static void find_floats(void *ctx, tir_expr_ref x)
 {
-    *(bool *)ctx |= dtype_is_float(x->type.dt);
+    const dtype dt = x->kind == TIR_ADDRESS ? x->u.buffer->dt : x->type.dt;
+    *(bool *)ctx |= dtype_is_float(dt);
 }
 
 bool tir_takes_few_steps(const tir_func *f)

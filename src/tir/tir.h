@@ -119,6 +119,9 @@ typedef enum tir_scope {
 #define TIR_STATUS "status"
 /* Of a loop whose body is an if: its condition is false at the latest when the loop has run to its end. */
 #define TIR_ENDS   "ends"
+/* The annotation of a loop, in front of which the addresses stand in an array that an instruction of several first
+ * operands reads (pass hoist-starts). They are the arguments of its value. */
+#define TIR_STARTS "starts"
 /* External functions that come with the compiler: name, file of kernel/, bytes of its arrays on the stack, arguments
  * (a: an address, i: an integer), and what the interpreter calls. */
 #define TIR_DECODE_IMAGE "lathe_decode_image"
@@ -256,6 +259,7 @@ typedef struct tir_func {
     const struct target *target; /* who runs it; NULL: not decided, the default */
     int64_t macs;         /* multiply-accumulates, for reports */
     tir_left left;        /* for reports */
+    bool *shared; /* of each parameter: the plan has it where another one lies, too; NULL: of none */
     const tir_number *numbers; /* the first parameter is an array of i32, which these variables are made of */
     uint32_t n_numbers;
 } tir_func;

@@ -220,7 +220,7 @@ static bool close_enough(dtype dt, const uint8_t *got, const uint8_t *want, bool
 
 static void write_one(suite *s, writer *w, c_needs *needs, const tir_func *f)
 {
-    assert_true(func_write(&s->c, w, needs, f, "static ", arena_printf(&s->c.mem, "k_%s", f->name), NULL));
+    assert_true(func_write(&s->c, w, needs, f, "static ", arena_printf(&s->c.mem, "k_%s", f->name)));
     const char *in = dtype_c_name(f->params[0]->dt), *out = dtype_c_name(f->params[2]->dt);
     w_fmt(w,
           "int32_t %s(const void *a, const void *b, void *out);\nint32_t %s(const void *a, const void *b, void "

@@ -56,7 +56,7 @@ static numbers choose(const tir_intrin *row, uint32_t seed)
         if (s->max == 0)
             continue;
         if (row->selected) { /* of fewer, loops are shorter code */
-            n.of[i] = 16 + below(9);
+            n.of[i] = (s->min > 16 ? s->min : 16) + below(9);
             widest *= n.of[i];
             continue;
         }
@@ -152,10 +152,11 @@ static size_t bytes_of(const tir_buffer *b)
     return (size_t)(last + 1) * dtype_bytes(b->dt);
 }
 
+/* From the end on: copies in order are instructions, too. */
 static tir_stmt *copied(compiler *c, const tir_buffer *to, const tir_buffer *from)
 {
     const tir_var *v = tir_new_var(c, "at", TIR_I64);
-    tir_expr_ref at = tir_varref(c, v);
+    tir_expr_ref at = tir_sub(c, tir_sub(c, to->shape[0], tir_i64(c, 1)), tir_varref(c, v));
     return tir_for(c, v, tir_i64(c, 0), to->shape[0], FOR_SERIAL, tir_store(c, to, 1, &at, tir_load(c, from, 1, &at)));
 }
 
@@ -517,7 +518,7 @@ static void test_guarded(void **unused)
     memory start = fill(f, false), want = copy_of(&start);
     interpret(&c, f, &want);
     run_passes(&c, f, "select", "widen");
-    assert_int_equal(instructions(f), 3);
+    assert_int_equal(instructions(f), 3 + 2); /* and two copies */
     check_results(&c, f, &start, &want, "widen");
     drop(&start);
     drop(&want);
@@ -672,7 +673,7 @@ static numbers choose_small(const tir_intrin *row, uint32_t seed)
         const tir_intrin_symbol *s = &row->symbols[i];
         const int64_t most = s->max < 6 ? s->max : 6, unit = s->multiple > 0 ? s->multiple : 1;
         if (row->selected && s->max > 0) { /* of fewer, loops are shorter code */
-            n.of[i] = 16 + below(9);
+            n.of[i] = (s->min > 16 ? s->min : 16) + below(9);
             continue;
         }
         if (s->max == 0 && strncmp(s->name, "out", 3) == 0)
@@ -722,8 +723,7 @@ typedef struct program {
 
 static void write_function(program *p, const tir_func *f, const char *kind)
 {
-    if (!func_write(&p->c, &p->functions, &p->needs, f, "static ", arena_printf(&p->c.mem, "%s_%u", kind, p->count),
-                    NULL))
+    if (!func_write(&p->c, &p->functions, &p->needs, f, "static ", arena_printf(&p->c.mem, "%s_%u", kind, p->count)))
         fail_msg("%s", diags_print(&p->c.diags, &p->c.mem));
     w_fmt(&p->functions, "\nstatic void call_%s_%u(void *const *m)\n{\n    %s_%u(", kind, p->count, kind, p->count);
     for (uint32_t i = 0; i < f->n_params; i++)

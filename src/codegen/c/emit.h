@@ -79,7 +79,6 @@ typedef struct c_emit {
     writer *w;
     c_needs *needs;
     const tir_func *f;
-    const bool *may_alias; /* of its parameters, as func_write has them */
     tir_bounds *bounds;
     VEC(c_scope_name) names; /* scopes, innermost last */
     tir_map places; /* key, and interned text -> 1 and its latest place in `names`, which may be another's by now */
@@ -87,8 +86,7 @@ typedef struct c_emit {
     bool alone;            /* the statement to come is all that its block holds */
     bool cut;              /* parallel loops run from part / parts */
     bool in_parallel;      /* what is written is inside of one */
-    tir_expr_ref runs;     /* the instruction whose first operands stand in an array, `runs_name` */
-    const char *runs_name;
+    tir_expr_ref starts;   /* the addresses that stand in an array, whose name it has; NULL: there is none */
     bool few_steps;        /* the function takes no time to speak of */
     bool failed;           /* something has no C form; reported */
     uint32_t vector_bytes; /* widest vector used */
@@ -170,15 +168,14 @@ typedef const char *(*c_operand)(c_emit *e, tir_expr_ref x, bool pointer);
 const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char *starts); /* NULL: there is one */
 const char *c_vector_name(c_emit *e, dtype dt, uint32_t lanes); /* the type is needed, then */
 
-/* runs.c: instructions of several first operands. In front of a loop: the starts that all its iterations have in
- * common. */
-bool runs_open(c_emit *e, const tir_stmt *loop);
-void runs_close(c_emit *e, bool opened);
+/* Writes a statement that is all that its block holds. */
+typedef void (*c_write_stmt)(c_emit *e, const tir_stmt *s);
+
+/* runs.c: instructions of several first operands, and the array of their addresses (TIR_STARTS). */
+void runs_write_around(c_emit *e, const tir_stmt *s, c_write_stmt stmt);
 bool runs_write(c_emit *e, const tir_stmt *s); /* the call; false: s is something else */
 
-/* small_loops.c: long copies, and loops over rounded bytes. False: s is something else. `stmt` writes other
- * statements. */
-typedef void (*c_write_stmt)(c_emit *e, const tir_stmt *s);
+/* small_loops.c: loops over rounded bytes. False: s is something else. */
 bool small_loops_write(c_emit *e, const tir_stmt *s, c_write_stmt stmt);
 
 /* names.c */
@@ -189,10 +186,8 @@ const char *names_push_registers(c_emit *e, const c_registers *r);
 /* The same for a loop that is cut into parts: NAME_end belongs to it. */
 const char *names_push_cut(c_emit *e, const void *key, const char *wanted);
 
-/* func.c: linkage: "static ", or what else stands in front of the function; `may_alias[i]`: parameter i may share
- * storage with another one (NULL: none does); text goes to w, needs to n. */
-bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name,
-                const bool *may_alias);
+/* func.c: linkage: "static ", or what else stands in front of the function; text goes to w, needs to n. */
+bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name);
 bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
                          const c_extension *extension);
 void func_stmt(c_emit *e, const tir_stmt *s);       /* a statement that is all that its block holds */

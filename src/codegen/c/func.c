@@ -384,7 +384,7 @@ static void write_for(c_emit *e, const tir_stmt *s)
     const char *min = expr_text(e, s->min).s;
     const char *end = scalar_at(e->tmp, expr_text(e, last), PREC_ADD);
     uint32_t depth = e->names.len;
-    bool block = e->cut && s->for_kind == FOR_PARALLEL, opened = false, runs = !block && runs_open(e, s);
+    bool block = e->cut && s->for_kind == FOR_PARALLEL, opened = false;
     const char *var =
         block ? names_push_cut(e, s->var, s->var->name) : names_push(e, s->var, s->var->name, true);
     if (block) /* the end of the share is a variable of its own */
@@ -397,7 +397,6 @@ static void write_for(c_emit *e, const tir_stmt *s)
     e->in_parallel = before;
     tir_bounds_pop(e->bounds);
     w_close(e->w, "");
-    runs_close(e, runs);
     close_block(e, opened);
     e->names.len = depth;
 }
@@ -647,11 +646,16 @@ static bool write_until(c_emit *e, const tir_stmt *s)
     return true;
 }
 
-/* Annotations say nothing in C but three: memory that is needed later, calls that may fail, and how a loop ends. */
+/* Annotations say nothing in C but four: memory that is needed later, calls that may fail, how a loop ends, and
+ * addresses that are needed in an array. */
 static void write_attr(c_emit *e, const tir_stmt *s)
 {
     if (strcmp(s->key, TIR_ENDS) == 0 && write_until(e, s->body))
         return;
+    if (strcmp(s->key, TIR_STARTS) == 0) {
+        runs_write_around(e, s, write_inner);
+        return;
+    }
     if (strcmp(s->key, TIR_STATUS) == 0 && s->body->kind == TIR_EVALUATE) {
         write_status(e, s->body);
         return;
@@ -722,8 +726,7 @@ static void mark_store(void *ctx, tir_stmt *s)
         tir_map_put(&u->stored, s->buffer, s);
 }
 
-static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *scratch, uint32_t n_scratch,
-                         writer *unused)
+static void write_params(c_emit *e, const tir_scratch *scratch, uint32_t n_scratch, writer *unused)
 {
     writer *w = e->w;
     used_set u;
@@ -734,7 +737,7 @@ static void write_params(c_emit *e, const bool *may_alias, const tir_scratch *sc
         const tir_buffer *b = e->f->params[i];
         bool stored = tir_map_get(&u.stored, b) != NULL, used = tir_map_get(&u.loaded, b) != NULL;
         const char *name = names_push(e, b, b->name, false);
-        const char *qualifier = may_alias && may_alias[i] ? "" : "restrict ";
+        const char *qualifier = e->f->shared && e->f->shared[i] ? "" : "restrict ";
         w_fmt(w, "%s%s *%s%s, ", i < e->f->n_inputs && !stored ? "const " : "", dtype_c_name(b->dt), qualifier, name);
         if (!used && !stored)
             w_line(unused, "(void)%s;", name);
@@ -784,7 +787,7 @@ static void write_extended(c_emit *e, const char *c_name)
     w_close(e->w, "");
 }
 
-static void write_body(c_emit *e, const char *linkage, const char *c_name, const bool *may_alias)
+static void write_body(c_emit *e, const char *linkage, const char *c_name)
 {
     const tir_scratch *scratch = NULL;
     uint32_t n_scratch = tir_find_scratch(e->c, e->f, &scratch);
@@ -792,7 +795,7 @@ static void write_body(c_emit *e, const char *linkage, const char *c_name, const
     writer_init(&opening, e->tmp);
     e->w->step = 4;
     w_fmt(e->w, "%sint32_t %s(", linkage, c_name);
-    write_params(e, may_alias, scratch, n_scratch, &opening);
+    write_params(e, scratch, n_scratch, &opening);
     w_str(e->w, "{\n");
     e->w->indent++;
     w_str(e->w, opening.data ? opening.data : "");
@@ -805,14 +808,14 @@ static void write_body(c_emit *e, const char *linkage, const char *c_name, const
 }
 
 static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name,
-                       const bool *may_alias, const c_extension *extension)
+                       const c_extension *extension)
 {
     arena tmp;
     arena_init(&tmp, &c->mem);
     writer body;
     writer_init(&body, &tmp);
     c_emit e = {.c = c, .tmp = &tmp, .w = &body, .needs = n, .f = f, .bounds = tir_bounds_new(c),
-                .extension = extension, .may_alias = may_alias};
+                .extension = extension};
     tir_map_init(&e.places, &tmp);
     uint32_t width = f->target && f->target->vector_bytes ? f->target->vector_bytes : UINT32_MAX;
     n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
@@ -824,7 +827,7 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
         if (extension)
             write_extended(&e, c_name);
         else
-            write_body(&e, linkage, c_name, may_alias);
+            write_body(&e, linkage, c_name);
     }
     if (e.vector_bytes >= 64)
         w_str(w, "LATHE_WIDE ");
@@ -838,16 +841,15 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     return !e.failed;
 }
 
-bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name,
-                const bool *may_alias)
+bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name)
 {
-    return write_func(c, w, n, f, linkage, c_name, may_alias, NULL);
+    return write_func(c, w, n, f, linkage, c_name, NULL);
 }
 
 bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
                          const c_extension *extension)
 {
-    return write_func(c, w, n, f, extension->linkage, c_name, NULL, extension);
+    return write_func(c, w, n, f, extension->linkage, c_name, extension);
 }
 
 static c_needs needs_of(compiler *c, const target *t)
@@ -859,7 +861,7 @@ static c_needs needs_of(compiler *c, const target *t)
 bool codegen_c_func_alone(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
 {
     c_needs needs = needs_of(c, t);
-    return func_write(c, w, &needs, f, "static ", c_name, NULL);
+    return func_write(c, w, &needs, f, "static ", c_name);
 }
 
 bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_name, const target *t)
@@ -867,7 +869,7 @@ bool codegen_c_func(compiler *c, writer *w, const tir_func *f, const char *c_nam
     c_needs needs = needs_of(c, t);
     writer body;
     writer_init(&body, &c->mem);
-    if (!func_write(c, &body, &needs, f, "static ", c_name, NULL))
+    if (!func_write(c, &body, &needs, f, "static ", c_name))
         return false;
     needs_write(&c->mem, w, &needs);
     w_str(w, body.data);

@@ -7,46 +7,6 @@
 
 #include <string.h>
 
-/* --- which pointers of a kernel may point to the same bytes ----------------------------------------------------------
- */
-
-static bool overlap(const plan *pl, uint32_t i, uint32_t k)
-{
-    const plan_value *a = &pl->problem->values.data[i], *b = &pl->problem->values.data[k];
-    uint64_t at = pl->places[i].offset, other = pl->places[k].offset;
-    return a->storage == b->storage &&
-           (a->storage == STORE_WORKSPACE || a->storage == STORE_STATE || a->index == b->index) &&
-           at < other + b->bytes && other < at + a->bytes;
-}
-
-static void note_aliases(const plan *pl, const plan_op *op, bool *may_alias)
-{
-    for (uint32_t i = 0; i < op->n_args; i++)
-        for (uint32_t k = op->n_inputs; k < op->n_args; k++)
-            if (i != k && overlap(pl, op->args[i], op->args[k]))
-                may_alias[i] = may_alias[k] = true;
-}
-
-static bool *aliases(const package *p, uint32_t first)
-{
-    const plan_problem *pp = p->pl->problem;
-    bool *may_alias = arena_array(&p->c->mem, bool, pp->ops.data[first].n_args + 1);
-    for (uint32_t i = first; i != UINT32_MAX; i = p->next_ops[i])
-        note_aliases(p->pl, &pp->ops.data[i], may_alias);
-    return may_alias;
-}
-
-/* Of all operators whose kernels share a shape; its first parameter, the numbers, is a constant. */
-static const bool *shape_aliases(const package *p, const prog_shape *code)
-{
-    const plan_problem *pp = p->pl->problem;
-    bool *may_alias = arena_array(&p->c->mem, bool, code->loops->n_params + 1);
-    for (uint32_t i = 0; i < pp->ops.len; i++)
-        if (package_kernel(p, i)->shape == code)
-            note_aliases(p->pl, &pp->ops.data[i], may_alias + 1);
-    return may_alias;
-}
-
 /* --- comments and wrappers
  * --------------------------------------------------------------------------------------------- */
 
@@ -142,7 +102,7 @@ bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i, c
     write_comment(p, w, i);
     if (package_kernel(p, i)->symbol)
         write_declaration(w, &p->pl->problem->ops.data[i], package_kernel(p, i)->symbol);
-    return func_write(p->c, w, needs, p->pl->problem->ops.data[i].func, linkage, name, aliases(p, i));
+    return func_write(p->c, w, needs, p->pl->problem->ops.data[i].func, linkage, name);
 }
 
 /* --- code that kernels share --- */
@@ -158,7 +118,7 @@ static bool write_shape(const package *p, c_needs *needs, writer *w, uint32_t i)
             w_fmt(w, " *   %s\n", package_kernel(p, k)->name);
     w_str(w, " */\n");
     needs_add_kernel(needs, "kernel/common/shared.h");
-    if (!func_write(p->c, w, needs, code->loops, "static ", name, shape_aliases(p, code)))
+    if (!func_write(p->c, w, needs, code->loops, "static ", name))
         return false;
     w_fmt(w, "\nstatic LATHE_SHARED int32_t %s_call(const void *args, uint32_t part, uint32_t parts,\n"
              "    const int32_t *numbers)\n{\n    void *const *a = (void *const *)args;\n    ", name);

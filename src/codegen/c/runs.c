@@ -1,104 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of several first operands, which the pass join-runs makes: where these begin stands in an array. It is
- * filled in front of the innermost loop around the instruction where the starts do not depend on it: each line and tile
- * has its own, all channels the same. */
+ * filled where the annotation TIR_STARTS is (pass hoist-starts), else where the instruction stands. */
 #include "codegen/c/emit.h"
+#include "tir/build.h"
 #include "tir/instr.h"
-#include "tir/node.h"
 #include "tir/walk.h"
 
-static bool has_runs(tir_expr_ref x)
+static const char *open_array(c_emit *e, const void *key, const tir_buffer *b, const char *list)
 {
-    return x && x->kind == TIR_INSTR && tir_instr_runs(x) > 1;
-}
-
-typedef struct inside {
-    tir_map vars; /* what is declared in a loop */
-    bool found;
-} inside;
-
-static void note_var(void *ctx, tir_stmt *s)
-{
-    inside *in = ctx;
-    if (s->kind == TIR_FOR || s->kind == TIR_LET)
-        tir_map_put(&in->vars, s->var, s);
-    if (s->kind == TIR_ALLOCATE)
-        tir_map_put(&in->vars, s->buffer, s);
-}
-
-static void find_var(void *ctx, tir_expr_ref x)
-{
-    inside *in = ctx;
-    in->found |= (x->kind == TIR_VAR && tir_map_get(&in->vars, x->u.var)) || x->kind == TIR_LOAD ||
-                 (x->kind == TIR_ADDRESS && tir_map_get(&in->vars, x->u.buffer));
-}
-
-/* The first call in s, in no loop of its own. */
-static tir_expr_ref find_call(const tir_stmt *s)
-{
-    tir_expr_ref found = NULL;
-    if (!s || s->kind == TIR_FOR)
-        return NULL;
-    if (s->kind == TIR_EVALUATE && has_runs(s->value))
-        return s->value;
-    found = s->body ? find_call(s->body) : NULL;
-    found = found || !s->orelse ? found : find_call(s->orelse);
-    for (uint32_t i = 0; i < s->n_stmts && !found; i++)
-        found = find_call(s->stmts[i]);
-    return found;
-}
-
-static void write_starts(c_emit *e, tir_expr_ref call, const char *name)
-{
-    const char *list = "";
-    for (uint32_t i = 0; i < tir_instr_runs(call); i++)
-        list = arena_printf(e->tmp, "%s%s%s", list, i ? ", " : "", expr_text(e, tir_instr_run(call, i)).s);
-    w_line(e->w, "const %s *const %s[] = {%s};", dtype_c_name(call->args[1]->u.buffer->dt), name, list);
-}
-
-bool runs_open(c_emit *e, const tir_stmt *loop)
-{
-    tir_expr_ref call = find_call(loop->body);
-    inside in = {.found = false};
-    if (!call || e->runs)
-        return false;
-    tir_map_init(&in.vars, e->tmp);
-    tir_visit_stmt(loop, note_var, NULL, &in);
-    for (uint32_t i = 0; i < tir_instr_runs(call); i++)
-        tir_visit_expr(tir_instr_run(call, i), find_var, &in);
-    if (in.found)
-        return false;
     w_open(e->w, "%s", "");
-    e->runs = call;
-    e->runs_name = names_push(e, call, "runs", false);
-    write_starts(e, call, e->runs_name);
-    return true;
+    const char *name = names_push(e, key, "runs", false);
+    w_line(e->w, "const %s *const %s[] = {%s};", dtype_c_name(b->dt), name, list);
+    return name;
 }
 
-void runs_close(c_emit *e, bool opened)
+static const char *add_start(c_emit *e, const char *list, tir_expr_ref start)
 {
-    if (!opened)
-        return;
+    return arena_printf(e->tmp, "%s%s%s", list, *list ? ", " : "", expr_text(e, start).s);
+}
+
+void runs_write_around(c_emit *e, const tir_stmt *s, c_write_stmt stmt)
+{
+    tir_expr_ref starts = s->value, before = e->starts;
+    const uint32_t depth = e->names.len;
+    const char *list = "";
+    for (uint32_t i = 0; i < starts->n_args; i++)
+        list = add_start(e, list, starts->args[i]);
+    (void)open_array(e, starts, starts->args[0]->u.buffer, list);
+    e->starts = starts;
+    stmt(e, s->body);
+    e->starts = before;
+    e->names.len = depth;
     w_close(e->w, "");
-    e->runs = NULL;
+}
+
+static bool has_starts(tir_expr_ref call, tir_expr_ref starts)
+{
+    bool same = starts && starts->n_args == tir_instr_runs(call);
+    for (uint32_t i = 0; same && i < starts->n_args; i++)
+        same = tir_expr_equal(tir_instr_run(call, i), starts->args[i]);
+    return same;
 }
 
 bool runs_write(c_emit *e, const tir_stmt *s)
 {
-    tir_expr_ref call = s->kind == TIR_EVALUATE ? s->value : NULL;
-    if (!has_runs(call))
+    tir_expr_ref call = s->kind == TIR_EVALUATE && s->value->kind == TIR_INSTR ? s->value : NULL;
+    if (!call || tir_instr_runs(call) == 1)
         return false;
     needs_add_kernel(e->needs, "kernel/common/rolled.h");
-    const bool apart = e->runs != call;
     const uint32_t depth = e->names.len;
-    const char *name = apart ? names_push(e, call, "runs", false) : e->runs_name;
-    if (apart) {
-        w_open(e->w, "%s", "");
-        write_starts(e, call, name);
+    if (has_starts(call, e->starts)) {
+        w_line(e->w, "%s;", instr_text(e, call, expr_operand, expr_name(e, e->starts)));
+        return true;
     }
-    w_line(e->w, "%s;", instr_text(e, call, expr_operand, name));
-    if (apart)
-        w_close(e->w, "");
+    const char *list = "";
+    for (uint32_t i = 0; i < tir_instr_runs(call); i++)
+        list = add_start(e, list, tir_instr_run(call, i));
+    w_line(e->w, "%s;",
+           instr_text(e, call, expr_operand, open_array(e, call, call->args[1]->u.buffer, list)));
+    w_close(e->w, "");
     e->names.len = depth;
     return true;
 }

@@ -82,7 +82,7 @@ static void write_packed(const package *p, writer *w, uint32_t i)
 /* Loops that are no operator's, with all forms of their call. */
 static bool write_own(c_needs *needs, writer *w, compiler *c, const tir_func *f)
 {
-    if (!func_write(c, w, needs, f, BARE, f->name, NULL))
+    if (!func_write(c, w, needs, f, BARE, f->name))
         return false;
     w_str(w, "\n");
     write_packed_head(w, f->name);

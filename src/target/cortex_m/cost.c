@@ -150,3 +150,9 @@ double cortex_m_cost_put_lanes(const tir_intrin_use *use)
 {
     return use->fast ? 18 : 4 * 4 * IN_C;
 }
+
+/* Small C libraries copy byte after byte. */
+double cortex_m_cost_copy(const tir_intrin_use *use)
+{
+    return CALL + 5 * of(use, "n") * use->row->channels;
+}

@@ -18,4 +18,5 @@ double cortex_m_cost_table(const tir_intrin_use *use);  /* kernel/dsp/table.h */
 double cortex_m_cost_word(const tir_intrin_use *use);   /* kernel/dsp/words.h, sum_words.h */
 double cortex_m_cost_lanes(const tir_intrin_use *use);  /* kernel/mve/lanes.inc, load.inc */
 double cortex_m_cost_put_lanes(const tir_intrin_use *use); /* kernel/mve/rounded.inc, twice.inc */
+double cortex_m_cost_copy(const tir_intrin_use *use);   /* memcpy */
 #endif
