@@ -33,6 +33,15 @@ class Random(Model):
     def __init__(self, seed):
         super().__init__(seed)
         self.sets = [helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)]
+        self.limits = {}  # of open extents
+
+    def opened(self, value, *names):
+        """An input with an open extent for each name that is not empty; those of one node are told apart by it."""
+        shape = [f"{name}{len(self.nodes)}" if name else extent for name, extent in zip(names, value.shape)]
+        for name, extent in zip(shape, value.shape):
+            if isinstance(name, str):
+                self.limits[name] = max(extent + 2, self.limits.get(name, 0))
+        return self.input(value, shape)
 
     def number(self, low, high):
         return int(self.rng.integers(low, high + 1))
@@ -224,6 +233,23 @@ def lstm(m):
           direction=direction, hidden_size=hidden, input_forget=m.number(0, 1), **given)
 
 
+def coded(m):
+    """Softmax of codes, over axes that only a run knows."""
+    dt, out = m.pick((np.uint8, TensorProto.UINT8), (np.int8, TensorProto.INT8))
+    least = m.constant(dt(np.iinfo(dt).min))
+
+    def scale(span):
+        return m.constant(np.float32(span * m.rng.uniform(.5, 1.5) / 255))
+    opset, axis = m.pick((13, 2), (13, 1), (12, 1))
+    names = m.pick(("", "a", "b"), ("", "", "b"), ("n", "a", ""))
+    x = m.opened(m.codes(dt, 2, m.number(1, 9), m.number(1, 40)), *names)
+    m.add("QLinearSoftmax", [x, scale(9), m.constant(m.codes(dt)), scale(1), least], out, axis=axis, opset=opset)
+    n = m.pick(2, 6, 10)  # equal elements, each in the middle between two steps
+    step = m.constant(np.float32(1 / (n * m.number(1, 250 // n) + n // 2 + .3)))
+    x = m.opened(np.repeat(m.codes(dt, 3, 1), n, 1), "", "c")
+    m.add("QLinearSoftmax", [x, scale(9), m.constant(m.codes(dt)), step, least], out, axis=1, opset=13)
+
+
 def inverses(m):
     size, more = m.number(1, 7), tuple(m.number(1, 3) for _ in range(m.number(0, 2)))
     large = 2 * np.eye(size, dtype=np.float32)[::m.pick(1, -1)]
@@ -319,7 +345,7 @@ KINDS = {"mixtures": mixtures, "coded_mixtures": coded_mixtures, "gates": gates,
          "streams": streams, "repeats": repeats, "q_attention": q_attention, "q_embed": q_embed,
          "gather_blocks": gather_blocks, "bnb": bits_of_bnb,
          "crops": crops, "early": early, "channels_last": channels_last,
-         "written_out": written_out, "lstm": lstm, "inverses": inverses}
+         "written_out": written_out, "lstm": lstm, "coded": coded, "inverses": inverses}
 
 
 # --- convolutions in blocks ---
@@ -574,7 +600,8 @@ class Test:
             for i, (label, value) in enumerate(values):
                 with open(os.path.join(data, f"{kind}_{i}.pb"), "wb") as f:
                     f.write(numpy_helper.from_array(np.asarray(value), label).SerializeToString())
-        code, text = self.run("verify", path, "--data", data, *self.how)
+        limits = [word for name, most in m.limits.items() for word in ("--dim", f"{name}<={most}")]
+        code, text = self.run("verify", path, "--data", data, *limits, *self.how)
         self.check(name, code == 0, text)
 
     def against_runtime(self, name, m, proto, changed=lambda p: p):

@@ -537,6 +537,15 @@ int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis)
     return n->failed ? 1 : d;
 }
 
+graph_value *onnx_extent(onnx_node *n, graph_value *v, uint32_t axis)
+{
+    const attr part[2] = {attr_int(n->c, "start", axis), attr_int(n->c, "end", axis + 1)};
+    int64_t known = 0;
+    if (dim_is_const(onnx_dim(n, v, axis), &known))
+        return onnx_const_int(n, DT_I64, known);
+    return onnx_reshape_ints(n, onnx_emit(n, ONNX_ARGS("shape_of", 2, part, v)), 0, &known);
+}
+
 uint32_t onnx_axis(onnx_node *n, int64_t axis, uint32_t rank)
 {
     int64_t a = axis < 0 ? axis + (int64_t)rank : axis;

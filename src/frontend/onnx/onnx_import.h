@@ -528,6 +528,8 @@ dtype onnx_dtype(const graph_value *v);
 dim onnx_dim(onnx_node *n, const graph_value *v, uint32_t axis);            /* 1 when out of range */
 /* Fails when symbolic, or above INT32_MAX; then 1. */
 int64_t onnx_static_dim(onnx_node *n, const graph_value *v, uint32_t axis);
+/* The same as one number, an i64 of rank 0: of the model, or of each run. */
+graph_value *onnx_extent(onnx_node *n, graph_value *v, uint32_t axis);
 const type *onnx_declared(onnx_node *n, uint32_t i); /* static declared type of result i; NULL: none */
 /* Axis counted from the end when negative; fails when out of range. */
 uint32_t onnx_axis(onnx_node *n, int64_t axis, uint32_t rank);

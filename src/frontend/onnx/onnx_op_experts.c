@@ -198,16 +198,6 @@ static void make_round(const experts *e, onnx_region *r)
     e->n->failed |= m.failed;
 }
 
-static graph_value *all_choices(const experts *e)
-{
-    onnx_node *n = e->n;
-    const attr first[2] = {attr_int(n->c, "start", 0), attr_int(n->c, "end", 1)};
-    int64_t count = 0, none = 0;
-    if (dim_is_const(onnx_dim(n, e->chosen, 0), &count))
-        return onnx_const_int(n, DT_I64, count);
-    return onnx_reshape_ints(n, onnx_emit(n, ONNX_ARGS("shape_of", 2, first, e->chosen)), 0, &none);
-}
-
 static bool import_experts(onnx_node *n, bool quantized)
 {
     experts e = {.n = n, .quantized = quantized};
@@ -222,7 +212,7 @@ static bool import_experts(onnx_node *n, bool quantized)
     e.x = onnx_reshape(n, x, 2, (dim[]){e.tokens, dim_const(n->c, e.hidden)});
     if (n->failed || !read_experts(&e) || !choose(&e))
         return false;
-    graph_value *trips = all_choices(&e);
+    graph_value *trips = onnx_extent(n, e.chosen, 0);
     onnx_region_open(&r, n, NULL, "expert");
     make_round(&e, &r);
     const onnx_loop l = {.trips = trips};

@@ -225,24 +225,13 @@ static bool read_linear(linear *x)
     return !n->failed;
 }
 
-/* [time] as one number. */
-static graph_value *rounds(const linear *x)
-{
-    onnx_node *n = x->n;
-    int64_t t = 0, none = 0;
-    if (dim_is_const(x->time, &t))
-        return onnx_const_int(n, DT_I64, t);
-    attr a[2] = {attr_int(n->c, "start", 0), attr_int(n->c, "end", 1)};
-    return onnx_reshape_ints(n, onnx_emit(n, ONNX_ARGS("shape_of", 2, a, x->q)), 0, &none);
-}
-
 bool onnx_op_linear_attention(onnx_node *n)
 {
     linear x = {.n = n};
     onnx_region r;
     if (!read_linear(&x))
         return false;
-    graph_value *past = onnx_optional(n, 3), *trips = rounds(&x);
+    graph_value *past = onnx_optional(n, 3), *trips = onnx_extent(n, x.q, 0);
     onnx_region_open(&r, n, NULL, "position");
     make_round(&x, &r);
     onnx_loop l = {.trips = trips, .carried = &x.state, .n_carried = 1};

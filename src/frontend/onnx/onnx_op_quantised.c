@@ -4,6 +4,7 @@
 #include "frontend/onnx/onnx_import.h"
 #include "graph/op/nn.h"
 
+#include <float.h>
 #include <string.h>
 
 static graph_value *f32(onnx_node *n, uint32_t i)
@@ -159,13 +160,34 @@ bool onnx_op_qlinear_where(onnx_node *n)
 /* Below version 13 all axes from `axis` on are one. */
 static graph_value *flattened(onnx_node *n, graph_value *x, uint32_t axis)
 {
-    int64_t rows = 1, row = 1;
-    for (uint32_t i = 0; i < onnx_rank(x) && !n->failed; i++) {
-        int64_t *of = i < axis ? &rows : &row;
-        if (!i64_mul(*of, onnx_static_dim(n, x, i), of))
-            return onnx_refuse(n, DIAG_UNSUPPORTED, "there are too many elements");
-    }
-    return onnx_reshape_ints(n, x, 2, (const int64_t[]){rows, row});
+    dim d[2] = {dim_const(n->c, 1), dim_const(n->c, 1)};
+    for (uint32_t i = 0; i < onnx_rank(x); i++)
+        d[i >= axis] = dim_mul(n->c, d[i >= axis], onnx_dim(n, x, i));
+    return onnx_reshape(n, x, 2, d);
+}
+
+/* x's table. Where only a run knows how many terms a sum has, it computes what graph_softmax_table does: how far the
+ * exponentials are moved up depends on that number, and their last bits on how far. */
+static graph_value *softmax_table(onnx_node *n, graph_value *x, uint32_t axis, float scale)
+{
+    enum { COUNT = 256 };
+    const int64_t count = COUNT;
+    int64_t extent = 0;
+    double down[COUNT];
+    if (dim_is_const(onnx_dim(n, x, axis), &extent))
+        return onnx_constant(n, graph_softmax_table(n->c, scale, extent));
+    for (int i = 0; i < COUNT; i++)
+        down[i] = i - (COUNT - 1);
+    graph_value *terms = onnx_binary(n, "maximum", onnx_extent(n, x, axis), onnx_const_int(n, DT_I64, 1));
+    graph_value *most = onnx_binary(n, "divide", onnx_const_float(n, DT_F32, FLT_MAX), onnx_cast(n, terms, DT_F32));
+    graph_value *room = onnx_cast(n, onnx_unary(n, "log", onnx_cast(n, most, DT_F64)), DT_F32);
+    room = onnx_binary(n, "subtract", onnx_cast(n, room, DT_F64), onnx_const_float(n, DT_F64, 5));
+    room = onnx_binary(n, "maximum", room, onnx_const_float(n, DT_F64, 0));
+    graph_value *by = onnx_const_float(n, DT_F64, (double)scale), *up = onnx_binary(n, "divide", room, by);
+    const double *line = arena_copy(&n->c->mem, down, sizeof down, _Alignof(double));
+    graph_value *t = onnx_binary(n, "add", onnx_constant(n, tensor_dense(n->c, DT_F64, 1, &count, line)), up);
+    t = onnx_cast(n, onnx_unary(n, "exp", onnx_binary(n, "multiply", t, by)), DT_F32);
+    return onnx_binary(n, "multiply", t, onnx_const_float(n, DT_F32, 0x1p-64));
 }
 
 bool onnx_op_qlinear_softmax(onnx_node *n)
@@ -185,8 +207,7 @@ bool onnx_op_qlinear_softmax(onnx_node *n)
     if (n->failed)
         return false;
     const attr along = attr_int(n->c, "axis", flat ? -1 : (int64_t)axis);
-    int64_t extent = onnx_static_dim(n, y, flat ? 1 : axis);
-    graph_value *table = onnx_constant(n, graph_softmax_table(n->c, (float)scale, extent));
+    graph_value *table = softmax_table(n, y, flat ? 1 : axis, (float)scale);
     y = onnx_emit(n, ONNX_ARGS("qnn.softmax", 1, &along, y, table, f32(n, 3), onnx_optional(n, 4)));
     return onnx_alias(n, 0, flat ? onnx_reshape(n, y, rank, dims) : y);
 }
