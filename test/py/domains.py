@@ -234,7 +234,7 @@ def lstm(m):
 
 
 def coded(m):
-    """Softmax of codes, over axes that only a run knows."""
+    """Softmax and means of codes, over axes that only a run knows."""
     dt, out = m.pick((np.uint8, TensorProto.UINT8), (np.int8, TensorProto.INT8))
     least = m.constant(dt(np.iinfo(dt).min))
 
@@ -248,6 +248,12 @@ def coded(m):
     step = m.constant(np.float32(1 / (n * m.number(1, 250 // n) + n // 2 + .3)))
     x = m.opened(np.repeat(m.codes(dt, 3, 1), n, 1), "", "c")
     m.add("QLinearSoftmax", [x, scale(9), m.constant(m.codes(dt)), step, least], out, axis=1, opset=13)
+    last, sides = m.number(0, 1), ["h", "w"][:m.number(1, 2)]
+    shape, channels = [m.number(1, 12) for _ in sides], m.number(1, 5)
+    x = m.opened(m.codes(dt, 2, *shape, channels), "", *sides, "") if last else \
+        m.opened(m.codes(dt, 2, channels, *shape), "", "", *sides)
+    m.add("QLinearGlobalAveragePool", [x, scale(12), m.constant(m.codes(dt)), scale(5), m.constant(m.codes(dt))], out,
+          channels_last=last)
 
 
 def inverses(m):

@@ -49,11 +49,45 @@ bool onnx_op_qlinear_average_pool(onnx_node *n)
     return onnx_alias(n, 0, channels_moved(n, y, true));
 }
 
+/* The mean of pictures [samples, channels, spatial] whose size only a run knows: the sum of integers, by the scale of
+ * the data and that of the result times the number of terms. */
+static graph_value *mean_of_open(onnx_node *n, graph_value *x)
+{
+    const uint32_t spatial = onnx_rank(x) - 2;
+    int64_t axes[TYPE_MAX_RANK], most[TYPE_MAX_RANK];
+    graph_value *count = onnx_const_int(n, DT_I64, 1), *sums = onnx_cast(n, x, DT_I32);
+    bool known = true;
+    for (uint32_t i = 0; i < spatial; i++) {
+        axes[i] = 2 + (int64_t)i;
+        most[i] = dim_bound(onnx_dim(n, x, 2 + i));
+        known &= most[i] >= 0;
+        count = onnx_binary(n, "multiply", count, onnx_extent(n, x, 2 + i));
+    }
+    if (!known || !nn_sum_fits(onnx_dtype(x), spatial, most))
+        return onnx_refuse(n, DIAG_UNSUPPORTED,
+                           "the sum of so many elements may not fit into 32 bits; limit the extents with "
+                           "--dim 'NAME<=N'");
+    count = onnx_binary(n, "maximum", count, onnx_const_int(n, DT_I64, 1));
+    if (onnx_optional(n, 2))
+        sums = onnx_binary(n, "subtract", sums, onnx_cast(n, onnx_optional(n, 2), DT_I32));
+    sums = onnx_reduce(n, "sum", sums, spatial, axes, true);
+    graph_value *by = onnx_binary(n, "multiply", f32(n, 3), onnx_cast(n, count, DT_F32));
+    const attr out = attr_dtype(n->c, "out_dtype", onnx_dtype(x));
+    return onnx_emit(n, ONNX_ARGS("qnn.requantize", 1, &out, sums, f32(n, 1), by, onnx_optional(n, 4)));
+}
+
 bool onnx_op_qlinear_global_average_pool(onnx_node *n)
 {
-    graph_value *x = channels_moved(n, onnx_in(n, 0), false);
-    graph_value *y = onnx_emit(n, ONNX_ARGS(n->row->target, 0, NULL, x, f32(n, 1), f32(n, 3), onnx_optional(n, 2),
-                                            onnx_optional(n, 4)));
+    graph_value *x = channels_moved(n, onnx_in(n, 0), false), *y;
+    int64_t extent = 0;
+    bool open = false;
+    for (uint32_t i = 2; i < onnx_rank(x); i++)
+        open |= !dim_is_const(onnx_dim(n, x, i), &extent);
+    if (open)
+        y = mean_of_open(n, x);
+    else
+        y = onnx_emit(n, ONNX_ARGS(n->row->target, 0, NULL, x, f32(n, 1), f32(n, 3), onnx_optional(n, 2),
+                                   onnx_optional(n, 4)));
     return onnx_alias(n, 0, channels_moved(n, y, true));
 }
 
