@@ -221,10 +221,12 @@ def lstm(m):
         return m.constant(m.codes(kind, *shape))
     zeros = [m.constant(np.zeros(scale, kind) if wide else m.codes(kind, *scale) // 8) for _ in range(2)]
     scales = [m.constant((m.rng.random(scale) / 200 + .002).astype(np.float32)) for _ in range(2)]
-    ins = [m.input(m.floats(time, batch, width)), weights(d, width, 4 * hidden), weights(d, hidden, 4 * hidden)]
+    steps, samples = ("steps", "samples") if m.pick(True, False) else ("", "")
+    x = m.opened(m.floats(time, batch, width), steps, samples, "")
+    ins = [x, weights(d, width, 4 * hidden), weights(d, hidden, 4 * hidden)]
     ins.append(m.constant(m.floats(d, 8 * hidden)) if m.pick(True, False) else "")
-    ins.append(m.input(m.rng.integers(1, time + 1, batch).astype(np.int32)) if m.maybe(True) else "")
-    ins += [m.input(m.floats(d, batch, hidden)) if m.pick(True, False) else "" for _ in range(2)]
+    ins.append(m.opened(m.rng.integers(1, time + 1, batch).astype(np.int32), samples) if m.maybe(True) else "")
+    ins += [m.opened(m.floats(d, batch, hidden), "", samples, "") if m.pick(True, False) else "" for _ in range(2)]
     ins.append(m.constant(m.floats(d, 3 * hidden)) if m.maybe(True) else "")
     given = {"clip": .7} if m.maybe(True) else {}
     if m.maybe(True):

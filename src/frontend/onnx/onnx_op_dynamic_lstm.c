@@ -6,13 +6,12 @@
 #include <string.h>
 
 enum { X, W, R, BIAS, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES, W_SCALE, W_ZERO, R_SCALE, R_ZERO };
-enum { GATES = 4, FUNCTIONS = 3, MOST_SAMPLES = 1 << 24 };
+enum { GATES = 4, FUNCTIONS = 3 };
 
 typedef struct quantized_lstm {
     onnx_node *n;
     graph_value *codes, *scale, *zero; /* of all inputs */
     graph_value *lengths;              /* or NULL */
-    dim time, batch;
     int64_t directions, hidden;
     double clip;
     bool coupled;
@@ -142,27 +141,34 @@ static void make_body(const quantized_lstm *q, onnx_region *r, int64_t d, graph_
     graph_add_result(r->f, row);
 }
 
+/* A number in a tensor [batch], or [batch, hidden] of rank 2. */
+static graph_value *for_samples(const quantized_lstm *q, graph_value *number, uint32_t rank)
+{
+    onnx_node *n = q->n;
+    const dim d[2] = {onnx_dim(n, onnx_in(n, X), 1), dim_const(n->c, q->hidden)};
+    const shape s = shape_make(n->c, rank, d);
+    const attr part[2] = {attr_int(n->c, "start", 1), attr_int(n->c, "end", 2)};
+    graph_value *to[2] = {onnx_emit(n, ONNX_ARGS("shape_of", 2, part, onnx_in(n, X))),
+                          onnx_const_ints(n, 1, &q->hidden)};
+    graph_value *extents = rank == 1 ? to[0] : onnx_concat(n, 2, to, 0);
+    n->expect = &s;
+    graph_value *y = onnx_binary(n, "broadcast_to", number, extents);
+    n->expect = NULL;
+    return y;
+}
+
 /* x[time, batch, ..] from its end, or from each sample's. */
 static graph_value *turned(const quantized_lstm *q, graph_value *x)
 {
     onnx_node *n = q->n;
-    graph_value *lengths = q->lengths;
-    if (!lengths) {
-        const int64_t count = onnx_static_dim(n, x, 1), time = onnx_static_dim(n, x, 0);
-        int64_t *all = arena_array(&n->c->mem, int64_t, (size_t)count + 1u);
-        for (int64_t i = 0; i < count; i++)
-            all[i] = time;
-        lengths = onnx_constant(n, tensor_dense(n->c, DT_I64, 1, &count, all));
-    }
+    graph_value *lengths = q->lengths ? q->lengths : for_samples(q, onnx_extent(n, x, 0), 1);
     return onnx_emit(n, ONNX_ARGS("reverse_sequence", 0, NULL, x, lengths));
 }
 
 static graph_value *first_of(const quantized_lstm *q, uint32_t i, int64_t d)
 {
-    onnx_node *n = q->n;
-    const int64_t dims[2] = {onnx_static_dim(n, onnx_in(n, X), 1), q->hidden};
     graph_value *v = part_of(q, i, d);
-    return v ? v : onnx_constant(n, tensor_splat(n->c, DT_F32, 2, dims, &(uint32_t){0}));
+    return v ? v : for_samples(q, onnx_const_float(q->n, DT_F32, 0), 2);
 }
 
 /* out: results [time, batch, hidden], last state and cell [batch, hidden]. */
@@ -170,16 +176,15 @@ static bool run_direction(const quantized_lstm *q, int64_t d, bool back, graph_v
 {
     onnx_node *n = q->n;
     onnx_region r;
-    int64_t time = 0;
     graph_value *weights[3] = {part_of(q, W, d), part_of(q, W_SCALE, d), part_of(q, W_ZERO, d)};
     graph_value *x = back ? turned(q, q->codes) : q->codes;
     graph_value *products = product(n, x, q->scale, q->zero, weights);
     graph_value *first[2] = {first_of(q, FIRST_H, d), first_of(q, FIRST_C, d)};
-    if (n->failed || !dim_is_const(q->time, &time))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "the number of steps must be known (--dim or --shape)");
+    if (n->failed)
+        return false;
     onnx_region_open(&r, n, NULL, back ? "step_back" : "step");
     make_body(q, &r, d, first, products);
-    onnx_loop l = {.trips = onnx_const_int(n, DT_I64, time), .carried = first, .n_carried = 2};
+    onnx_loop l = {.trips = onnx_extent(n, x, 0), .carried = first, .n_carried = 2};
     graph_node *loop = n->failed ? NULL : onnx_emit_loop(n, n->f, &l, &r);
     if (!loop)
         return false;
@@ -226,7 +231,7 @@ static graph_value *up_to_longest(const quantized_lstm *q, graph_value *x)
     if (!q->lengths)
         return x;
     graph_value *longest = onnx_reduce(n, "max", onnx_cast(n, q->lengths, DT_I64), 0, NULL, false);
-    graph_value *at = onnx_expand_dims(n, onnx_positions(n, onnx_static_dim(n, x, 0)), 2, behind);
+    graph_value *at = onnx_expand_dims(n, onnx_list_places(n, x), 2, behind);
     return onnx_where(n, onnx_binary(n, "less", at, longest), x, onnx_const_like(n, x, 0));
 }
 
@@ -242,16 +247,12 @@ static bool read_lstm(quantized_lstm *q)
     q->clip = onnx_attr_float(n, "clip", 0);
     q->coupled = onnx_attr_int(n, "input_forget", 0) != 0;
     q->lengths = onnx_optional(n, LENGTHS);
-    q->time = onnx_dim(n, x, 0);
-    q->batch = onnx_dim(n, x, 1);
     if (!n->failed && (onnx_attr_int(n, "hidden_size", q->hidden) != q->hidden ||
                        onnx_static_dim(n, r, 2) != GATES * q->hidden || onnx_static_dim(n, r, 0) != q->directions ||
                        onnx_static_dim(n, onnx_in(n, W), 0) != q->directions))
         return onnx_fail(n, DIAG_TYPE, "W and R do not fit %s and hidden_size", direction);
     if (n->failed || !read_functions(q))
         return false;
-    if (onnx_static_dim(n, x, 0) > MOST_SAMPLES || onnx_static_dim(n, x, 1) > MOST_SAMPLES)
-        return onnx_fail(n, DIAG_UNSUPPORTED, "more than %d steps or samples", MOST_SAMPLES);
     q->codes = onnx_quantize_dynamically(n, up_to_longest(q, x), &q->scale, &q->zero);
     return !n->failed;
 }
