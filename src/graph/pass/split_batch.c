@@ -115,8 +115,9 @@ static stretch best_between(const splitter *s, uint32_t first, uint32_t end, int
 static stretch best_of_rounds(const splitter *s, uint32_t first, uint32_t end)
 {
     stretch best = {.gain = LEAST_GAIN};
-    for (int64_t few = 1; few < s->count; few++) {
-        if (s->count % few != 0 || s->count / few > MOST_ROUNDS || (few > 1 && s->workers > 1))
+    for (int64_t rounds = MOST_ROUNDS; rounds > 1; rounds--) {
+        const int64_t few = s->count / rounds;
+        if (few < 1 || s->count % rounds != 0 || (few > 1 && s->workers > 1))
             continue;
         const stretch x = best_between(s, first, end, few);
         best = x.gain > best.gain ? x : best;
