@@ -218,18 +218,24 @@ bool infer_qnn_add(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
+static bool is_i32(int64_t v)
+{
+    return v >= INT32_MIN && v <= INT32_MAX;
+}
+
 bool infer_qnn_sum_word(compiler *c, const graph_node *n, type *out)
 {
     const type *a = infer_in(n, 0), *b = infer_in(n, 1);
     const int64_t wide = dtype_bits(a->dt) == 8 ? dtype_max_int(a->dt) + 1 : 0, right = graph_attr_int(n, "right");
-    const int64_t of_a = graph_attr_int(n, "a_factor"), of_b = graph_attr_int(n, "b_factor");
+    const int64_t of_a = graph_attr_int(n, "a_factor"), of_b = graph_attr_int(n, "b_factor"),
+                  offset = graph_attr_int(n, "offset");
     shape s;
     if (wide == 0)
         return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(a->dt));
     if (!shape_broadcast(c, a->shape, b->shape, &s))
         return infer_no_broadcast(c, n, a, b);
-    if (right < 0 || right > 31 || llabs(of_a) > INT32_MAX || llabs(of_b) > INT32_MAX ||
-        wide * (llabs(of_a) + llabs(of_b)) + llabs(graph_attr_int(n, "offset")) > INT32_MAX)
+    if (right < 0 || right > 31 || !is_i32(of_a) || !is_i32(of_b) || !is_i32(offset) ||
+        wide * (llabs(of_a) + llabs(of_b)) + llabs(offset) > INT32_MAX)
         return infer_error(c, n, "its sums have more than 32 bits, or no such shift");
     out[0] = type_tensor(a->dt, s);
     return true;

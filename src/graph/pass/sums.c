@@ -15,6 +15,7 @@
 #define MOST_RIGHT 24
 #define LEAST_RIGHT 8
 #define AROUND     6 /* how far factors are from the quotients, at most */
+#define MOST_QUOTIENT (1 << 22) /* of scales; with more, no shift leaves room for a byte */
 
 typedef struct sum_form {
     int64_t a, b, offset;
@@ -50,7 +51,8 @@ static bool is_known(const graph_node *n)
     for (uint32_t i = 0; i < n->n_inputs; i++)
         if (i != 0 && i != 2 && n->inputs[i] && !is_one(n->inputs[i]))
             return false;
-    return scale_of(n, 1) > 0 && scale_of(n, 3) > 0 && scale_of(n, 4) > 0;
+    return scale_of(n, 1) > 0 && scale_of(n, 3) > 0 && scale_of(n, 4) > 0 &&
+           scale_of(n, 1) / scale_of(n, 4) < MOST_QUOTIENT && scale_of(n, 3) / scale_of(n, 4) < MOST_QUOTIENT;
 }
 
 /* All bytes, along that axis of two. */
@@ -99,7 +101,7 @@ static bool has_offset(const byte_sum *s, sum_form *f)
 /* No sum leaves 32 bits. */
 static bool has_room(const byte_sum *s, const sum_form *f)
 {
-    const int64_t wide = s->most > -s->least ? s->most : -s->least;
+    const int64_t wide = s->most + 1; /* as infer_qnn_sum_word counts */
     return wide * (llabs(f->a) + llabs(f->b)) + llabs(f->offset) <= INT32_MAX;
 }
 
@@ -111,8 +113,8 @@ static bool fits_near(const byte_sum *s, int away, sum_form *f)
         for (int j = -away; j <= away; j += abs(i) == away || away == 0 ? 1 : 2 * away) {
             f->a = a + i;
             f->b = b + j;
-            if (has_offset(s, f))
-                return has_room(s, f);
+            if (has_offset(s, f) && has_room(s, f))
+                return true;
         }
     return false;
 }
