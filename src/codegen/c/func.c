@@ -197,7 +197,7 @@ static void find_division(void *ctx, tir_expr_ref x)
     d->found |= divides && tir_uses_var(x->args[0], d->of);
 }
 
-/* Bytes that vectors end in, at a few registers: written out, such loops ask for more than there are. */
+/* The loop stores vectors narrowed to bytes. Unrolled, it would need more vector registers than there are. */
 static bool ends_in_bytes(const tir_stmt *s)
 {
     const tir_stmt *b = s->body;
@@ -448,8 +448,8 @@ static void write_let(c_emit *e, const tir_stmt *s)
     if (!var_used(s))
         w_line(e->w, "(void)%s;", name);
     if (number)
-        tir_bounds_push(e->bounds, s->var, tir_int(e->c, t.dt, number->least),
-                        tir_int(e->c, t.dt, number->most - number->least + 1));
+        tir_bounds_push(e->bounds, s->var, tir_i64(e->c, number->least),
+                        tir_i64(e->c, number->most - number->least + 1));
     write_inner(e, s->body);
     if (number)
         tir_bounds_pop(e->bounds);

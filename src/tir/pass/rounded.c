@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#define MOST_FACTOR 1e9
+#define MOST_FLOAT 1e38 /* what rounding may add is below FLT_MAX then */
+#define MOST_ZERO  255
 
 static tir_expr_ref under(tir_expr_ref e)
 {
@@ -45,10 +46,12 @@ static bool is_code(tir_expr_ref e)
            (dtype_bits(to) == 8 || (dtype_bits(to) == 16 && e->type.lanes == 1));
 }
 
-/* What is added behind the rounding is an integer of a byte or so. NULL: e is something else. */
+/* What is added behind the rounding is an integer of a byte or so, one for all lanes. NULL: e is something else. */
 static tir_expr_ref zero_point(compiler *c, tir_expr_ref e, bool negative)
 {
     e = under(e);
+    if (e->type.lanes > 1)
+        return NULL;
     if (e->kind == TIR_FLOAT && e->u.f == nearbyint(e->u.f) && fabs(e->u.f) < 65536)
         return tir_int(c, DT_I32, (int64_t)(negative ? -e->u.f : e->u.f));
     const dtype from = !negative && e->kind == TIR_CAST ? e->args[0]->type.dt : DT_NONE;
@@ -73,21 +76,45 @@ static bool read_sum(compiler *c, tir_expr_ref e, tir_rounded *out)
     return out->v && out->zero;
 }
 
-/* Made of integers and literals by products and sums, so that it is no NaN. */
-static bool is_sure_number(tir_expr_ref e)
+/* The most that a float made of integers and literals by products and sums may be; not below FLT_MAX: it may be any, or
+ * no number. */
+static double most_of(tir_expr_ref e)
 {
     e = under(e);
-    if (e->kind == TIR_CAST)
-        return dtype_is_int(e->args[0]->type.dt) || is_sure_number(e->args[0]);
     if (e->kind == TIR_FLOAT)
-        return fabs(e->u.f) <= MOST_FACTOR;
-    return (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_MUL)) && is_sure_number(e->args[0]) &&
-           is_sure_number(e->args[1]);
+        return isfinite(e->u.f) ? fabs(e->u.f) : INFINITY;
+    if (e->kind == TIR_CAST && dtype_is_int(e->args[0]->type.dt))
+        return ldexp(1, (int)dtype_bits(e->args[0]->type.dt));
+    if (e->kind == TIR_CAST && e->type.dt != DT_F16)
+        return most_of(e->args[0]);
+    if (tir_is_binary(e, TIR_ADD))
+        return most_of(e->args[0]) + most_of(e->args[1]);
+    return tir_is_binary(e, TIR_MUL) ? most_of(e->args[0]) * most_of(e->args[1]) : INFINITY;
+}
+
+static bool is_sure_number(tir_expr_ref e)
+{
+    return most_of(e) < MOST_FLOAT;
 }
 
 static bool is_sum(tir_expr_ref e)
 {
     return e->kind == TIR_CAST && e->type.dt == DT_F32 && e->args[0]->type.dt == DT_I32;
+}
+
+/* Kernels for sums by scales say nothing of NaN, so that a scale must not be infinite: what is computed may be. */
+static bool is_scale(const tir_selector *x, tir_expr_ref e)
+{
+    e = under(e);
+    return e->kind == TIR_FLOAT || e->kind == TIR_LOAD || (e->kind == TIR_VAR && tir_select_number(x, e->u.var));
+}
+
+/* In integers they are right for the zero points that bytes have (kernel/round/scaled.inc). */
+static bool is_byte(const tir_selector *x, tir_expr_ref zero)
+{
+    const tir_range r = tir_range_of(x->bounds, zero);
+    return dtype_bits(zero->type.dt) == 8 ||
+           (r.known_min && r.known_max && r.min >= -MOST_ZERO && r.max <= MOST_ZERO);
 }
 
 bool tir_read_rounded(const tir_selector *x, tir_expr_ref e, tir_rounded *out)
@@ -97,8 +124,10 @@ bool tir_read_rounded(const tir_selector *x, tir_expr_ref e, tir_rounded *out)
     if (!sum || !read_sum(x->c, sum, out))
         return false;
     out->sure = is_sure_number(out->v);
-    for (uint32_t i = 0; dtype_bits(e->type.dt) == 8 && tir_is_binary(out->v, TIR_MUL) && i < 2 && !out->acc; i++) {
-        if (!is_sum(out->v->args[i]))
+    if (dtype_bits(e->type.dt) != 8 || !tir_is_binary(out->v, TIR_MUL) || !is_byte(x, out->zero))
+        return true;
+    for (uint32_t i = 0; i < 2 && !out->acc; i++) {
+        if (!is_sum(out->v->args[i]) || !is_scale(x, out->v->args[1 - i]))
             continue;
         out->acc = tir_factored(x, out->v->args[i]->args[0]);
         out->k = out->v->args[1 - i];

@@ -13,13 +13,13 @@ static inline bool tir_is_binary(tir_expr_ref e, tir_op op)
 /* cast(int, min(max(rint(v) + zero, least), most)) with the ends of the type. */
 typedef struct tir_rounded {
     tir_expr_ref v;      /* f32 */
-    tir_expr_ref acc, k; /* of a byte: v is the product of the i32 acc and k; NULL: it is something else */
+    tir_expr_ref acc, k; /* of a byte: v is the product of the i32 acc and k, a literal or loaded; NULL: it is not */
     tir_expr_ref zero;   /* an integer, the same for all lanes */
     bool sure;           /* v is no NaN */
 } tir_rounded;
 bool tir_read_rounded(const tir_selector *x, tir_expr_ref e, tir_rounded *out);
 
-/* cast(f32, a * b + s) of f64: NULL is a sum of nothing (s), or no product but a sum of a and s (b). */
+/* cast(f32, x) of an x of f64: a * b + s; a * b, and s is NULL; or a + s, and b is NULL. */
 typedef struct tir_once {
     tir_expr_ref a, b, s;
 } tir_once;

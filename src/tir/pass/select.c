@@ -66,23 +66,14 @@ static void select_values(const tir_selector *x, struct tir_stmt *s)
     s->cond = select_value(x, s->cond);
 }
 
-static const tir_number *number_of(const tir_selector *x, const tir_var *v)
-{
-    for (uint32_t i = 0; i < x->f->n_numbers && dtype_is_int(v->type.dt); i++)
-        if (x->f->numbers[i].var == v)
-            return &x->f->numbers[i];
-    return NULL;
-}
-
 /* What is known of the variable inside of s; whether anything is. */
 static bool push_bounds(const tir_selector *x, const tir_stmt *s)
 {
-    const tir_number *n = s->kind == TIR_LET ? number_of(x, s->var) : NULL;
-    const dtype dt = s->var ? s->var->type.dt : DT_NONE;
+    const tir_number *n = s->kind == TIR_LET && dtype_is_int(s->var->type.dt) ? tir_select_number(x, s->var) : NULL;
     if (s->kind == TIR_FOR)
         tir_bounds_push(x->bounds, s->var, s->min, s->extent);
     else if (n)
-        tir_bounds_push(x->bounds, s->var, tir_int(x->c, dt, n->least), tir_int(x->c, dt, n->most - n->least + 1));
+        tir_bounds_push(x->bounds, s->var, tir_i64(x->c, n->least), tir_i64(x->c, n->most - n->least + 1));
     return s->kind == TIR_FOR || n;
 }
 
@@ -96,7 +87,8 @@ static tir_stmt *select_parts(const tir_selector *x, tir_stmt *s, bool loops)
     return tir_seq(x->c, s->n_stmts, parts);
 }
 
-/* loops: those of s are asked about, too; what stands in the place of one has no others. */
+/* loops: whether loops in s are asked about. Those of what stands in the place of one are not: they would be replaced
+ * again. */
 static tir_stmt *select_in(const tir_selector *x, tir_stmt *s, bool loops)
 {
     const bool asked = (s->kind == TIR_FOR && loops) || s->kind == TIR_STORE;

@@ -23,9 +23,18 @@ typedef struct tir_selection {
 } tir_selection;
 extern const tir_selection tir_selection_tables; /* bytes.c: for processors with vectors */
 extern const tir_selection tir_selection_any;    /* select_any.c */
-extern const tir_selection tir_selection_round;  /* select_round.c: for small processors without */
+extern const tir_selection tir_selection_round;  /* select_round.c: for small processors without vectors */
 #define TARGET_SELECTION(name) extern const tir_selection tir_selection_##name;
 #include "target/targets.def"
+
+/* The number of a call that is this variable (tir_func.numbers); NULL: it is another one. */
+static inline const tir_number *tir_select_number(const tir_selector *x, const tir_var *v)
+{
+    for (uint32_t i = 0; i < x->f->n_numbers; i++)
+        if (x->f->numbers[i].var == v)
+            return &x->f->numbers[i];
+    return NULL;
+}
 
 /* The index of an access from the buffer's address. */
 static inline tir_expr_ref tir_select_flat(const tir_selector *x, const tir_buffer *b, uint32_t n,

@@ -27,7 +27,8 @@ static tir_expr_ref first_of(const tir_selector *x, tir_expr_ref const *bytes, u
     for (uint32_t i = 0; i < n; i++) {
         at[i] = tir_select_flat(x, bytes[i]->u.buffer, 1, bytes[i]->args);
         if (at[i]->type.dt != at[0]->type.dt ||
-            !tir_is_int(tir_simplify(x->bounds, tir_sub(x->c, at[i], at[0])), &apart[i]))
+            !tir_is_int(tir_simplify(x->bounds, tir_sub(x->c, at[i], at[0])), &apart[i]) || apart[i] <= -MOST_BYTES ||
+            apart[i] >= MOST_BYTES)
             return NULL;
         first = apart[i] < apart[first] ? i : first;
     }

@@ -35,9 +35,11 @@ static tir_expr_ref single(const tir_selector *x, tir_expr_ref e)
 {
     if (e->kind == TIR_FLOAT && (double)(float)e->u.f == e->u.f)
         return tir_float(x->c, DT_F32, e->u.f);
-    if (e->kind != TIR_CAST || e->args[0]->type.dt == DT_F32)
-        return e->kind == TIR_CAST ? e->args[0] : NULL;
+    if (e->kind != TIR_CAST)
+        return NULL;
     tir_expr_ref from = e->args[0];
+    if (from->type.dt == DT_F32)
+        return from;
     if (!dtype_is_int(from->type.dt))
         return NULL;
     const tir_range r = tir_range_of(x->bounds, from);
@@ -46,17 +48,23 @@ static tir_expr_ref single(const tir_selector *x, tir_expr_ref e)
     return narrow ? tir_cast(x->c, DT_F32, from) : NULL;
 }
 
-/* A product of floats, of which a compiler may make one step with a sum. */
-static bool is_product(tir_expr_ref e)
+/* It is a product of floats, or may be one that has a name: a compiler may make one step of that and a sum. */
+static bool may_be_product(const tir_selector *x, tir_expr_ref e)
 {
-    return tir_is_binary(e->kind == TIR_CAST ? e->args[0] : e, TIR_MUL);
+    e = e->kind == TIR_CAST ? e->args[0] : e;
+    if (tir_is_binary(e, TIR_MUL))
+        return true;
+    if (!dtype_is_float(e->type.dt))
+        return false;
+    return (e->kind == TIR_VAR && !tir_select_number(x, e->u.var)) ||
+           (e->kind == TIR_LOAD && e->u.buffer->scope == SCOPE_REG);
 }
 
 /* A product by 1 is none any more: the sum of two numbers of f32 in f64, as f32, is their sum in f32. */
 static tir_expr_ref once(const tir_selector *x, tir_expr_ref e)
 {
     tir_once o;
-    if (!tir_read_once(e, &o) || (!o.b && (is_product(o.a) || is_product(o.s))))
+    if (!tir_read_once(e, &o) || (!o.b && (may_be_product(x, o.a) || may_be_product(x, o.s))))
         return NULL;
     tir_expr_ref a = single(x, o.a), b = o.b ? single(x, o.b) : a, s = o.s ? single(x, o.s) : a;
     if (!a || !b || !s)

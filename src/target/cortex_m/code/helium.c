@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* C for Cortex-M with vectors (Helium) beside the kernels of kernel/mve: choices by comparison in lanes of four
- * numbers, which gcc 12 makes lane by lane, and of two masks that meet it compares the first lane alone. */
+ * numbers. gcc 12 writes them lane by lane, and where two masks are combined it looks at the first lane only. */
 #include "target/cortex_m/code/helium.h"
 #include "type/target.h"
 
