@@ -20,9 +20,10 @@ import tflite_models as T
 if T.runtime is not None:
     from tflite_net import TYPES, Chance, Net, options
 
-# Kinds whose first operand is not any data of their type, and those with graphs in graphs.
-LEFT_OUT = {"densify", "condition", "loop", "detection", "lstm_cell_of_bytes", "select_rows", "dequantize", "cast",
-            "fill", "log_table", "sqrt_table", "rsqrt_table", "batch_matmul", "transpose_conv"}
+# Kinds whose first operand is not any data of their type, and those with graphs in graphs. A quotient of any two values
+# may be one that C does not define, for which each processor has a result of its own.
+LEFT_OUT = {"densify", "div", "condition", "loop", "detection", "lstm_cell_of_bytes", "select_rows", "dequantize",
+            "cast", "fill", "log_table", "sqrt_table", "rsqrt_table", "batch_matmul", "transpose_conv"}
 MOST = 12
 
 
