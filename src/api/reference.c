@@ -724,13 +724,23 @@ static bool is_package(const ask *x, const char *path)
     return file_exists(path_join(&x->c->mem, path, "report.json"));
 }
 
+/* The first runtime for a format that the verb takes. */
+static const char *named_for(const ask *x, const char *format)
+{
+    const char *name = format;
+    for (size_t i = sizeof runtimes / sizeof *runtimes; i-- > 0;)
+        if (strcmp(runtimes[i].format, format) == 0 && strstr(ask_values(OPT_AGAINST, x->verb), runtimes[i].name))
+            name = runtimes[i].name;
+    return name;
+}
+
 /* A runtime runs the models of its own format. */
 static bool check_format(const ask *x, const struct runtime *child, const char *path)
 {
     const frontend *f = format_frontend_of(x->c, path);
     const char *other = strstr(ask_values(OPT_AGAINST, x->verb), "interpreter") ? "interpreter" : "lathe";
     return !f || strcmp(f->reference, child->format) == 0 ||
-           ask_usage_error(x, arena_printf(&x->c->mem, "give --against %s, or %s", f->reference, other),
+           ask_usage_error(x, arena_printf(&x->c->mem, "give --against %s, or %s", named_for(x, f->reference), other),
                            "%s cannot run %s", child->title, f->name);
 }
 

@@ -313,6 +313,7 @@ bytes eight generic 'kernels of this target multiply bytes'
 micro=$top/test/golden/tflite/numbers.tflite
 expect 2 'TensorFlow Lite Micro cannot run an ONNX model' verify int4.onnx --against tflm
 expect 2 'onnxruntime cannot run a TensorFlow Lite model' verify "$micro" --against onnxruntime
+expect 2 'give --against litert, or' bench "$micro" --against onnxruntime
 expect 2 'TensorFlow Lite Micro has no results of single operators' verify "$micro" --against tflm --per-node
 expect 0 '^package' compile "$micro" -o micro --target cortex-m4 --port baremetal
 expect 0 '' compile "$micro" --emit module -o micro.so
