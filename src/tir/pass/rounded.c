@@ -102,10 +102,15 @@ static bool is_sum(tir_expr_ref e)
     return e->kind == TIR_CAST && e->type.dt == DT_F32 && e->args[0]->type.dt == DT_I32;
 }
 
-/* Kernels for sums by scales say nothing of NaN, so that a scale must not be infinite: what is computed may be. */
+/* Kernels for sums by scales say nothing of NaN, so that a scale must not be infinite: what is divided by a number that
+ * only a run knows may be. */
 static bool is_scale(const tir_selector *x, tir_expr_ref e)
 {
     e = under(e);
+    if (tir_is_binary(e, TIR_MUL))
+        return is_scale(x, e->args[0]) && is_scale(x, e->args[1]);
+    if (tir_is_binary(e, TIR_DIV))
+        return is_scale(x, e->args[0]) && under(e->args[1])->kind == TIR_FLOAT && !is_literal(e->args[1], 0);
     return e->kind == TIR_FLOAT || e->kind == TIR_LOAD || (e->kind == TIR_VAR && tir_select_number(x, e->u.var));
 }
 
