@@ -239,6 +239,7 @@ def rnn_both_ways(net, r, q):
         return
     batch, steps, inputs, widths = r.int(1, 3), r.int(1, 3), r.int(1, 9), [r.int(1, 9), r.int(1, 9)]
     major, by_bytes, merged = (r.pick(True, False) for _ in range(3))
+    by_bytes &= not major  # else LiteRT reads other memory, and ends with some sizes
     shape = [steps, batch] if major else [batch, steps]
     layer = Layer(net, r, q, by_bytes)
     operands = [net.input("float32", shape + [inputs])]
