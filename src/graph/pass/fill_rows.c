@@ -32,23 +32,10 @@ static bool is_worth_it(const graph_node *n)
 
 static graph_value *filled(rewriter *r, const graph_node *n)
 {
+    if (!is_worth_it(n))
+        return NULL;
     const attr attrs[2] = {attr_int(r->c, "axis", graph_attr_int(n, "axis")), attr_int(r->c, "lanes", LANES)};
     return rewrite_emit(r, n->op->name, 1, n->inputs, 2, attrs, n->loc);
-}
-
-static bool run(compiler *c, graph_func *f)
-{
-    rewriter r;
-    rewrite_begin(&r, c, f);
-    for (uint32_t i = 0; i < f->nodes.len && !r.failed; i++) {
-        graph_node *n = f->nodes.data[i];
-        rewrite_operands(n);
-        graph_value *y = is_worth_it(n) ? filled(&r, n) : NULL;
-        if (!y || !rewrite_replace(&r, n->outputs[0], y))
-            rewrite_keep(&r, n);
-    }
-    rewrite_end(&r);
-    return !r.failed;
 }
 
 bool graph_pass_fill_rows(compiler *c, graph_module *m, const pass_options *o)
@@ -59,6 +46,6 @@ bool graph_pass_fill_rows(compiler *c, graph_module *m, const pass_options *o)
         return true;
     for (uint32_t i = 0; i < m->funcs.len; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            ok &= run(c, m->funcs.data[i]);
+            ok &= rewrite_each(c, m->funcs.data[i], filled);
     return ok;
 }

@@ -194,18 +194,9 @@ static graph_value *in_words(rewriter *r, const graph_node *n)
 
 static bool run(compiler *c, graph_func *f)
 {
-    rewriter r;
-    rewrite_begin(&r, c, f);
-    for (uint32_t i = 0; i < f->nodes.len && !r.failed; i++) {
-        graph_node *n = f->nodes.data[i];
-        rewrite_operands(n);
-        graph_value *y = in_words(&r, n);
-        if (!y || !rewrite_replace(&r, n->outputs[0], y))
-            rewrite_keep(&r, n);
-    }
-    rewrite_end(&r);
+    const bool ok = rewrite_each(c, f, in_words);
     graph_drop_constants(f);
-    return !r.failed;
+    return ok;
 }
 
 bool graph_pass_rescale(compiler *c, graph_module *m, const pass_options *o)

@@ -98,6 +98,21 @@ bool rewrite_replace(rewriter *r, graph_value *from, graph_value *to)
     return true;
 }
 
+bool rewrite_each(compiler *c, graph_func *f, graph_value *(*made)(rewriter *r, const graph_node *n))
+{
+    rewriter r;
+    rewrite_begin(&r, c, f);
+    for (uint32_t i = 0; i < f->nodes.len && !r.failed; i++) {
+        graph_node *n = f->nodes.data[i];
+        rewrite_operands(n);
+        graph_value *y = made(&r, n);
+        if (!y || !rewrite_replace(&r, n->outputs[0], y))
+            rewrite_keep(&r, n);
+    }
+    rewrite_end(&r);
+    return !r.failed;
+}
+
 uint32_t rewrite_uses(const graph_value *v)
 {
     return v->mark & ~MARK_RESULT;

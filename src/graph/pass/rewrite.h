@@ -21,6 +21,8 @@ void rewrite_begin(rewriter *r, compiler *c, graph_func *f); /* counts uses, emp
 void rewrite_operands(graph_node *n);                        /* operands through the forwards */
 void rewrite_keep(rewriter *r, graph_node *n);               /* appends a node */
 void rewrite_end(rewriter *r);                               /* installs the list; results through the forwards */
+/* A whole walk: what `made` gives stands for each node's result; NULL: the node stays. false after an error. */
+bool rewrite_each(compiler *c, graph_func *f, graph_value *(*made)(rewriter *r, const graph_node *n));
 /* `to` stands for `from` from here on; a result of the function hands its name on, as does any value to one without
  * a name of the model's. false, and nothing is done, when a result would become a parameter or another result: there
  * a copy must stay. */
