@@ -24,13 +24,17 @@ tir_expr_ref bytes_at(const bytes *b, const tir_stmt *store)
     return tir_select_flat(b->x, store->buffer, store->n_indices, store->indices);
 }
 
+int64_t bytes_step(const tir_selector *x, tir_expr_ref at, const tir_var *v)
+{
+    int64_t by = 0;
+    tir_expr_ref next = tir_add(x->c, tir_varref(x->c, v), tir_int(x->c, v->type.dt, 1));
+    next = tir_substitute(x->c, at, 1, &v, &next);
+    return tir_is_int(tir_simplify(x->bounds, tir_sub(x->c, next, at)), &by) ? by : 0;
+}
+
 bool bytes_steps_by_one(const bytes *b, tir_expr_ref at)
 {
-    compiler *c = b->x->c;
-    const tir_var *v = b->loop->var;
-    tir_expr_ref next = tir_add(c, tir_varref(c, v), tir_int(c, v->type.dt, 1));
-    next = tir_substitute(c, at, 1, &v, &next);
-    return at->type.lanes == 1 && tir_is_const(tir_simplify(b->x->bounds, tir_sub(c, next, at)), 1);
+    return at->type.lanes == 1 && bytes_step(b->x, at, b->loop->var) == 1;
 }
 
 bool bytes_is_row(const bytes *b, tir_expr_ref x)
@@ -60,7 +64,7 @@ tir_expr_ref bytes_first_stored(const bytes *b)
 
 tir_stmt *bytes_call(const bytes *b, const char *name, uint32_t n, tir_expr_ref const *args)
 {
-    return tir_evaluate(b->x->c, tir_instr(b->x->c, tir_find_intrin(b->x->c, name), TIR_OP_NONE, n, args));
+    return tir_evaluate(b->x->c, tir_select_instr(b->x->c, name, n, args));
 }
 
 bool bytes_read(const tir_selector *x, tir_stmt *loop, bytes *out)

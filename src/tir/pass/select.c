@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select: loops and expressions become instructions of the processor that runs the function, nodes that name their rows
- * (tir/instr.h). Each folder of src/target that has such instructions says what stands in the place of a loop or of an
- * expression (tir_selection). It is asked about outer loops and expressions before those inside of them: the largest
- * that an instruction does is taken. Back ends write a node as its row says, and look for nothing. */
+/* select: loops, stores and expressions become instructions of the processor that runs the function, nodes that name
+ * their rows (tir/instr.h). Each folder of src/target that has such instructions says what stands in the place of one
+ * (tir_selection). It is asked about outer loops and expressions before those inside of them, so that it takes the
+ * largest that it has an instruction for. Of several selections, the first one that has something is taken. Back ends
+ * write a node as its row says, and look for nothing. */
 #include "tir/pass/select.h"
 #include "tir/build.h"
 #include "tir/node.h"

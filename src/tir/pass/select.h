@@ -3,6 +3,7 @@
 #ifndef LATHE_TIR_PASS_SELECT_H
 #define LATHE_TIR_PASS_SELECT_H
 #include "tir/build.h"
+#include "tir/instr.h"
 #include "tir/node.h"
 #include "tir/simplify.h"
 #include "tir/tir.h"
@@ -34,6 +35,18 @@ static inline const tir_number *tir_select_number(const tir_selector *x, const t
         if (x->f->numbers[i].var == v)
             return &x->f->numbers[i];
     return NULL;
+}
+
+/* An instruction by its row's name. */
+static inline tir_expr_ref tir_select_instr(compiler *c, const char *row, uint32_t n, tir_expr_ref const *args)
+{
+    return tir_instr(c, tir_find_intrin(c, row), TIR_OP_NONE, n, args);
+}
+
+/* "name_u8": of rows for several types, that of dt. */
+static inline const char *tir_select_row(compiler *c, const char *name, dtype dt)
+{
+    return arena_printf(&c->mem, "%s_%s", name, dtype_name(dt));
 }
 
 /* The index of an access from the buffer's address. */

@@ -48,8 +48,7 @@ static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
         (n != MOST_BYTES / 2 && n != MOST_BYTES))
         return NULL;
     at = first_of(x, bytes, n);
-    return at ? tir_instr(x->c, tir_find_intrin(x->c, n == MOST_BYTES ? "any_of_8" : "any_of_4"), TIR_OP_NONE, 1, &at)
-              : NULL;
+    return at ? tir_select_instr(x->c, n == MOST_BYTES ? "any_of_8" : "any_of_4", 1, &at) : NULL;
 }
 
 static bool fits(const struct target *t)

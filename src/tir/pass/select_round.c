@@ -4,20 +4,9 @@
  * each of these steps is a call of a function, or several instructions. */
 #include "tir/pass/rounded.h"
 #include "tir/build.h"
-#include "tir/instr.h"
 #include "type/target.h"
 
 #define EXACT (1 << 24) /* binary32 has all integers below */
-
-static tir_expr_ref instruction(compiler *c, const char *name, uint32_t n, tir_expr_ref const *args)
-{
-    return tir_instr(c, tir_find_intrin(c, name), TIR_OP_NONE, n, args);
-}
-
-static const char *of_type(compiler *c, const char *name, dtype dt)
-{
-    return arena_printf(&c->mem, "%s_%s", name, dtype_name(dt));
-}
 
 static tir_expr_ref rounded(const tir_selector *x, tir_expr_ref e)
 {
@@ -25,9 +14,10 @@ static tir_expr_ref rounded(const tir_selector *x, tir_expr_ref e)
     if (!tir_read_rounded(x, e, &r))
         return NULL;
     if (r.acc)
-        return instruction(x->c, of_type(x->c, "scaled", e->type.dt), 3, (tir_expr_ref[]){r.acc, r.k, r.zero});
-    return instruction(x->c, of_type(x->c, r.sure ? "rounded_number" : "rounded", e->type.dt), 2,
-                       (tir_expr_ref[]){r.v, r.zero});
+        return tir_select_instr(x->c, tir_select_row(x->c, "scaled", e->type.dt), 3,
+                                (tir_expr_ref[]){r.acc, r.k, r.zero});
+    return tir_select_instr(x->c, tir_select_row(x->c, r.sure ? "rounded_number" : "rounded", e->type.dt), 2,
+                            (tir_expr_ref[]){r.v, r.zero});
 }
 
 /* The number that was made binary64 for an exact product, as binary32; NULL: it may have more bits. */
@@ -71,7 +61,7 @@ static tir_expr_ref once(const tir_selector *x, tir_expr_ref e)
         return NULL;
     if (!o.b)
         return tir_add(x->c, a, s);
-    return instruction(x->c, o.s ? "fma_once" : "product_once", o.s ? 3 : 2, (tir_expr_ref[]){a, b, s});
+    return tir_select_instr(x->c, o.s ? "fma_once" : "product_once", o.s ? 3 : 2, (tir_expr_ref[]){a, b, s});
 }
 
 /* The upper word of a product, and more. */
@@ -96,7 +86,7 @@ static tir_expr_ref word(const tir_selector *x, tir_expr_ref e)
     tir_expr_ref args[4];
     int64_t right = 0;
     if (read_high(e, args))
-        return instruction(x->c, "high_sum", 3, args);
+        return tir_select_instr(x->c, "high_sum", 3, args);
     for (uint32_t i = 0; i < 2; i++) {
         tir_expr_ref shifted = tir_read_within(e, DT_I32, bytes[i]);
         if (!shifted || !tir_is_binary(shifted, TIR_SHR) || !tir_is_int(shifted->args[1], &right) || right < 0 ||
@@ -104,8 +94,8 @@ static tir_expr_ref word(const tir_selector *x, tir_expr_ref e)
             continue;
         args[3] = shifted->args[1];
         if (read_high(shifted->args[0], args))
-            return instruction(x->c, of_type(x->c, "word", bytes[i]), 4, args);
-        return instruction(x->c, of_type(x->c, "shifted", bytes[i]), 2, shifted->args);
+            return tir_select_instr(x->c, tir_select_row(x->c, "word", bytes[i]), 4, args);
+        return tir_select_instr(x->c, tir_select_row(x->c, "shifted", bytes[i]), 2, shifted->args);
     }
     return NULL;
 }

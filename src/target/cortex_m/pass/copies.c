@@ -9,15 +9,6 @@
 
 #define LEAST 4 /* iterations of the outermost loop */
 
-/* What the index grows by with v; 0: no number that is known. */
-static int64_t step_of(const tir_selector *x, tir_expr_ref at, const tir_var *v)
-{
-    int64_t by = 0;
-    tir_expr_ref next = tir_add(x->c, tir_varref(x->c, v), tir_int(x->c, v->type.dt, 1));
-    next = tir_substitute(x->c, at, 1, &v, &next);
-    return tir_is_int(tir_simplify(x->bounds, tir_sub(x->c, next, at)), &by) ? by : 0;
-}
-
 /* Elements of one run in both places, by the loop and those inside of it, which are counted from the innermost one; 0:
  * there are gaps. */
 static int64_t run_of(const tir_selector *x, const tir_stmt *loop, tir_expr_ref to, tir_expr_ref from)
@@ -25,7 +16,7 @@ static int64_t run_of(const tir_selector *x, const tir_stmt *loop, tir_expr_ref 
     int64_t n = 0, inner = loop->body->kind == TIR_FOR ? run_of(x, loop->body, to, from) : 1;
     if (inner == 0 || loop->for_kind != FOR_SERIAL || !tir_is_int(loop->extent, &n) || n <= 0 || n > INT32_MAX / inner)
         return 0;
-    const bool beside = step_of(x, to, loop->var) == inner && step_of(x, from, loop->var) == inner;
+    const bool beside = bytes_step(x, to, loop->var) == inner && bytes_step(x, from, loop->var) == inner;
     return beside ? n * inner : 0;
 }
 
@@ -66,7 +57,7 @@ static tir_stmt *copy_at_once(const tir_selector *x, tir_stmt *loop)
     tir_expr_ref to = tir_select_flat(x, store->buffer, store->n_indices, store->indices),
                  from = tir_select_flat(x, source, store->value->n_args, store->value->args);
     const dtype dt = store->buffer->dt;
-    const tir_intrin *row = tir_find_intrin(x->c, arena_printf(&x->c->mem, "copy_%s", dtype_name(dt)));
+    const tir_intrin *row = tir_find_intrin(x->c, tir_select_row(x->c, "copy", dt));
     n = run_of(x, loop, to, from);
     if (!row || n < row->symbols[0].min || is_shared(x, source) || is_shared(x, store->buffer))
         return NULL;

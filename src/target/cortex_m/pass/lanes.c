@@ -2,21 +2,10 @@
 /* Expressions and stores of four numbers that are Helium's instructions (../lanes.c): compilers take conversions, and
  * what the loop IR says in binary64, apart into lanes. */
 #include "tir/build.h"
-#include "tir/instr.h"
 #include "tir/pass/rounded.h"
 #include "type/target.h"
 
 #define LANES 4
-
-static tir_expr_ref instruction(compiler *c, const char *name, uint32_t n, tir_expr_ref const *args)
-{
-    return tir_instr(c, tir_find_intrin(c, name), TIR_OP_NONE, n, args);
-}
-
-static const char *of_type(compiler *c, const char *name, dtype dt)
-{
-    return arena_printf(&c->mem, "%s_%s", name, dtype_name(dt));
-}
 
 static bool is_byte(dtype dt)
 {
@@ -26,7 +15,7 @@ static bool is_byte(dtype dt)
 /* i32 as floats. */
 static tir_expr_ref floats_of(compiler *c, tir_expr_ref e)
 {
-    return instruction(c, "lanes_of_i32", 1, &e);
+    return tir_select_instr(c, "lanes_of_i32", 1, &e);
 }
 
 /* --- rounded once --- */
@@ -66,8 +55,8 @@ static tir_expr_ref once(compiler *c, tir_expr_ref e)
     tir_expr_ref a = single(c, o.a), b = single(c, o.b), s = o.s ? single(c, o.s) : a;
     if (!a || !b || !s)
         return NULL;
-    return instruction(c, !o.s ? "lanes_product" : k ? "lanes_fma_by" : "lanes_fma", o.s ? 3 : 2,
-                       (tir_expr_ref[]){a, o.s && k ? k : b, s});
+    return tir_select_instr(c, !o.s ? "lanes_product" : k ? "lanes_fma_by" : "lanes_fma", o.s ? 3 : 2,
+                            (tir_expr_ref[]){a, o.s && k ? k : b, s});
 }
 
 /* --- bytes --- */
@@ -93,7 +82,7 @@ static const char *rounded_args(const tir_selector *x, tir_expr_ref e, const cha
         args[(*n)++] = r.k;
     args[(*n)++] = r.zero;
     const char *how = r.acc ? "scaled" : r.sure ? "rounded_number" : "rounded";
-    return of_type(x->c, arena_printf(&x->c->mem, "%s_%s", form, how), e->type.dt);
+    return tir_select_row(x->c, arena_printf(&x->c->mem, "%s_%s", form, how), e->type.dt);
 }
 
 /* Bytes as i32: read, or rounded. */
@@ -103,10 +92,10 @@ static tir_expr_ref numbers_of(const tir_selector *x, tir_expr_ref e)
     uint32_t n = 0;
     if (e->kind == TIR_LOAD) {
         args[0] = run_at(x, e->u.buffer, e->n_args, e->args);
-        return args[0] ? instruction(x->c, of_type(x->c, "lanes_of", e->type.dt), 1, args) : NULL;
+        return args[0] ? tir_select_instr(x->c, tir_select_row(x->c, "lanes_of", e->type.dt), 1, args) : NULL;
     }
     const char *row = rounded_args(x, e, "lanes", &n, args);
-    return row ? instruction(x->c, row, n, args) : NULL;
+    return row ? tir_select_instr(x->c, row, n, args) : NULL;
 }
 
 static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
@@ -168,11 +157,11 @@ static tir_stmt *stored(const tir_selector *x, tir_stmt *s)
         return NULL;
     to = run_at(x, s->buffer, s->n_indices, s->indices);
     const bool twice = to && twice_args(x, e, args + 1);
-    const char *row = twice ? of_type(x->c, "put_twice", e->type.dt)
+    const char *row = twice ? tir_select_row(x->c, "put_twice", e->type.dt)
                       : to  ? rounded_args(x, e, "put", &n, args)
                             : NULL;
     args[0] = to;
-    return row ? tir_evaluate(x->c, instruction(x->c, row, twice ? 5 : n, args)) : NULL;
+    return row ? tir_evaluate(x->c, tir_select_instr(x->c, row, twice ? 5 : n, args)) : NULL;
 }
 
 static bool fits(const struct target *t)

@@ -206,7 +206,7 @@ static tir_stmt *instruction(const move *m, const char *form, uint32_t n, tir_ex
         args[k++] = some_of(m);
     else if (m->inside)
         args[k++] = m->inside;
-    return tir_evaluate(c, tir_instr(c, tir_find_intrin(c, name), TIR_OP_NONE, k, args));
+    return tir_evaluate(c, tir_select_instr(c, name, k, args));
 }
 
 /* Channels beside each other in the data, columns in the buffer. */

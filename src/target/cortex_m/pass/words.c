@@ -85,7 +85,7 @@ static compiler *c_of(const words *w)
 static tir_expr_ref instruction(const words *w, const char *name, dtype dt, uint32_t n, tir_expr_ref const *args)
 {
     const char *row = arena_printf(&c_of(w)->mem, "%s%s", name, dt == DT_I8 ? "" : "_u8");
-    return tir_instr(c_of(w), tir_find_intrin(c_of(w), row), TIR_OP_NONE, n, args);
+    return tir_select_instr(c_of(w), row, n, args);
 }
 
 static tir_expr_ref register_of(const words *w, const tir_buffer *b, int64_t i)
