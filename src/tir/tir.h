@@ -231,7 +231,9 @@ struct tir_stmt {
     X(scalar, "products_scalar", "innermost loops that add products without vectors")              \
     X(plain, "loops_plain", "innermost loops of which C compilers make no vectors")                \
     X(calls, "calls_scalar", "functions called for each number in innermost loops")                \
-    X(beyond, "registers_beyond", "vectors in innermost loops for which there is no register")
+    X(beyond, "registers_beyond", "vectors in innermost loops for which there is no register")     \
+    X(instructions, "instructions_left",                                                          \
+      "loops and values for which the processor has instructions, and that got none")
 typedef struct tir_left {
 #define X(member, key, help) uint32_t member;
     TIR_LEFT(X)

@@ -9,7 +9,8 @@ further ones, and a few by hand, so that each row of instructions is met, but fo
 test/unit/test_instr.c tries in any order. Each is compiled as it is, and a few times
 with its computation written otherwise: operands of what commutes change places, and sums and products of integers are
 put together in another order, those of indices as well. What is counted in the loops behind all passes must be the
-same: instructions (tir/instr.h) by row, and what passes choose otherwise: rounding in fixed point or by a sum, `fma`.
+same: instructions (tir/instr.h) by row, what passes choose otherwise (rounding in fixed point or by a sum, `fma`), and
+what has no instruction that the processor has for it (instructions_left).
 """
 import argparse
 import collections
@@ -188,6 +189,7 @@ def loops(lathe, kernel, target):
         return None, done.stderr
     found = collections.Counter(re.findall(r"@(?:tir\.vta\.)?(\w+)(?:\.update)?\(", done.stdout))
     found.update(re.findall(rf"\b({CHOSEN})\(", done.stdout))
+    found.update({"instructions_left": sum(map(int, re.findall(r'"instructions_left": (\d+)', done.stdout)))})
     return found, None
 
 

@@ -5,6 +5,13 @@
 #include "prog/shape.h"
 #include "tir/pass.h"
 
+/* A kernel runs the loops of its shape, in which less may be known. */
+static void count_of_shape(const prog_kernel *k)
+{
+    if (k->shape && k->loops && k->loops->left.instructions < k->shape->loops->left.instructions)
+        k->loops->left.instructions = k->shape->loops->left.instructions;
+}
+
 bool prog_pass_select(compiler *c, prog_module *m)
 {
     tir_module loops = {.c = c};
@@ -13,5 +20,9 @@ bool prog_pass_select(compiler *c, prog_module *m)
             vec_push(&c->mem, &loops.funcs, m->kernels.data[i]->loops);
     for (uint32_t i = 0; i < m->shapes.len; i++)
         vec_push(&c->mem, &loops.funcs, m->shapes.data[i]->loops);
-    return tir_run_passes(c, &loops, "select,hoist-starts", false, NULL);
+    if (!tir_run_passes(c, &loops, "select,hoist-starts", false, NULL))
+        return false;
+    for (uint32_t i = 0; i < m->kernels.len; i++)
+        count_of_shape(m->kernels.data[i]);
+    return true;
 }

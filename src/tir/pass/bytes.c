@@ -3,6 +3,7 @@
 #include "tir/pass/bytes.h"
 #include "tir/build.h"
 #include "tir/instr.h"
+#include "tir/pass/loop_work.h"
 #include "tir/tables.h"
 #include "tir/walk.h"
 #include "type/target.h"
@@ -24,17 +25,9 @@ tir_expr_ref bytes_at(const bytes *b, const tir_stmt *store)
     return tir_select_flat(b->x, store->buffer, store->n_indices, store->indices);
 }
 
-int64_t bytes_step(const tir_selector *x, tir_expr_ref at, const tir_var *v)
-{
-    int64_t by = 0;
-    tir_expr_ref next = tir_add(x->c, tir_varref(x->c, v), tir_int(x->c, v->type.dt, 1));
-    next = tir_substitute(x->c, at, 1, &v, &next);
-    return tir_is_int(tir_simplify(x->bounds, tir_sub(x->c, next, at)), &by) ? by : 0;
-}
-
 bool bytes_steps_by_one(const bytes *b, tir_expr_ref at)
 {
-    return at->type.lanes == 1 && bytes_step(b->x, at, b->loop->var) == 1;
+    return at->type.lanes == 1 && loop_step(b->x, at, b->loop->var) == 1;
 }
 
 bool bytes_is_row(const bytes *b, tir_expr_ref x)
@@ -117,9 +110,16 @@ static tir_stmt *looked_up(const tir_selector *x, tir_stmt *loop)
     return out;
 }
 
+static bool is_meant(const tir_selector *x, tir_stmt *loop)
+{
+    loop_work w;
+    return loop_work_of(x, loop, &w) && loop_work_is_table(&w);
+}
+
 static bool has_vectors(const struct target *t)
 {
     return t && !t->small && t->vector_bytes > BYTES_LEAST;
 }
 
-const tir_selection tir_selection_tables = {.fits = has_vectors, .loop = looked_up};
+const tir_selection tir_selection_tables = {
+    .fits = has_vectors, .loop = looked_up, .meant_loop = is_meant};

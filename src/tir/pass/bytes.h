@@ -14,8 +14,6 @@ typedef struct bytes {
 bool bytes_is_byte(tir_expr_ref x);
 tir_expr_ref bytes_flat(const bytes *b, tir_expr_ref load); /* its index from the buffer's address */
 tir_expr_ref bytes_at(const bytes *b, const tir_stmt *store);
-/* What the index grows by with v; 0: no number that is known. */
-int64_t bytes_step(const tir_selector *x, tir_expr_ref at, const tir_var *v);
 bool bytes_steps_by_one(const bytes *b, tir_expr_ref at); /* neighbors in the loop are neighbors in memory */
 bool bytes_is_row(const bytes *b, tir_expr_ref x); /* a load of neighbors, which nobody writes here but in step */
 /* Addresses of the first byte that the loop reads of a row, and of the first one that it stores. */

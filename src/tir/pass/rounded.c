@@ -140,6 +140,20 @@ bool tir_read_rounded(const tir_selector *x, tir_expr_ref e, tir_rounded *out)
     return true;
 }
 
+/* Of another small integer it is not made: that is a rounding by itself. */
+static bool rounds(tir_expr_ref e, tir_op by)
+{
+    bool any = e->kind == TIR_CALL && e->op == by;
+    for (uint32_t i = 0; i < e->n_args && !is_code(e) && !tir_is_access(e); i++)
+        any |= rounds(e->args[i], by);
+    return any;
+}
+
+bool tir_is_made_by(tir_expr_ref e, tir_op rounding)
+{
+    return is_code(e) && rounds(e->args[0], rounding);
+}
+
 /* --- rounded once --- */
 
 bool tir_read_once(tir_expr_ref e, tir_once *out)

@@ -18,6 +18,8 @@ typedef struct tir_rounded {
     bool sure;           /* v is no NaN */
 } tir_rounded;
 bool tir_read_rounded(const tir_selector *x, tir_expr_ref e, tir_rounded *out);
+/* A small integer that a rounding of that kind has made (TIR_RINT, TIR_SHIFTED), in whatever form. */
+bool tir_is_made_by(tir_expr_ref e, tir_op rounding);
 
 /* cast(f32, x) of an x of f64: a * b + s; a * b, and s is NULL; or a + s, and b is NULL. */
 typedef struct tir_once {

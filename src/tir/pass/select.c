@@ -3,7 +3,8 @@
  * their rows (tir/instr.h). Each folder of src/target that has such instructions says what stands in the place of one
  * (tir_selection). It is asked about outer loops and expressions before those inside of them, so that it takes the
  * largest that it has an instruction for. Of several selections, the first one that has something is taken. Back ends
- * write a node as its row says, and look for nothing. */
+ * write a node as its row says, and look for nothing. What stays without an instruction that is meant for it is counted
+ * (TIR_LEFT), so that a form which no selection knows is not lost in silence. */
 #include "tir/pass/select.h"
 #include "tir/build.h"
 #include "tir/node.h"
@@ -39,12 +40,34 @@ static tir_expr_ref instruction_for(const tir_selector *x, tir_expr_ref e)
     return out;
 }
 
+/* --- what stays --- */
+
+static void count_loop(const tir_selector *x, tir_stmt *loop)
+{
+    bool meant = false;
+    for (uint32_t i = 0; i < sizeof selections / sizeof *selections; i++)
+        meant |= selections[i]->meant_loop && selections[i]->fits(x->f->target) && selections[i]->meant_loop(x, loop);
+    *x->missed += meant;
+}
+
+static void count_expr(const tir_selector *x, tir_expr_ref e)
+{
+    bool meant = false;
+    for (uint32_t i = 0; i < sizeof selections / sizeof *selections; i++)
+        meant |= selections[i]->meant_expr && selections[i]->fits(x->f->target) && selections[i]->meant_expr(x, e);
+    *x->missed += meant;
+}
+
+/* --- what stands in its place --- */
+
 /* NULL stays NULL. */
 static tir_expr_ref select_value(const tir_selector *x, tir_expr_ref e)
 {
     if (!e || e->n_args == 0)
         return e;
     tir_expr_ref chosen = instruction_for(x, e), *args = NULL;
+    if (!chosen)
+        count_expr(x, e);
     e = chosen ? chosen : e;
     for (uint32_t i = 0; i < e->n_args; i++) {
         tir_expr_ref a = select_value(x, e->args[i]);
@@ -96,6 +119,8 @@ static tir_stmt *select_in(const tir_selector *x, tir_stmt *s, bool loops)
     tir_stmt *chosen = asked ? instructions_for(x, s) : NULL;
     if (chosen)
         return select_in(x, chosen, false);
+    if (asked && s->kind == TIR_FOR)
+        count_loop(x, s);
     if (s->kind == TIR_SEQ)
         return select_parts(x, s, loops);
     struct tir_stmt *out = tir_node_copy(x->c, s);
@@ -120,7 +145,8 @@ static bool has_instructions(const struct target *t)
 
 bool tir_pass_select(compiler *c, tir_func *f)
 {
-    tir_selector x = {c, f, tir_bounds_new(c)};
+    tir_selector x = {c, f, tir_bounds_new(c), &f->left.instructions};
+    f->left.instructions = 0;
     if (has_instructions(f->target))
         f->body = select_in(&x, f->body, true);
     return true;

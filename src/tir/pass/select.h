@@ -13,6 +13,7 @@ typedef struct tir_selector {
     compiler *c;
     const tir_func *f;
     tir_bounds *bounds;
+    uint32_t *missed; /* counts loops and expressions that stay, and that instructions are meant for */
 } tir_selector;
 
 /* What stands in the place of a loop, of a store, or of an expression; NULL: it stays. Each may be NULL. */
@@ -21,6 +22,11 @@ typedef struct tir_selection {
     tir_stmt *(*loop)(const tir_selector *x, tir_stmt *loop);
     tir_stmt *(*store)(const tir_selector *x, tir_stmt *store);
     tir_expr_ref (*expr)(const tir_selector *x, tir_expr_ref e);
+    /* Whether a loop, or an expression, that stays is what the instructions are for, as far as types and steps say:
+     * then the processor has an instruction that was not chosen. In whatever form it is written, which `loop` and
+     * `expr` may not know. */
+    bool (*meant_loop)(const tir_selector *x, tir_stmt *loop);
+    bool (*meant_expr)(const tir_selector *x, tir_expr_ref e);
 } tir_selection;
 extern const tir_selection tir_selection_tables; /* bytes.c: for processors with vectors */
 extern const tir_selection tir_selection_any;    /* select_any.c */

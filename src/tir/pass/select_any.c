@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether any of four or eight neighboring bytes in memory is not 0: one word (intrin.c), on any processor. */
+/* Whether any of four or eight neighboring bytes in memory is not 0: one word (intrin.c), on any processor. Sums of
+ * products get their instructions by schedules: here those are counted that no rule has given one. */
 #include "tir/build.h"
 #include "tir/instr.h"
+#include "tir/pass/loop_work.h"
 #include "tir/pass/rounded.h"
+#include "type/dot.h"
 
 #define MOST_BYTES 8
 
@@ -51,9 +54,32 @@ static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
     return at ? tir_select_instr(x->c, n == MOST_BYTES ? "any_of_8" : "any_of_4", 1, &at) : NULL;
 }
 
+/* Bytes of one buffer, or of several, joined by `|`, as many as a word may have. */
+static bool is_meant(const tir_selector *x, tir_expr_ref e)
+{
+    tir_expr_ref bytes[MOST_BYTES];
+    (void)x;
+    for (uint32_t i = 0; i < 2 && tir_is_binary(e, TIR_NE); i++) {
+        uint32_t n = 0;
+        if (tir_is_const(e->args[1 - i], 0) && bytes_of(e->args[i], bytes, &n) && n >= MOST_BYTES / 2)
+            return true;
+    }
+    return false;
+}
+
+/* On processors that have an instruction for such products. */
+static bool is_dot(const tir_selector *x, tir_stmt *loop)
+{
+    const struct target *t = x->f->target;
+    loop_work w;
+    return ((t->features & TARGET_DSP) != 0 || target_find_dot(t, DT_U8, DT_I8, false)) &&
+           loop_work_of(x, loop, &w) && loop_work_is_dot(&w);
+}
+
 static bool fits(const struct target *t)
 {
     return t != NULL;
 }
 
-const tir_selection tir_selection_any = {.fits = fits, .expr = value};
+const tir_selection tir_selection_any = {
+    .fits = fits, .expr = value, .meant_loop = is_dot, .meant_expr = is_meant};

@@ -123,9 +123,21 @@ static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
     return out ? out : with_factors(x, e);
 }
 
+/* Roundings to bytes, products and sums that are made in binary64 and rounded to binary32, upper words of products. */
+static bool is_meant(const tir_selector *x, tir_expr_ref e)
+{
+    (void)x;
+    if (e->type.lanes > 1)
+        return false;
+    if (e->kind != TIR_CAST)
+        return e->kind == TIR_CALL && e->op == TIR_HIGH;
+    return tir_is_made_by(e, TIR_RINT) ||
+           (e->type.dt == DT_F32 && e->args[0]->type.dt == DT_F64 && e->args[0]->kind == TIR_BINOP);
+}
+
 static bool fits(const struct target *t)
 {
     return t && t->vector_bytes == 0 && t->address_bits == 32;
 }
 
-const tir_selection tir_selection_round = {.fits = fits, .expr = value};
+const tir_selection tir_selection_round = {.fits = fits, .expr = value, .meant_expr = is_meant};

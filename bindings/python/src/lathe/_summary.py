@@ -18,6 +18,7 @@ _LEFT = {
     "loops_plain": "innermost loops that run without vectors",
     "calls_scalar": "calls of functions for one number at a time",
     "registers_beyond": "vectors of sums without a register",
+    "instructions_left": "loops and values without an instruction that the processor has for them",
     "workers_idle": "workers without work while a large operator runs",
 }
 

@@ -4,6 +4,7 @@
 #include "target/cortex_m/pass/words.h"
 #include "tir/build.h"
 #include "tir/instr.h"
+#include "tir/pass/loop_work.h"
 #include "tir/walk.h"
 #include "type/target.h"
 
@@ -16,7 +17,7 @@ static int64_t run_of(const tir_selector *x, const tir_stmt *loop, tir_expr_ref 
     int64_t n = 0, inner = loop->body->kind == TIR_FOR ? run_of(x, loop->body, to, from) : 1;
     if (inner == 0 || loop->for_kind != FOR_SERIAL || !tir_is_int(loop->extent, &n) || n <= 0 || n > INT32_MAX / inner)
         return 0;
-    const bool beside = bytes_step(x, to, loop->var) == inner && bytes_step(x, from, loop->var) == inner;
+    const bool beside = loop_step(x, to, loop->var) == inner && loop_step(x, from, loop->var) == inner;
     return beside ? n * inner : 0;
 }
 
@@ -65,4 +66,14 @@ static tir_stmt *copy_at_once(const tir_selector *x, tir_stmt *loop)
     return tir_evaluate(x->c, tir_instr(x->c, row, TIR_OP_NONE, 3, args));
 }
 
-const tir_selection tir_selection_copies = {.fits = words_fit, .loop = copy_at_once};
+static bool is_meant(const tir_selector *x, tir_stmt *loop)
+{
+    loop_work w;
+    if (!loop_work_of(x, loop, &w) || !w.store || !w.steps || w.inner > 0 || w.rows != 1 || w.others > 0 ||
+        w.looked_up > 0 || w.kinds != 0 || is_shared(x, w.store->buffer))
+        return false;
+    const tir_intrin *row = tir_find_intrin(x->c, tir_select_row(x->c, "copy", w.store->buffer->dt));
+    return row && w.rounds >= row->symbols[0].min;
+}
+
+const tir_selection tir_selection_copies = {.fits = words_fit, .loop = copy_at_once, .meant_loop = is_meant};

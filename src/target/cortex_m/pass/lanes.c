@@ -164,9 +164,20 @@ static tir_stmt *stored(const tir_selector *x, tir_stmt *s)
     return row ? tir_evaluate(x->c, tir_select_instr(x->c, row, twice ? 5 : n, args)) : NULL;
 }
 
+/* Lanes that are bytes in memory or in a rounding, integers that become floats, and what is computed in binary64. */
+static bool is_meant(const tir_selector *x, tir_expr_ref e)
+{
+    (void)x;
+    if (e->kind != TIR_CAST || e->type.lanes != LANES || e->args[0]->kind == TIR_INSTR)
+        return false;
+    const dtype from = e->args[0]->type.dt, to = e->type.dt;
+    return tir_is_made_by(e, TIR_RINT) || tir_is_made_by(e, TIR_SHIFTED) || (is_byte(from) && !is_byte(to)) ||
+           (to == DT_F32 && (from == DT_F64 || from == DT_I32));
+}
+
 static bool fits(const struct target *t)
 {
     return t && (t->features & TARGET_MVE) != 0;
 }
 
-const tir_selection tir_selection_lanes = {.fits = fits, .store = stored, .expr = value};
+const tir_selection tir_selection_lanes = {.fits = fits, .store = stored, .expr = value, .meant_expr = is_meant};

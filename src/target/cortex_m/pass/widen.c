@@ -4,11 +4,13 @@
 #include "tir/build.h"
 #include "tir/instr.h"
 #include "tir/linear.h"
+#include "tir/pass/loop_work.h"
 #include "tir/pass/select.h"
 #include "tir/walk.h"
 #include "type/target.h"
 
 #define MOST_LOOPS 3
+#define MANY       16 /* bytes of a run, which an instruction is meant for */
 #define FEW_CHANNELS 16 /* of which some are left over by fours */
 
 /* A loop around the move: its steps in the buffer and in the data. */
@@ -258,9 +260,19 @@ static tir_stmt *widened(const tir_selector *x, tir_stmt *loop)
     return planes ? planes : runs_of(&m);
 }
 
+/* 16-bit numbers in scratch, each made of a byte by no more than a sum, where the one or the other are neighbors. */
+static bool is_meant(const tir_selector *x, tir_stmt *loop)
+{
+    loop_work w;
+    if (!loop_work_of(x, loop, &w) || !w.store || !is_scratch(x->f, w.store->buffer) || w.inner > 0 ||
+        w.rows + w.others != 1 || w.looked_up > 0 || (w.rows == 0 && !w.steps) || dtype_bits(w.widest) != 8)
+        return false;
+    return (w.kinds & ~(uint32_t)(WORK_CASTS | WORK_SUMS | WORK_CHOICES)) == 0 && w.rounds >= MANY;
+}
+
 static bool fits(const struct target *t)
 {
     return t && t->small && (t->features & TARGET_DSP) != 0;
 }
 
-const tir_selection tir_selection_widen = {.fits = fits, .loop = widened};
+const tir_selection tir_selection_widen = {.fits = fits, .loop = widened, .meant_loop = is_meant};

@@ -7,6 +7,7 @@
 #include "tir/facts.h"
 #include "tir/instr.h"
 #include "tir/node.h"
+#include "tir/pass/loop_work.h"
 #include "tir/walk.h"
 #include "type/target.h"
 
@@ -389,4 +390,16 @@ static tir_stmt *words_of(const tir_selector *x, tir_stmt *loop)
     return four ? by_fours(&w, four) : NULL;
 }
 
-const tir_selection tir_selection_words = {.fits = words_fit, .loop = words_of};
+/* Bytes made of bytes in step: extremes, or sums of many. */
+static bool is_meant(const tir_selector *x, tir_stmt *loop)
+{
+    loop_work w;
+    if (!loop_work_of(x, loop, &w) || !w.store || !w.steps || w.rows == 0 || w.others > 0 || w.looked_up > 0 ||
+        (w.store->buffer->dt != DT_I8 && w.store->buffer->dt != DT_U8) || dtype_bits(w.widest) != 8)
+        return false;
+    const uint32_t kinds = w.kinds & ~(uint32_t)WORK_CASTS;
+    return kinds == WORK_EXTREMES ||
+           (kinds == WORK_SUMS && w.inner > 0 && w.inner <= PAIRED_TAPS && w.rounds >= MANY_SUMMED / w.inner);
+}
+
+const tir_selection tir_selection_words = {.fits = words_fit, .loop = words_of, .meant_loop = is_meant};
