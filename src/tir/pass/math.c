@@ -292,28 +292,27 @@ static tir_expr_ref without_multiple(expander *x, tir_expr_ref a, double rounder
     return bin(x, TIR_SUB, a, bin(x, TIR_SUB, bin(x, TIR_ADD, a, f64(x, rounder)), f64(x, rounder)));
 }
 
-/* Numbers below 2^48, and then in steps of 2^24: such a number times 2^-24k has no bit below 2, and from 2/pi times
- * 2^24k whole turns may be taken away. What is left of 2/pi is in pieces of 24 bits, floats, whose products with a
- * float are exact in f64. */
-#define TURN_STEPS  5
-#define TURN_PIECES 5
+/* Numbers below 2^53, and then in steps of 2^25: such a number times 2^-25k has no bit below 32, and from 2/pi times
+ * 2^25k what is 1/8 and more may be taken away: its products are whole turns. What is left of 2/pi is in two pieces of
+ * 29 bits, whose products with a float are exact in f64, and the rest. */
+#define TURN_STEPS  4
+#define TURN_PIECES 3
 static const struct {
-    float least, scale, piece[TURN_PIECES];
+    double least, scale, piece[TURN_PIECES];
 } turn_steps[TURN_STEPS] = {
-    {0, 1, {0x1.45f3p-1f, 0x1.b72722p-23f, 0x1.529fcp-52f, 0x1.3abe8p-75f, 0x1.f534dcp-96f}},
-    {0x1p48f, 0x1p-24f, {0x1.b72722p+1f, 0x1.529fcp-28f, 0x1.3abe8p-51f, 0x1.f534dcp-72f, 0x1.c0db6p-96f}},
-    {0x1p72f, 0x1p-48f, {0x1.529fcp-4f, 0x1.3abe8p-27f, 0x1.f534dcp-48f, 0x1.c0db6p-72f, 0x1.4acc9ep-95f}},
-    {0x1p96f, 0x1p-72f, {0x1.3abe8p-3f, 0x1.f534dcp-24f, 0x1.c0db6p-48f, 0x1.4acc9ep-71f, 0x1.0e41p-98f}},
-    {0x1p120f, 0x1p-96f, {0x1.f534dcp+0f, 0x1.c0db6p-24f, 0x1.4acc9ep-47f, 0x1.0e41p-74f, 0x1.fe516p-96f}},
+    {0, 1, {0x1.45f306dp-1, 0x1.9391054p-30, 0x1.4fe13abe8fa9ap-59}},
+    {0x1p53, 0x1p-25, {0x1.c9c882ap-4, 0x1.4fe13aap-34, 0x1.e8fa9a6ee06dbp-62}},
+    {0x1p78, 0x1p-50, {0x1.4a7f09dp-4, 0x1.7d1f534p-34, 0x1.bb81b6c52b328p-63}},
+    {0x1p103, 0x1p-75, {0x1.abe8fa9p-4, 0x1.4ddc0dbp-33, 0x1.8a5664f10e41p-63}},
 };
 
 /* The scale (piece -1) or the piece for a number of that magnitude. */
 static tir_expr_ref turn_number(expander *x, tir_expr_ref abs, int piece)
 {
-    tir_expr_ref v = f32(x, (double)(piece < 0 ? turn_steps[0].scale : turn_steps[0].piece[piece]));
+    tir_expr_ref v = f64(x, piece < 0 ? turn_steps[0].scale : turn_steps[0].piece[piece]);
     for (int i = 1; i < TURN_STEPS; i++)
-        v = tir_select(x->c, bin(x, TIR_GE, abs, f32(x, (double)turn_steps[i].least)),
-                       f32(x, (double)(piece < 0 ? turn_steps[i].scale : turn_steps[i].piece[piece])), v);
+        v = tir_select(x->c, bin(x, TIR_GE, abs, f64(x, turn_steps[i].least)),
+                       f64(x, piece < 0 ? turn_steps[i].scale : turn_steps[i].piece[piece]), v);
     return v;
 }
 
@@ -327,16 +326,15 @@ static tir_expr_ref turn_number(expander *x, tir_expr_ref abs, int piece)
  * two floats. */
 static tir_expr_ref quarter_turns(expander *x, tir_expr_ref abs, tir_expr_ref *out_low, tir_expr_ref *out_n)
 {
-    tir_expr_ref part[TURN_PIECES], y = bin(x, TIR_MUL, abs, turn_number(x, abs, -1));
-    y = named(x, "y", tir_cast(x->c, DT_F64, y));
+    tir_expr_ref part[TURN_PIECES], wide = named(x, "wide", tir_cast(x->c, DT_F64, abs));
+    tir_expr_ref y = named(x, "y", bin(x, TIR_MUL, wide, turn_number(x, wide, -1)));
     for (int i = 0; i < TURN_PIECES; i++)
-        part[i] = named(x, "part", bin(x, TIR_MUL, y, tir_cast(x->c, DT_F64, turn_number(x, abs, i))));
+        part[i] = named(x, "part", bin(x, TIR_MUL, y, turn_number(x, wide, i)));
     tir_expr_ref high = named(x, "high", without_multiple(x, part[0], ROUND_TO_4));
     tir_expr_ref low = named(x, "low", without_multiple(x, part[1], ROUND_TO_4));
     tir_expr_ref sum = bin(x, TIR_ADD, bin(x, TIR_ADD, high, low), part[2]);
     tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, bin(x, TIR_ADD, sum, f64(x, ROUND_TO_1)), f64(x, ROUND_TO_1)));
     tir_expr_ref r = bin(x, TIR_ADD, bin(x, TIR_ADD, bin(x, TIR_SUB, high, n), low), part[2]);
-    r = bin(x, TIR_ADD, r, bin(x, TIR_ADD, part[3], part[4]));
     tir_expr_ref whole = tir_cast(x->c, DT_F32, n);
     *out_n = named(x, "quarter", bits(x, bin(x, TIR_ADD, whole, f32(x, ROUNDER))));
     r = named(x, "angle", bin(x, TIR_MUL, r, f64(x, 1.5707963267948966)));
