@@ -6,20 +6,20 @@
 #include "kernel/dsp/words.h"
 
 #if LATHE_DSP == 2
-#define LATHE_SUM(name, byte, add, acle, by, turn)                                      \
+#define LATHE_SUM_BYTES(name, byte, add, acle, by, turn)                                \
     static LATHE_ALWAYS uint32_t name(uint32_t sums, uint32_t v)                        \
     {                                                                                   \
         __asm__(add " %0, %0, %1" turn : "+r"(sums) : "r"(v));                          \
         return sums;                                                                    \
     }
 #elif LATHE_DSP == 1
-#define LATHE_SUM(name, byte, add, acle, by, turn)                                      \
+#define LATHE_SUM_BYTES(name, byte, add, acle, by, turn)                                \
     static LATHE_ALWAYS uint32_t name(uint32_t sums, uint32_t v)                        \
     {                                                                                   \
         return (uint32_t)acle(sums, (by) == 0 ? v : v >> 8 | v << 24);                  \
     }
 #else
-#define LATHE_SUM(name, byte, add, acle, by, turn)                                      \
+#define LATHE_SUM_BYTES(name, byte, add, acle, by, turn)                                \
     static LATHE_ALWAYS uint32_t name(uint32_t sums, uint32_t v)                        \
     {                                                                                   \
         const int32_t a = (byte)(v >> (by)), b = (byte)(v >> ((by) + 16));              \
@@ -28,9 +28,9 @@
 #endif
 
 #define LATHE_ADD_I8(s, v) __sxtab16((int32_t)(s), (int32_t)(v))
-LATHE_SUM(lathe_sum_even_i8, int8_t, "sxtab16", LATHE_ADD_I8, 0, "")
-LATHE_SUM(lathe_sum_odd_i8, int8_t, "sxtab16", LATHE_ADD_I8, 8, ", ror #8")
-LATHE_SUM(lathe_sum_even_u8, uint8_t, "uxtab16", __uxtab16, 0, "")
-LATHE_SUM(lathe_sum_odd_u8, uint8_t, "uxtab16", __uxtab16, 8, ", ror #8")
+LATHE_SUM_BYTES(lathe_sum_even_i8, int8_t, "sxtab16", LATHE_ADD_I8, 0, "")
+LATHE_SUM_BYTES(lathe_sum_odd_i8, int8_t, "sxtab16", LATHE_ADD_I8, 8, ", ror #8")
+LATHE_SUM_BYTES(lathe_sum_even_u8, uint8_t, "uxtab16", __uxtab16, 0, "")
+LATHE_SUM_BYTES(lathe_sum_odd_u8, uint8_t, "uxtab16", __uxtab16, 8, ", ror #8")
 
 #endif

@@ -25,7 +25,7 @@
         LATHE_STORED;                            \
     } while (0)
 
-static LATHE_SHARED void lathe_table_bytes(uint8_t *to, const uint8_t *from, const uint8_t *table, int32_t n)
+static LATHE_SHARED void lathe_bytes_of_table(uint8_t *to, const uint8_t *from, const uint8_t *table, int32_t n)
 {
     LATHE_ROLLED
     for (; n >= 8; n -= 8, from += 8, to += 8) {

@@ -86,7 +86,7 @@ static LATHE_ALWAYS void lathe_table_some(uint8_t *to, const uint8_t *from, cons
 }
 #endif
 
-static LATHE_SHARED void lathe_table_bytes(uint8_t *to, const uint8_t *from, const uint8_t *table, int64_t n)
+static LATHE_SHARED void lathe_vectors_of_table(uint8_t *to, const uint8_t *from, const uint8_t *table, int64_t n)
 {
     int64_t i = 0;
 #if defined(LATHE_TABLE_AT_ONCE)

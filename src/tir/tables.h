@@ -20,7 +20,7 @@ extern const char tir_vectors_of_table[]; /* the prefix of those for any process
              "}\n",                                                                                                    \
      .n_symbols = 1,                                                                                                   \
      .symbols = {TIR_OPEN_EXTENT("n", INT32_MAX)},                                                                     \
-     .call = "lathe_table_bytes(" as "out, " from_as "from, " table_as "table, n)",                                    \
+     .call = "lathe_" prefix "(" as "out, " from_as "from, " table_as "table, n)",                                    \
      .kernel = file,                                                                                                   \
      .body = TIR_INSTRUCTION, .passed = "aaa", .selected = true, .features = needs, .cost = price}
 #define TIR_PLACE_U8 "(uint8*)from[i]"

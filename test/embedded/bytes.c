@@ -61,7 +61,7 @@ static void check_runs(int n, const uint8_t *from, uint8_t *to)
     lathe_clip_u8(to, from, n, least + 128, most + 128);
     for (i = 0; i < n; i++)
         check("clip_u8", n, i, to[i], bounded(from[i], least + 128, most + 128));
-    lathe_table_bytes(to, from, table, n);
+    lathe_bytes_of_table(to, from, table, n);
     for (i = 0; i < n; i++)
         check("table", n, i, to[i], table[from[i]]);
     check_ends("all", to, n);

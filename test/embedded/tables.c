@@ -20,7 +20,7 @@ int main(void)
             from[i] = (uint8_t)((state = state * 1664525u + 1013904223u) >> 24);
             to[i] = 99;
         }
-        lathe_table_bytes(to + start, from + 3, table, n);
+        lathe_vectors_of_table(to + start, from + 3, table, n);
         for (int i = 0; i < n; i++, checked++)
             wrong += to[start + i] != table[from[3 + i]];
         wrong += to[start - 1] != 99 || to[start + n] != 99; /* none of the neighbors is written */
