@@ -195,7 +195,7 @@ static type few_type(compiler *c, const type *t, int64_t few)
 }
 
 /* A reshape says its shape by what is declared. */
-graph_node *images_few_node(graph_func *f, const graph_node *n, graph_value *const *in, int64_t few,
+graph_node *images_few_node(graph_func *f, const graph_node *n, graph_value *const *in, int64_t few, bool has,
                             graph_func *callee)
 {
     compiler *c = f->module->c;
@@ -203,7 +203,7 @@ graph_node *images_few_node(graph_func *f, const graph_node *n, graph_value *con
     const attr called = attr_func(c, "callee", callee);
     for (uint32_t i = 0; i < n->n_outputs; i++)
         names[i] = n->outputs[i]->name;
-    const bool reshapes = strcmp(n->op->name, "reshape") == 0 && leads_with(&in[0]->type, few);
+    const bool reshapes = has && strcmp(n->op->name, "reshape") == 0;
     graph_node *k = graph_new_node(f, n->op, reshapes ? 1 : n->n_inputs, in, callee ? 1 : n->n_attrs,
                                    callee ? &called : n->attrs, n->n_outputs, names, n->loc);
     if (reshapes)
@@ -217,28 +217,34 @@ graph_func *images_few_func(graph_func *g, int64_t count, int64_t few, const gra
     graph_func *f = graph_func_new(g->module, g->name);
     ptr_map at;
     VEC(graph_value *) made = {0};
+    VEC(bool) apart = {0}; /* of those made: they have images */
     ptr_map_init(&at, &c->mem);
     for (uint32_t i = 0; i < g->attrs.len; i++)
         vec_push(&c->mem, &f->attrs, g->attrs.data[i]);
     for (uint32_t i = 0; i < g->params.len; i++) {
         const type *t = &g->params.data[i]->type;
+        const bool has = images_has(call->inputs[i], count);
         ptr_map_set(&at, g->params.data[i], made.len);
-        vec_push(&c->mem, &made,
-                 graph_add_param(f, g->params.data[i]->name,
-                                 images_has(call->inputs[i], count) ? few_type(c, t, few) : *t));
+        vec_push(&c->mem, &apart, has);
+        vec_push(&c->mem, &made, graph_add_param(f, g->params.data[i]->name, has ? few_type(c, t, few) : *t));
     }
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const graph_node *n = g->nodes.data[i];
         graph_value **in = arena_array(&c->mem, graph_value *, n->n_inputs + 1u);
         uint32_t k = 0;
-        for (uint32_t j = 0; j < n->n_inputs; j++)
-            in[j] = n->inputs[j] && ptr_map_get(&at, n->inputs[j], &k) ? made.data[k] : NULL;
-        graph_node *to = images_few_node(f, n, in, few, NULL);
+        bool any = false;
+        for (uint32_t j = 0; j < n->n_inputs; j++) {
+            const bool known = n->inputs[j] && ptr_map_get(&at, n->inputs[j], &k);
+            in[j] = known ? made.data[k] : NULL;
+            any |= known && apart.data[k];
+        }
+        graph_node *to = images_few_node(f, n, in, few, any, NULL);
         if (!to)
             return NULL;
         vec_push(&c->mem, &f->nodes, to);
         for (uint32_t j = 0; j < n->n_outputs; j++) {
             ptr_map_set(&at, n->outputs[j], made.len);
+            vec_push(&c->mem, &apart, any);
             vec_push(&c->mem, &made, to->outputs[j]);
         }
     }

@@ -188,12 +188,14 @@ static bool add_few(splitter *s, round *r, const graph_node *n, int64_t from, in
 {
     graph_value **in = arena_array(&s->c->mem, graph_value *, n->n_inputs + 1u);
     graph_func *callee = graph_callee(n) ? func_for(s, n, few) : NULL;
-    bool ok = callee || !graph_callee(n);
+    bool ok = callee || !graph_callee(n), any = false;
     for (uint32_t k = 0; k < n->n_inputs && ok; k++) {
-        in[k] = images_has(n->inputs[k], s->count) ? take_part(s, r, n->inputs[k], from, few, n->loc) : n->inputs[k];
+        const bool has = images_has(n->inputs[k], s->count);
+        any |= has;
+        in[k] = has ? take_part(s, r, n->inputs[k], from, few, n->loc) : n->inputs[k];
         ok = in[k] || !n->inputs[k];
     }
-    graph_node *to = ok ? images_few_node(s->f, n, in, few, callee) : NULL;
+    graph_node *to = ok ? images_few_node(s->f, n, in, few, any, callee) : NULL;
     for (uint32_t k = 0; to && k < n->n_outputs; k++)
         set_made(s, r, n->outputs[k], to->outputs[k]);
     if (to)
