@@ -39,7 +39,7 @@ def held_out():
 
 
 def columns(x):
-    """[n, c, h, w] -> [n, h*w, c*9]: the 3x3 neighbourhoods, zero outside."""
+    """[n, c, h, w] -> [n, h*w, c*9]: the 3x3 neighborhoods, zero outside."""
     n, c, h, w = x.shape
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     patches = np.stack([padded[:, :, i : i + h, j : j + w] for i in range(3) for j in range(3)], axis=2)
@@ -47,7 +47,7 @@ def columns(x):
 
 
 def columns_back(d, shape):
-    """The transpose of `columns`: adds each neighbourhood's gradient back to its pixels."""
+    """The transpose of `columns`: adds each neighborhood's gradient back to its pixels."""
     n, c, h, w = shape
     d = d.transpose(0, 2, 1).reshape(n, c, 9, h, w)
     padded = np.zeros((n, c, h + 2, w + 2), np.float32)

@@ -425,7 +425,7 @@ static size_t describe_wait(const model *m, enum vta_stage which, char *out, siz
         VTA_OPCODES(X)
 #undef X
     };
-    static const enum vta_stage neighbour[VTA_STAGE_COUNT][2] = {
+    static const enum vta_stage neighbor[VTA_STAGE_COUNT][2] = {
         [VTA_STAGE_LOAD] = {VTA_STAGE_NONE, VTA_STAGE_COMPUTE},
         [VTA_STAGE_COMPUTE] = {VTA_STAGE_LOAD, VTA_STAGE_STORE},
         [VTA_STAGE_STORE] = {VTA_STAGE_COMPUTE, VTA_STAGE_NONE},
@@ -452,7 +452,7 @@ static size_t describe_wait(const model *m, enum vta_stage which, char *out, siz
             what = "room for a token to";
         if (!what)
             continue;
-        n += (size_t)snprintf(out + n, size - n, "%s %s %s", join, what, stage_names[neighbour[which][flag & 1]]);
+        n += (size_t)snprintf(out + n, size - n, "%s %s %s", join, what, stage_names[neighbor[which][flag & 1]]);
         join = " and";
     }
     return n;

@@ -13,7 +13,7 @@ extern "C" {
 /* The dependency flags of an instruction, as bits and as columns of vta_token_queue_of. */
 enum vta_dep_flag { VTA_POP_PREV, VTA_POP_NEXT, VTA_PUSH_PREV, VTA_PUSH_NEXT, VTA_DEP_FLAGS };
 
-/* The queue that a flag of an instruction in `stage` means; -1: that stage has no such neighbour. */
+/* The queue that a flag of an instruction in `stage` means; -1: that stage has no such neighbor. */
 int vta_token_queue_of(enum vta_stage stage, enum vta_dep_flag flag);
 /* The instruction's flags as bits 1 << vta_dep_flag. */
 unsigned vta_dep_flags(const vta_fields *f);

@@ -14,7 +14,7 @@ bool vta_sim_decode(const vta_sim *s, const vta_insn *insn, vta_fields *f)
     return true;
 }
 
-/* Neighbours that a stage does not have. */
+/* Neighbors that a stage does not have. */
 static vta_status check_tokens(const sim_at *at)
 {
     const vta_fields *f = at->f;

@@ -41,7 +41,7 @@ static vta_status dispatch(vta_sim *s, const vta_insn *insns, uint32_t count, vt
     return VTA_OK;
 }
 
-/* The token counters that a stage's flags name. -1: no such neighbour. */
+/* The token counters that a stage's flags name. -1: no such neighbor. */
 typedef struct token_ends {
     int pop_prev, pop_next, push_prev, push_next;
 } token_ends;

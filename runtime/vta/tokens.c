@@ -4,7 +4,7 @@
 #include "text.h"
 
 /* The queue between two stages: from load (l2g) and store (s2g) to compute, and back (g2l, g2s). Stages at the ends of
- * the pipeline have one neighbour. */
+ * the pipeline have one neighbor. */
 static int32_t *queue_of(vta_tokens *t, enum vta_stage stage, uint32_t flag, const char **name)
 {
     bool next = flag & (VTA_POP_NEXT | VTA_PUSH_NEXT), pop = flag & (VTA_POP_PREV | VTA_POP_NEXT);

@@ -12,7 +12,7 @@ typedef struct nearest {
 } nearest;
 
 nearest nearest_to(const char *word, size_t len);
-/* Insertions, deletions, replacements and swaps of neighbours count one each; up to a third of the word may differ. A
+/* Insertions, deletions, replacements and swaps of neighbors count one each; up to a third of the word may differ. A
  * name that the word begins is near as well. Of equals the first one of the word's length stays, else the first one
  * offered. `name` must outlive `n`. */
 void nearest_offer(nearest *n, const char *name);

@@ -55,7 +55,7 @@ static bool holds_input(compiler *c, file_id place, const char *path)
 }
 
 /* `model`: an input that is not read yet, or NULL. */
-static bool check_neighbours(compiler *c, const char *dir, const char *model)
+static bool check_neighbors(compiler *c, const char *dir, const char *model)
 {
     file_id place = file_identify(dir);
     const struct input_file *at = NULL;
@@ -119,7 +119,7 @@ bool artifact_check_place(compiler *c, const char *path, const char *model)
 {
     bool exists;
     const char *dir = resolve(c, path, &exists);
-    return dir && (!exists || (check_neighbours(c, dir, model) && check_entries(c, dir, path)));
+    return dir && (!exists || (check_neighbors(c, dir, model) && check_entries(c, dir, path)));
 }
 
 /* --- writing

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Row streaming: which neighbours of a program become chains (prog/chain.h), so that its memory meets a budget or is
+/* Row streaming: which neighbors of a program become chains (prog/chain.h), so that its memory meets a budget or is
  * the least that can be had, at the least cost. */
 #ifndef LATHE_PLAN_STREAM_H
 #define LATHE_PLAN_STREAM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which steps of a program can run line by line, and chains of them. A step's kernel is scheduled anew, with lines
- * outermost; along which axis of its result they lie is tried, and decided by its neighbours. */
+ * outermost; along which axis of its result they lie is tried, and decided by its neighbors. */
 #include "prog/chain.h"
 #include "te/from_graph.h"
 #include "tir/build.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of kernels that run line by line (tir/chain.h), made of the steps of a program: which steps could be part of
- * one, what a chain of neighbours takes, and the program in which chosen chains are one kernel each. */
+ * one, what a chain of neighbors takes, and the program in which chosen chains are one kernel each. */
 #ifndef LATHE_PROG_CHAIN_H
 #define LATHE_PROG_CHAIN_H
 #include "prog/prog.h"

@@ -16,7 +16,7 @@ void histogram_init(histogram *h, arena *a)
     memset(h->bins, 0, HISTOGRAM_BINS * sizeof *h->bins);
 }
 
-/* Neighbouring bins fall together, towards the middle. */
+/* Neighboring bins fall together, towards the middle. */
 static void widen(histogram *h)
 {
     uint64_t wide[HISTOGRAM_BINS] = {0};

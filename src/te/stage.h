@@ -135,7 +135,7 @@ tir_expr_ref te_iter_value(te_lowering *lw, const te_stage *st, const te_iter *i
 /* Root axis variables of st and their values in its leaves' variables, region start included. */
 void te_root_values(te_lowering *lw, te_stage *st, const tir_var ***out_vars, tir_expr_ref **out_values);
 /* Indices of an element of the stage, in its box where it is placed, in its private buffer: a vectorized axis goes
- * last, so that its lanes are neighbours; or tiles of two axes do. */
+ * last, so that its lanes are neighbors; or tiles of two axes do. */
 tir_expr_ref *te_buffer_index(te_lowering *lw, const te_stage *st, tir_expr_ref const *idx);
 uint32_t te_buffer_rank(const te_stage *st); /* of such an index */
 /* The box of `source` that `reader` reads during one iteration of a loop of `at`: from lo to hi, both included, per

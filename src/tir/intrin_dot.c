@@ -45,7 +45,7 @@
     "      out[j] = ((int32*)out[j] + (" term("a", "c", "k") " + " term("b", "d", "k") "))\n"                       \
     "    }\n  }\n}\n"
 #define STEP_TERM(a, c, k) "(cast(int32, (uint8*)" a "[" k "])*cast(int32, (int8*)" c "[j, " k "]))"
-/* By data of i8, whose neighbour above a weight below 0 multiplies. */
+/* By data of i8, whose neighbor above a weight below 0 multiplies. */
 #define SIGNED_TERM(a, c, k)                                                                                        \
     "((cast(int32, (int8*)" a "[" k "]) - (cast(int32, (int8*)" c "[j, " k "]) >> 7))"                               \
     "*cast(int32, (int8*)" c "[j, " k "]))"

@@ -25,7 +25,7 @@ if command -v clang-19 > /dev/null && command -v qemu-riscv64 > /dev/null && [ -
     done
 fi
 
-# Four neighbouring bytes are looked at as one word where they are in memory, wherever they begin.
+# Four neighboring bytes are looked at as one word where they are in memory, wherever they begin.
 cat > memory.te <<'END'
 placeholder X: float32[64]
 placeholder P: float32[16]

@@ -142,7 +142,7 @@ def light_models():
 
 
 def zoo_folders():
-    """Folders that may hold gen_models.py and the MLPerf Tiny files: LATHE_ZOO, else the checkout's neighbours."""
+    """Folders that may hold gen_models.py and the MLPerf Tiny files: LATHE_ZOO, else the checkout's neighbors."""
     if "LATHE_ZOO" in os.environ:
         return [os.environ["LATHE_ZOO"]]
     return sorted(glob.glob(os.path.join(os.path.dirname(TOP), "*", "")))

@@ -89,7 +89,7 @@ static void halves_are_rounded_to_nearest_even(void **state)
         const double at[] = {low, middle, nextafter(middle, 0.0), nextafter(middle, 1e9)};
         const uint16_t want[] = {(uint16_t)h, even, (uint16_t)h, up};
         for (size_t i = 0; i < COUNT(at);
-             i++) { /* the neighbours of the middle are no floats: one rounding or a wrong one */
+             i++) { /* the neighbors of the middle are no floats: one rounding or a wrong one */
             dtype_store_f64(DT_F16, &out, at[i]);
             assert_int_equal(out, want[i]);
             dtype_store_f64(DT_F16, &out, -at[i]);

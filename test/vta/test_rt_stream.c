@@ -183,7 +183,7 @@ static void refuses_pairs_without_a_queue(void **state)
     board_close(&b);
 }
 
-static void serial_mode_links_neighbours(void **state)
+static void serial_mode_links_neighbors(void **state)
 {
     static const char *const wanted[] = {
         "LOAD INP sram 0, dram 0, x=1, y=1, stride=1 P>",
@@ -554,7 +554,7 @@ int main(void)
         cmocka_unit_test(an_empty_stream_has_four_instructions),
         cmocka_unit_test(merges_dependencies_as_published),
         cmocka_unit_test(refuses_pairs_without_a_queue),
-        cmocka_unit_test(serial_mode_links_neighbours),
+        cmocka_unit_test(serial_mode_links_neighbors),
         cmocka_unit_test(a_full_queue_runs_what_it_has),
         cmocka_unit_test(tokens_outlive_a_full_queue),
         cmocka_unit_test(too_many_open_tokens_are_refused),

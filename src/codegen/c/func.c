@@ -266,7 +266,7 @@ static bool is_short_loop(const tir_stmt *s)
 }
 
 /* A few steps of a tile whose sums fill the registers. Clang would write them out and the loops around them, too, and
- * keep what neighbouring steps share in registers that are not there: a 5x5 convolution takes twice as long. Where
+ * keep what neighboring steps share in registers that are not there: a 5x5 convolution takes twice as long. Where
  * there are 32 registers it does no harm. */
 static bool is_tile_step(const c_emit *e, const tir_stmt *s)
 {

@@ -232,7 +232,7 @@ void instance_write(const package *p, writer *w)
     template_file(p, "instance.h", pieces, 1, w);
 }
 
-/* --- arguments by operator, in packages of -O0: neighbours that take the same have one array */
+/* --- arguments by operator, in packages of -O0: neighbors that take the same have one array */
 
 typedef struct args_row {
     uint32_t op, count;               /* operators from `op` on */

@@ -79,7 +79,7 @@ static double mel_of(double hertz)
     return 1127.0 * log1p(hertz / 700.0);
 }
 
-/* How much of each bin each channel takes, [bins, channels]: triangles between the middles of its neighbours. A bin's
+/* How much of each bin each channel takes, [bins, channels]: triangles between the middles of its neighbors. A bin's
  * share of a channel is what it lacks in the next one. */
 static graph_value *mel_weights(tflite_node *n, const mel_bank *m)
 {

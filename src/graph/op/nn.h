@@ -26,7 +26,7 @@ bool nn_has_border(const graph_node *n); /* pads that are not all 0 */
 /* Weights of a convolution: logical O, I/groups and kernel extents, seen through kernel_layout. Blocks are 0 for the
  * plain layout, else the extents of one block of "OI..{block}o", "OI..{in_block}i{block}o" and
  * "OI..{in_block / granule}i{block}o{granule}i", where each lane has some inputs side by side, or
- * "OIHW{block}o{granule}w", where these are neighbours in a row. */
+ * "OIHW{block}o{granule}w", where these are neighbors in a row. */
 typedef struct nn_weights {
     dim out_channels, in_per_group;
     int64_t kernel[NN_MAX_SPATIAL];
@@ -79,7 +79,7 @@ const tensor_data *graph_softmax_table(compiler *c, float scale, int64_t extent)
 int64_t nn_layout_block(const char *layout);
 /* Inputs that lanes of packed weights have side by side, as in "OIHW4i16o4i" or "OIHW16o4w"; 0: none. */
 int64_t nn_layout_granule(const char *layout);
-/* These are neighbours in a row. */
+/* These are neighbors in a row. */
 bool nn_layout_in_rows(const char *layout);
 
 /* Packed weights of a matrix product, "NK16n" or "NK16n4k": columns in a block, and products that a lane has side by

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading of qnn.conv2d_rows: a convolution of bytes, or of 16 bits by bytes, for processors whose only vectors are a
  * few values in a general register. Its kernel copies the rows under a line of results into a buffer of 16-bit numbers,
- * pixel after pixel and channel after channel, so that a window is one run of neighbours in each of its rows; weights
+ * pixel after pixel and channel after channel, so that a window is one run of neighbors in each of its rows; weights
  * are packed in the same order. Used by the type relation, the pass that makes such nodes, and the definition. */
 #ifndef LATHE_GRAPH_OP_ROWS_H
 #define LATHE_GRAPH_OP_ROWS_H
@@ -31,12 +31,12 @@ typedef struct rows_conv {
     bool halves;
     bool nibbles; /* weights of 4 bits, two in a byte; of sums over channels, and of what is read directly, for an even
                    * number of channels; of a depthwise window a row of up to ROWS_NIBBLES in a number. Of lanes, for
-                   * an even number of channels: those of two neighbouring ones */
+                   * an even number of channels: those of two neighboring ones */
     int64_t chunks; /* 16 bits: equal parts of a run's steps, in i32 each and in i64 together; 1: all in i32 */
     int64_t images, extent[2], in, out; /* of the data; channels of data and result */
     int64_t out_extent[2];
     int64_t pixel; /* elements of one pixel in the buffer: its channels, filled up where that keeps steps apart */
-    int64_t taps;  /* runs in one row of a window: one where columns are neighbours */
+    int64_t taps;  /* runs in one row of a window: one where columns are neighbors */
     int64_t steps; /* steps of ROWS_GRANULE elements in a run, filled up to whole chunks; of a patch: in all of it */
     int64_t run;   /* lanes: elements of a run; of a patch: in all of it */
     int64_t line;  /* elements of a row of the buffer */
@@ -57,7 +57,7 @@ bool rows_conv_can_be_direct(const rows_conv *v);
 bool rows_conv_derive(rows_conv *v);
 /* Shape of the weights: depthwise [channels, rows, columns]; else blocks of result channels, rows, runs, steps,
  * channels of the block (0 for those that the last one does not have), elements of the step, where elements 1 and 2
- * have changed places: what an instruction that widens every second byte makes of them are neighbours again; with
+ * have changed places: what an instruction that widens every second byte makes of them are neighbors again; with
  * direct they stand as they are. Of lanes: channels, rows (1: patches), runs, elements of the run. With nibbles the two
  * last are pairs of channels of the block, and four bytes: 2 * h + c has two weights of channel c of the pair, elements
  * h and h + 2 of the step (direct: 2 * h and 2 * h + 1), the first one in the upper half; depthwise [channels, rows],

@@ -160,7 +160,7 @@ static bool fills_blocks(const converter *v, int64_t channels)
 /* What the walk does with the data operand of a convolution. */
 typedef enum conv_kind { CONV_KEEP, CONV_PLAIN_DATA, CONV_PACKED_DATA, CONV_WIDER_GROUPS } conv_kind;
 
-/* Depthwise: lanes lie along a row, whose neighbours are neighbours in memory. On short rows most lanes are idle, with
+/* Depthwise: lanes lie along a row, whose neighbors are neighbors in memory. On short rows most lanes are idle, with
  * a stride they are loaded one by one, and an open row ends anywhere: each costs more than packing. Integers have no
  * products in plain rows. */
 static bool plain_rows_do(const graph_node *n)

@@ -108,7 +108,7 @@ static bool takes_row_pairs(const packer *p, const graph_node *n, const tensor_d
            nn_data_block(n, "data_layout") == nn_data_block(n, "out_layout");
 }
 
-/* In blocks of channels, each lane with some inputs side by side; of a single plane these are neighbours in a row.
+/* In blocks of channels, each lane with some inputs side by side; of a single plane these are neighbors in a row.
  * Blocks of inputs are full: the weights of what is not there are 0. */
 static void pack_integer_conv(packer *p, graph_node *n)
 {
@@ -238,7 +238,7 @@ static void pack_integer_matmul(packer *p, graph_node *n)
         graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));
 }
 
-/* Columns of the right operand, which is no constant, become neighbours: in rows of it lanes would be sums along K,
+/* Columns of the right operand, which is no constant, become neighbors: in rows of it lanes would be sums along K,
  * added up for each element of the result, and one row of the left operand is all that such a product can use. For few
  * rows turning takes longer. */
 static void turn_columns(packer *p, graph_node *n)

@@ -45,8 +45,8 @@ static uint32_t run_axes(const graph_node *n)
     return l.n > 1 && l.block[l.n - 2] != 0 ? 2 : 1;
 }
 
-/* Neighbours along the innermost even axis around the run of lanes: whole runs. Where there is none, the halves of the
- * lanes; of weights that are not packed the halves of the last axis, and at last neighbours along the longest one. */
+/* Neighbors along the innermost even axis around the run of lanes: whole runs. Where there is none, the halves of the
+ * lanes; of weights that are not packed the halves of the last axis, and at last neighbors along the longest one. */
 static pairing choose_pairing(const graph_node *n, const tensor_data *w)
 {
     const uint32_t run = run_axes(n), lanes = w->rank - (run > 0 ? run : 1);

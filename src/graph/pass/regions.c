@@ -3,7 +3,7 @@
  * leaves that function and comes back.
  *
  * Every node has a level: that of its operands at least, and above those of another target or of the CPU. Levels never
- * fall along the graph and rise where the target changes, so neighbours of one target on one level can be one
+ * fall along the graph and rise where the target changes, so neighbors of one target on one level can be one
  * function: a way out of it and back would have to stay on that level. First levels are as low as they can be; then,
  * from the end, everything rises as far as what reads it allows, regions as a whole, and a region that comes to the
  * level of one of its target that reads it is one with it; then, from the beginning, everything sinks likewise. All is

@@ -11,7 +11,7 @@
  * take the form that is faster. */
 #define MOVED   20 /* for each element that changes between planes and blocks */
 #define READ    2  /* for each weight: a second cache brings a vector while two are multiplied */
-#define STRIDED 8  /* times as long, where neighbours are not read from neighbours */
+#define STRIDED 8  /* times as long, where neighbors are not read from neighbors */
 
 /* Of an open one the most. */
 static int64_t extent(const graph_value *x, uint32_t axis)

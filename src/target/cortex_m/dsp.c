@@ -5,7 +5,7 @@
 #include "tir/family.h"
 #include "type/target.h"
 
-/* Elements 1 and 2 of a step of weights have changed places: widening every second byte makes neighbours of them
+/* Elements 1 and 2 of a step of weights have changed places: widening every second byte makes neighbors of them
  * again. */
 #define DOT_ROWS(where)\
     "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
@@ -119,7 +119,7 @@ static const tir_intrin rows[] = {
      .kernel = "kernel/dsp/dot_pairs.h",
      .features = TARGET_DSP,
      .cost = cortex_m_cost_pairs},
-    /* Neighbours of one channel under one row of its window. */
+    /* Neighbors of one channel under one row of its window. */
     {.name = "taps_row",
      .help = "a few windows over one row, int16 by int8: out[i] += a[i * step + k * tap] * w[k]",
      .nest = "primfn(a: handle, w: handle, out: handle) -> ()\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute definition of nn.attention: keys in blocks of neighbouring positions side by side, scores, their softmax
+/* Compute definition of nn.attention: keys in blocks of neighboring positions side by side, scores, their softmax
  * without the division, products with the values, and the division. Rows of scores are whole vectors of `lanes`
  * elements: those behind the last position are minus infinity, which adds nothing to a row's sum. */
 #include "graph/op/attention.h"

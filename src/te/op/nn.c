@@ -92,7 +92,7 @@ typedef struct conv_ctx {
     int64_t x_block, y_block;    /* blocks of channels of data and result; 0: plain */
     int64_t w_block, w_in_block; /* of packed weights; 0: plain */
     int64_t granule;             /* inputs side by side in a lane of packed weights; 0: one */
-    bool in_rows;                /* these are neighbours in a row */
+    bool in_rows;                /* these are neighbors in a row */
     int64_t groups;
     bool skips_border; /* x has no border: the sum leaves out what would be read there */
     tir_expr_ref out_per_group, in_per_group;

@@ -4,7 +4,7 @@
  * do the product and the sum of rint(acc * k + zero), where acc has 24 bits and is not rounded itself. So the product
  * of acc and k's 24 bits of mantissa in 64 bits, which is exact, is rounded, unless it lies so close to the middle of
  * two integers that the two could differ: then the float formula decides, which is rare. 2.4e8 sums for 8 and 16 bits
- * and 1e8 products, scales of all sizes, ties and their neighbours among them: no difference. */
+ * and 1e8 products, scales of all sizes, ties and their neighbors among them: no difference. */
 #include "te/op/qnn_round.h"
 
 #include <math.h>

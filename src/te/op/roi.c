@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compute definition of roi_align (ONNX RoiAlign): the mean, or the largest, of samples in each cell of each region.
  * How many samples a cell has may depend on the region, so that these are loops. The largest is that of the weighted
- * neighbours, not of the samples: ONNX and onnxruntime have it so. */
+ * neighbors, not of the samples: ONNX and onnxruntime have it so. */
 #include "te/op/loops.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Depthwise convolutions of bytes for processors that multiply pairs of 16 bits: a word of 32 bits has the same pixel
  * of two rows, rows 2 k and 2 k + 1 of the image with its border, and a word of weights what two rows of taps multiply
  * these by. Where the stride is odd, a window begins at the first row of a pair or at the second, and the weights are
- * there for both; what has no tap is 0. So each pair is read by all windows over it, which neighbours in a row would
+ * there for both; what has no tap is 0. So each pair is read by all windows over it, which neighbors in a row would
  * not be, and the border is in the words. */
 #include "te/op/row_pairs.h"
 

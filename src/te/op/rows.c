@@ -58,7 +58,7 @@ static tir_expr_ref line_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
                       tir_floormod(c, idx[2], pixel));
 }
 
-/* The rows of a depthwise convolution stand channel after channel: neighbours are those of one channel. */
+/* The rows of a depthwise convolution stand channel after channel: neighbors are those of one channel. */
 static tir_expr_ref plane_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const rows_ctx *k = ctx;
@@ -86,7 +86,7 @@ static tir_expr_ref patch_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return tir_select(c, tir_binary(c, TIR_LT, e, te_i64(g, used)), x, tir_const(c, DT_I16, 0));
 }
 
-/* Element e of a step of a pixel: those of neighbouring pixels stand side by side. */
+/* Element e of a step of a pixel: those of neighboring pixels stand side by side. */
 static tir_expr_ref tile_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const rows_ctx *k = ctx;

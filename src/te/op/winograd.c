@@ -71,7 +71,7 @@ static bool has_differences(const double *row, int64_t n, int64_t first)
     return factors && sum == 0;
 }
 
-/* The same of integers, which may be added in any order: neighbours' differences, which other rows have as well. */
+/* The same of integers, which may be added in any order: neighbors' differences, which other rows have as well. */
 static tir_expr_ref half_row_of_differences(compiler *c, const double *row, int64_t n, int64_t first, double sign,
                                             tir_expr_ref const *in)
 {
@@ -96,7 +96,7 @@ static tir_expr_ref input_half(compiler *c, const winograd_ctx *v, int64_t r, in
                                                          : half_row(c, row, n, first, sign, in);
 }
 
-/* A row of B^T. Neighbouring rows have equal even parts and odd parts that differ in sign: written this way, they share
+/* A row of B^T. Neighboring rows have equal even parts and odd parts that differ in sign: written this way, they share
  * both. */
 static tir_expr_ref input_row(compiler *c, const winograd_ctx *v, int64_t r, tir_expr_ref const *in)
 {

@@ -119,7 +119,7 @@ static const char *cut_result(const attention_plan *p)
     return part;
 }
 
-/* Keys by blocks of positions, turned; values in neighbouring rows. */
+/* Keys by blocks of positions, turned; values in neighboring rows. */
 static void pack(const attention_plan *p, const char *part)
 {
     te_sched *s = p->s;

@@ -69,7 +69,7 @@ static int64_t weight_bytes(const te_graph *g, const te_node *anchor)
     return te_axis_extent(anchor, 1) * te_reduce_most(g, anchor) * 4;
 }
 
-/* Fuses two neighbouring loops and makes the result parallel. */
+/* Fuses two neighboring loops and makes the result parallel. */
 static const char *fuse_outer(te_sched *s, const char *stage, const char *a, const char *b)
 {
     te_sched_fuse(s, stage, a, b, "part");

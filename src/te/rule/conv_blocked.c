@@ -32,7 +32,7 @@ typedef struct blocked_conv {
     te_tile tile;
     uint32_t row, lane;  /* the last two axes: pixels of a row, lanes */
     int64_t in_block;    /* of the data; 0: plain */
-    bool in_rows;        /* `dot` takes neighbours of a row of one plane */
+    bool in_rows;        /* `dot` takes neighbors of a row of one plane */
     bool single;         /* a channel of the result sees only its own: depthwise convolution, pool */
     bool pool;           /* no axis of input channels */
     const graph_node *unpacked; /* takes weights of 4 bits apart, a part for all of its rows; NULL: they are bytes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Default schedule of the fast Fourier transform: transforms in parallel, each step by step. A step's numbers q L + j
  * are cut into q and j; the loops over q and the parts stand inside, written out, so that what they share is computed
- * once. Neighbours along j lie side by side in what is read and written: they are the lanes. */
+ * once. Neighbors along j lie side by side in what is read and written: they are the lanes. */
 #include "graph/op/fft.h"
 #include "te/rule/rule.h"
 

@@ -404,7 +404,7 @@ static int64_t lanes_of(const struct target *t, const graph_node *n, const te_no
                : 0;
 }
 
-/* Neighbouring columns of the right operand are neighbours in memory. */
+/* Neighboring columns of the right operand are neighbors in memory. */
 static bool has_rows(const graph_node *n)
 {
     return te_in_type(n, 1)->shape.rank > 1 && te_in_type(n, 0)->shape.rank > 1 &&

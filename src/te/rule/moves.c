@@ -33,7 +33,7 @@ static void note_read(void *ctx, tir_expr_ref e)
     m->found = e;
 }
 
-/* The axis of n along which neighbours are neighbours in memory where `at`, a last index, is read, up to *out_block of
+/* The axis of n along which neighbors are neighbors in memory where `at`, a last index, is read, up to *out_block of
  * them; n_axes: none. */
 static uint32_t contiguous_axis(const te_node *n, tir_expr_ref at, int64_t *out_block)
 {

@@ -166,7 +166,7 @@ static void look_for_last(void *ctx, tir_expr_ref e)
 }
 
 /* Where an extreme lies: a comparison and two choices, of which each waits for the one before. The results of a few
- * neighbours grow side by side; all of a line where neighbours lie side by side in memory. */
+ * neighbors grow side by side; all of a line where neighbors lie side by side in memory. */
 static void reduce_beside(te_sched *s, const struct target *t, const te_node *n)
 {
     uint32_t a = n->n_axes, count = 0;
@@ -203,7 +203,7 @@ static int64_t vectors_beside(int64_t width, int64_t lanes)
     return n;
 }
 
-/* Neighbours of the result in lanes, a few vectors of them side by side, where they read neighbours. */
+/* Neighbors of the result in lanes, a few vectors of them side by side, where they read neighbors. */
 static bool reduce_lines(te_sched *s, const struct target *t, const te_node *anchor, const te_node *last,
                          const char *acc)
 {

@@ -12,7 +12,7 @@
 typedef struct planes {
     te_sched *s;
     te_node *anchor, *last;
-    uint32_t line; /* the axis of neighbouring pixels */
+    uint32_t line; /* the axis of neighboring pixels */
     te_tile tile;  /* rows: channels */
     int64_t lanes, lines;
     bool alone;    /* an output channel reads one plane */

@@ -39,9 +39,9 @@ void te_place_unpacked(te_sched *s, const graph_node *from, const char *consumer
 /* What schedules call the parameter that holds a value of the graph; NULL: it is none. */
 const char *te_find_parameter(const te_graph *g, const char *value);
 const char *te_axis_name(const te_node *n, uint32_t i);
-/* e, an index, is v and what does not depend on it: neighbours along v are neighbours where e reads. */
+/* e, an index, is v and what does not depend on it: neighbors along v are neighbors where e reads. */
 bool te_adds_var(tir_expr_ref e, const tir_var *v);
-/* Neighbours of n's result along the axis read neighbours, or the same. */
+/* Neighbors of n's result along the axis read neighbors, or the same. */
 bool te_reads_lines(const te_node *n, uint32_t axis);
 #define LEAST_LINE 4 /* elements from which a line is worth lanes */
 /* Cuts the innermost loop of n, which no primitive has named yet, where it reads at quotients of its place
@@ -110,8 +110,8 @@ const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *las
 const char *te_cut_lines(te_sched *s, const struct target *t, const te_node *last);
 /* A convolution whose result is in blocks of channels (conv_blocked.c). */
 int64_t te_blocked_conv_rows(const te_graph *g, const struct target *t, const graph_node *n, te_node *anchor);
-/* A convolution of planes, lines of pixels in lanes (planes.c); false, and nothing is changed: neighbouring pixels of
- * the result do not read neighbours. */
+/* A convolution of planes, lines of pixels in lanes (planes.c); false, and nothing is changed: neighboring pixels of
+ * the result do not read neighbors. */
 bool te_schedule_planes(const te_case *x);
 double te_cost_planes(const te_case *x);
 /* --- rows in vector lanes (lanes.c); false, and nothing is changed, where the C compiler does as well --- */
@@ -123,7 +123,7 @@ bool te_row_fits(const te_sched *s, const te_node *n);
 bool te_bytes_fit(const te_sched *s, const te_node *n);
 /* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */
 bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last);
-/* What n computes, a sum along neighbouring elements, in `stage` (n or a cache of it), computed at consumer.place, or,
+/* What n computes, a sum along neighboring elements, in `stage` (n or a cache of it), computed at consumer.place, or,
  * where that is NULL, once, before its readers.
  * beside: the axis of n along which a few sums grow side by side; n_axes: none. */
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,

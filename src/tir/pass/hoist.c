@@ -3,7 +3,7 @@
  * alone. Conditions with loads stay: the loop may change what they read. Common parts of indices are left to the C
  * compiler, which sees them as well as we do.
  *
- * unswitch-loops, where there are vectors: neighbours behind the same guard get one; an innermost loop with a guard
+ * unswitch-loops, where there are vectors: neighbors behind the same guard get one; an innermost loop with a guard
  * that its own variable does not decide becomes two, of which the guard chooses one; and one with a guard that its
  * variable decides, which partition-loops could not see before tiles were written out, is cut there. A loop that is
  * all behind a guard runs over what the guard lets through. Small processors keep the code once. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* InjectVirtualThread: the iterations of a loop over virtual threads become neighbours, statement by statement, so that
+/* InjectVirtualThread: the iterations of a loop over virtual threads become neighbors, statement by statement, so that
  * work of one thread can run beside that of another. Each thread has its own copy of every buffer that is allocated in
  * the loop: the allocation grows, and accesses move by the thread's share. */
 #include "tir/build.h"

@@ -20,7 +20,7 @@ static const char *tap(const te_node *a, uint32_t i)
     return a->reduce_axes[i]->var->name;
 }
 
-/* Copies neighbouring channels as a vector, or as a word or two. */
+/* Copies neighboring channels as a vector, or as a word or two. */
 static void copy_in_vectors(te_sched *s, const te_node *rows, const char *loop, int64_t count)
 {
     int64_t lanes = VECTOR;

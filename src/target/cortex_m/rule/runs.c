@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define DEPTHWISE_ROW 6 /* sums of neighbouring pixels of one channel, which share what they read */
+#define DEPTHWISE_ROW 6 /* sums of neighboring pixels of one channel, which share what they read */
 #define MOST_ROWS     3 /* of a window that are written out: a depthwise one, or one with short runs */
 #define SHORT_RUN     4 /* steps: finding the next row of a window would take as long as its products */
 #define MANY_LINES    16 /* of fewer, most are in the rows at once */
@@ -48,7 +48,7 @@ static bool has_words(const struct target *t)
     return (t->features & TARGET_DSP) != 0;
 }
 
-/* Copies a few neighbouring channels at a time. Pixels stand inside where they are few: then the zeros beside them are
+/* Copies a few neighboring channels at a time. Pixels stand inside where they are few: then the zeros beside them are
  * no loops of their own. */
 static void copy_together(te_sched *s, const struct target *t, const rows_conv *v, const te_node *rows,
                           int64_t channels)

@@ -80,7 +80,7 @@ tir_stmt *vta_inserts_apply(vta_inserts *ins, tir_stmt *s)
 
 /* --- states --- */
 
-/* Queues are numbered 1 to 3; a token goes from one to a neighbour. Sets and lists are tiny. */
+/* Queues are numbered 1 to 3; a token goes from one to a neighbor. Sets and lists are tiny. */
 #define QUEUES 4u
 #define TOKENS 16u
 
@@ -93,7 +93,7 @@ typedef struct token_set {
     uint32_t len;
 } token_set;
 
-/* A task, or a loop or choice of tasks, as its neighbours see it. node NULL: there is none. */
+/* A task, or a loop or choice of tasks, as its neighbors see it. node NULL: there is none. */
 typedef struct state {
     tir_stmt *node;                      /* tokens are moved before and after it */
     bool enters[QUEUES], leaves[QUEUES]; /* queues that its first and last tasks run in */

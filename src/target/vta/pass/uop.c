@@ -106,7 +106,7 @@ bool tir_pass_lower_device_storage(compiler *c, tir_func *f)
 
 /* --- FoldUopLoop --- */
 
-enum { OPERANDS = 3 }; /* dst, src, wgt: neighbours among the arguments of a push */
+enum { OPERANDS = 3 }; /* dst, src, wgt: neighbors among the arguments of a push */
 
 typedef struct fold {
     vta_pass *p;

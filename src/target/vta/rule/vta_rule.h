@@ -35,7 +35,7 @@ typedef struct vta_loops {
     vta_order order;
     int64_t rows, columns; /* transposed: unrolled outputs */
     int64_t uops;
-    bool close; /* sums of neighbouring iterations lie closer than the hardware's pipeline is deep */
+    bool close; /* sums of neighboring iterations lie closer than the hardware's pipeline is deep */
 } vta_loops;
 
 bool vta_is_sum(te_vta_kind k);     /* of products: a convolution, transposed or not */
