@@ -9,6 +9,7 @@
 #define LATHE_SIGNED 0
 #define LATHE_UNSIGNED 1
 #define LATHE_FLOAT 2
+#define LATHE_FIXED 3 /* double, written with six digits behind the point */
 
 /* --- reading --- */
 
@@ -181,23 +182,48 @@ static LATHE_MAYBE void lathe_put_digits(lathe_line *l, const lathe_decimal *x, 
         lathe_put(l, i >= 0 && i < x->n ? (uint32_t)('0' + x->d[i]) : '0');
 }
 
-/* Eight digits, as %.8g of C: a power of ten where the number is below 1e-4 or has more than eight digits. */
-static LATHE_MAYBE void lathe_put_float(lathe_line *l, uint64_t bits)
+/* The sign, and all digits in x; 0: there are none, and the text is written. */
+static LATHE_MAYBE int32_t lathe_put_sign(lathe_line *l, uint64_t bits, const char *nan, const char *inf,
+                                          lathe_decimal *x)
 {
     const uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
     const int32_t e = (int32_t)(bits >> 52 & 0x7ff);
-    lathe_decimal x;
     if (e == 0x7ff && fraction != 0) {
-        lathe_put_text(l, "NaN");
-        return;
+        lathe_put_text(l, nan);
+        return 0;
     }
     lathe_put_text(l, bits >> 63 ? "-" : "");
     if (e == 0x7ff) {
-        lathe_put_text(l, "INF");
-        return;
+        lathe_put_text(l, inf);
+        return 0;
     }
-    lathe_decimal_set(&x, e == 0 ? fraction : fraction | (uint64_t)1 << 52);
-    lathe_decimal_scale(&x, (e == 0 ? 1 : e) - 1075);
+    lathe_decimal_set(x, e == 0 ? fraction : fraction | (uint64_t)1 << 52);
+    lathe_decimal_scale(x, (e == 0 ? 1 : e) - 1075);
+    return 1;
+}
+
+/* Six digits behind the point, as %f of C. */
+static LATHE_MAYBE void lathe_put_fixed(lathe_line *l, uint64_t bits)
+{
+    lathe_decimal x;
+    if (!lathe_put_sign(l, bits, bits >> 63 ? "-nan" : "nan", "inf", &x))
+        return;
+    if (x.point < -6)
+        x.n = 0;
+    else
+        lathe_decimal_round(&x, x.point + 6);
+    const int32_t point = x.n == 0 ? 0 : x.point;
+    lathe_put_digits(l, &x, point > 0 ? 0 : -1, point > 0 ? point : 0);
+    lathe_put(l, '.');
+    lathe_put_digits(l, &x, point, point + 6);
+}
+
+/* Eight digits, as %.8g of C: a power of ten where the number is below 1e-4 or has more than eight digits. */
+static LATHE_MAYBE void lathe_put_float(lathe_line *l, uint64_t bits)
+{
+    lathe_decimal x;
+    if (!lathe_put_sign(l, bits, "NaN", "INF", &x))
+        return;
     lathe_decimal_round(&x, 8);
     const int32_t power = x.n == 0 ? 0 : x.point - 1;
     const int32_t scaled = power < -4 || power >= 8, before = x.n == 0 || scaled ? 1 : x.point;
@@ -223,6 +249,8 @@ static LATHE_MAYBE void lathe_write_numbers(const void *numbers, int64_t count, 
         memcpy(&v, (const uint8_t *)numbers + 8 * i, 8);
         if (kind == LATHE_FLOAT) {
             lathe_put_float(&l, v);
+        } else if (kind == LATHE_FIXED) {
+            lathe_put_fixed(&l, v);
         } else {
             const int32_t minus = kind == LATHE_SIGNED && v >> 63;
             lathe_put_text(&l, minus ? "-" : "");

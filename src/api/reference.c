@@ -59,11 +59,16 @@ static const char labels_script[] =
     "        at = {n: k for k, n in reversed(list(enumerate(names)))}\n"
     "        numbers = [at.get(str(n), -1) for n in np.asarray(v).reshape(-1)]\n"
     "        results[i] = np.array(numbers, 'int64').reshape(np.shape(v))\n";
-/* Sequences and optionals: the elements that Lathe takes as lists, and those of results one behind the other. */
+/* Sequences, optionals and maps: the elements that Lathe takes as lists, keys and values as dictionaries, and the
+ * elements of results one behind the other. */
 static const char lists_script[] =
+    "def as_map(*columns):\n"
+    "    own = [np.char.decode(c, 'utf-8', 'replace') if c.dtype.kind == 'S' else c for c in columns]\n"
+    "    return dict(zip(*[c.tolist() for c in own]))\n"
     "def as_lists(lists, feed):\n"
     "    for l in lists:\n"
     "        if l['of'] != 'inputs': continue\n"
+    "        if l['kind'] == 'map': feed[l['name']] = as_map(*[feed.pop(p['name']) for p in l['parts']]); continue\n"
     "        own = [feed.pop(p['name']) for p in l['parts']]\n"
     "        feed[l['name']] = None if l.get('none') else own[0] if l['kind'] == 'optional' else own\n"
     "def as_elements(lists, outputs, results):\n"
@@ -79,7 +84,7 @@ static const char lists_script[] =
 static const char strings_script[] =
     "def as_objects(known, feed):\n"
     "    for n, v in feed.items():\n"
-    "        if known[n].type == 'tensor(string)':\n"
+    "        if n in known and known[n].type == 'tensor(string)':\n"
     "            feed[n] = np.char.decode(v, 'utf-8', 'replace').astype(object)\n"
     "def as_bytes(v):\n"
     "    return np.char.encode(np.asarray(v).astype(str), 'utf-8') if np.size(v) else np.zeros(np.shape(v), 'S1')\n";

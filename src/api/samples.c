@@ -117,6 +117,19 @@ static bool counted_by_user(const compile_options *o, const char *name)
     return false;
 }
 
+/* The entries of a map are as many as its keys; `b` is one more of the dims. */
+static bool take_entries(const tensor_list *l, dim_binding *b, dim_binding *dims, compile_options *o)
+{
+    int64_t extents[TYPE_MAX_RANK];
+    uint32_t rank = 0;
+    if (l->n == 0 || !tensor_file_element_shape(l, 0, &rank, extents) || rank == 0)
+        return true; /* whoever reads the elements says what is wrong */
+    b->dims[0] = extents[0];
+    o->n_dims++;
+    o->dims = dims;
+    return true;
+}
+
 /* How many elements a sequence has, and their shapes, as --dim NAME=N and --shape NAME[0]=... would say them. */
 static bool take_list(compiler *c, const char *file, const graph_value *v, const list_io *kind, compile_options *o)
 {
@@ -130,6 +143,8 @@ static bool take_list(compiler *c, const char *file, const graph_value *v, const
     memcpy(dims, o->dims, o->n_dims * sizeof *dims);
     memcpy(shapes, o->shapes, o->n_shapes * sizeof *shapes);
     dims[o->n_dims] = (dim_binding){.name = intern(c->names, v->name), .rank = 1, .dims = {l.none ? -1 : (int64_t)l.n}};
+    if (kind->is_map)
+        return take_entries(&l, &dims[o->n_dims], dims, o);
     o->n_dims++;
     o->dims = dims;
     o->shapes = shapes;

@@ -201,5 +201,7 @@ const char *run_list_text(arena *a, const list_io *l, bool present, uint32_t cou
 {
     if (!present)
         return "none";
+    if (l->is_map)
+        return arena_printf(a, "%u array%s for the keys and the values", count, count == 1 ? "" : "s");
     return l->is_sequence ? arena_printf(a, "%u element%s", count, count == 1 ? "" : "s") : "an element";
 }

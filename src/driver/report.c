@@ -142,8 +142,9 @@ static bool read_lists(compiler *c, const json_t *list, run_report *r)
             return false;
         l->place = (uint32_t)place;
         l->is_input = strcmp(of, "inputs") == 0;
+        l->is_map = strcmp(kind, "map") == 0;
         l->is_sequence = strcmp(kind, "optional") != 0;
-        l->is_optional = strcmp(kind, "sequence") != 0;
+        l->is_optional = !l->is_map && strcmp(kind, "sequence") != 0;
         l->is_none = json_integer_value(json_object_get(o, "none")) != 0;
     }
     return !list || json_is_array(list);

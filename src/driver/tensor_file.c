@@ -303,6 +303,8 @@ bool tensor_file_list(compiler *c, const char *path, const list_io *l, tensor_li
     *out = (tensor_list){0};
     if (!compiler_read_file(c, path, &s))
         return false;
+    if (l->is_map && !has_suffix(path, ".npz"))
+        return fail(c, path, "a map is a .npz file with the array of its keys, and behind it that of its values");
     if (has_suffix(path, ".pb"))
         return list_of_pb(c, path, s, l, out);
     if (!has_suffix(path, ".npz")) {
@@ -323,7 +325,8 @@ bool tensor_file_list(compiler *c, const char *path, const list_io *l, tensor_li
 
 bool tensor_file_read_element(compiler *c, const char *path, const tensor_list *l, uint32_t k, run_tensor *t)
 {
-    return fill(c, path, l->items[k], t);
+    content x = l->items[k];
+    return (!x.is_text || !t->is_text || tensor_text_fit(c, path, t, &x)) && fill(c, path, x, t);
 }
 
 bool tensor_file_element_shape(const tensor_list *l, uint32_t k, uint32_t *out_rank, int64_t *out_dims)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sequence or an optional among the inputs or outputs of a model: which tensors the compiled function takes or gives
- * in its place. */
+/* A sequence, an optional or a map among the inputs or outputs of a model: which tensors the compiled function takes or
+ * gives in its place. */
 #ifndef LATHE_TYPE_LIST_H
 #define LATHE_TYPE_LIST_H
 #include <stdbool.h>
@@ -17,6 +17,7 @@ typedef struct list_io {
     bool is_input;
     bool is_sequence;    /* else an optional of a tensor */
     bool is_optional;
+    bool is_map;         /* two parts: the keys, and the values beside them, as many */
     bool is_none;        /* an optional that never has its element */
     const char *present; /* a tensor, bool[]: whether it has its element; NULL: is_none says it */
     uint32_t place;      /* which of the model's inputs or outputs it is */

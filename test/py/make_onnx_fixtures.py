@@ -252,6 +252,21 @@ def open_pools():
     return model(nodes, [f32("x", [1, 1, "n"])], [f32("a", None), f32("m", None)])
 
 
+def maps():
+    """Maps that come into the model: their keys and values are inputs, with a common extent."""
+    def held(name, keys, values):
+        return helper.make_value_info(name, helper.make_map_type_proto(keys, helper.make_tensor_type_proto(values, [])))
+    nodes = [helper.make_node("DictVectorizer", ["words"], ["row"], "dict", domain="ai.onnx.ml",
+                              string_vocabulary=["heat", "light", "heat"]),
+             helper.make_node("CastMap", ["places"], ["sparse"], "cast", domain="ai.onnx.ml", map_form="SPARSE",
+                              max_map=3, cast_to="TO_INT64"),
+             helper.make_node("CastMap", ["places"], ["dense"], "sort", domain="ai.onnx.ml", cast_to="TO_STRING")]
+    inputs = [held("words", TensorProto.STRING, TensorProto.FLOAT), held("places", I64, TensorProto.FLOAT)]
+    outputs = [helper.make_tensor_value_info(n, k, None)
+               for n, k in (("row", TensorProto.FLOAT), ("sparse", TensorProto.INT64), ("dense", TensorProto.STRING))]
+    return model(nodes, inputs, outputs, imports=[helper.make_opsetid("ai.onnx.ml", 1)])
+
+
 def zip_map():
     """A classifier as skl2onnx exports it, with names of classes: the labels are numbers, the scores a matrix."""
     trees = helper.make_node(
@@ -545,7 +560,8 @@ def outside():
 
 GOLDEN = {"golden/string": [strings, pattern, labels_twice],
           "golden/onnx": [conv, function, branch, old_forms, dynamic, run_time_axes, constants_twice, own_names,
-                          early_operators, passed_through, many_parts, out_of_step, contributed, zip_map, ml_rows],
+                          early_operators, passed_through, many_parts, out_of_step, contributed, zip_map, ml_rows,
+                          maps],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads,
                                 function_without, linear_heads],

@@ -453,6 +453,105 @@ def check_refused(lathe, folder):
     return bad
 
 
+# --- maps ---
+
+VALUES = {TensorProto.FLOAT: f32, TensorProto.DOUBLE: f64, TensorProto.INT64: i64}
+CASTS = {"TO_FLOAT": TensorProto.FLOAT, "TO_INT64": TensorProto.INT64, "TO_STRING": TensorProto.STRING}
+
+
+def as_array(items, kind):
+    return np.array(items, "S16") if kind == TensorProto.STRING else np.array(items, VALUES[kind])
+
+
+def cast(value, to):
+    if to == "TO_STRING":
+        return value if isinstance(value, str) else f"{value:f}"
+    return f32(value) if to == "TO_FLOAT" else i64(value)
+
+
+def expected(operator, entries, kind, attributes):
+    """What the operator is defined to give; onnxruntime takes from Python only maps to floats that are not empty."""
+    if operator == "DictVectorizer":
+        words = attributes.get("string_vocabulary", attributes.get("int64_vocabulary"))
+        return np.array([[entries.get(w, "" if kind == TensorProto.STRING else VALUES[kind](0)) for w in words]])
+    to = attributes["cast_to"]
+    if attributes["map_form"] == "DENSE":
+        return np.array([[cast(entries[k], to) for k in sorted(entries)]])
+    none = "0.f" if to == "TO_STRING" else cast(0, to)
+    return np.array([[cast(entries[k], to) if k in entries else none for k in range(attributes["max_map"])]])
+
+
+def random_value(rng, kind, to):
+    if kind == TensorProto.STRING:
+        return str(rng.choice(["-7", "30"] if to == "TO_INT64" else ["1.5", "-2", "4e2", "0.1"]))
+    value = VALUES[kind](rng.normal() * 10.0 ** rng.integers(-8, 12))
+    return value.item()
+
+
+def map_cases(rng):
+    """operator, type of keys, type of values, type of the result, entries, attributes"""
+    n, string = int(rng.choice([0, 1, 3, 7])), TensorProto.STRING
+    for keys, values in ((string, TensorProto.INT64), (string, TensorProto.FLOAT), (string, TensorProto.DOUBLE),
+                         (TensorProto.INT64, string), (TensorProto.INT64, TensorProto.FLOAT),
+                         (TensorProto.INT64, TensorProto.DOUBLE)):
+        known = [int(v) for v in rng.permutation(12) - 3]
+        known = [f"w{v}" for v in known] if keys == string else known
+        entries = {known[i]: random_value(rng, values, "") for i in rng.permutation(12)[:n]}
+        words = known[:5] + known[:int(rng.integers(2))]
+        yield ("DictVectorizer", keys, values, values, entries,
+               {"string_vocabulary" if keys == string else "int64_vocabulary": words})
+    for values in (TensorProto.FLOAT, string):
+        for to, kind in CASTS.items():
+            for form in ("DENSE", "SPARSE"):
+                entries = {int(k): random_value(rng, values, to) for k in rng.permutation(12)[:n]}
+                yield ("CastMap", TensorProto.INT64, values, kind, entries,
+                       {"cast_to": to, "map_form": form, "max_map": 8})
+
+
+def map_model(cases):
+    inputs, outputs, nodes = [], [], []
+    for i, (operator, keys, values, kind, _, attributes) in enumerate(cases):
+        held = helper.make_map_type_proto(keys, helper.make_tensor_type_proto(values, []))
+        inputs.append(helper.make_value_info(f"m{i}", held))
+        outputs.append(helper.make_tensor_value_info(f"y{i}", kind, None))
+        nodes.append(helper.make_node(operator, [f"m{i}"], [f"y{i}"], domain=DOMAIN, **attributes))
+    graph = helper.make_graph(nodes, "maps", inputs, outputs)
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=9)
+
+
+def check_maps(lathe, folder, count, targets, seed):
+    bad, outputs = [], 0
+    for k in range(count):
+        cases = list(map_cases(np.random.default_rng([seed, 100, k])))
+        want = [expected(operator, entries, kind, attributes) for operator, _, _, kind, entries, attributes in cases]
+        for case, one in zip(cases, want):
+            if case[4] and case[2] == TensorProto.FLOAT:
+                same = reference(map_model([case]), {"m0": case[4]})["y0"]
+                assert same.shape == one.shape and (same == one).all(), (case, same, one)
+        path = os.path.join(folder, "maps.onnx")
+        onnx.save(map_model(cases), path)
+        command = [lathe, "run", path, "--output-dir", os.path.join(folder, "out")]
+        for i, (_, keys, values, _, entries, _) in enumerate(cases):
+            file = os.path.join(folder, f"m{i}.npz")
+            np.savez(file, keys=as_array(list(entries), keys), values=as_array(list(entries.values()), values))
+            command += ["--input", f"m{i}={file}"]
+        for target in targets:
+            how = ["--interpret"] if target == "interpret" else ["--target", target]
+            run = subprocess.run(command + how, capture_output=True, text=True, timeout=package.TIME_LIMIT,
+                                 env={**os.environ, "CFLAGS": "-O1"})
+            if run.returncode:
+                bad.append(f"maps on {target}: {run.stderr.strip()[:400]}")
+                continue
+            for i, (case, one) in enumerate(zip(cases, want)):
+                got = np.load(os.path.join(folder, "out", f"y{i}.npy"))
+                got = np.char.decode(got) if got.dtype.kind == "S" else got
+                outputs += 1
+                if got.shape != one.shape or not (got == one).all():
+                    bad.append(f"maps on {target}, {k}: {case}: {got} in place of {one}")
+    return bad, outputs
+
+
 # --- running ---
 
 
@@ -528,6 +627,11 @@ def main():
             bad += found
             if args.v:
                 print(f"{name}: {len(batch.near)} outputs, {len(found)} wrong, {time.process_time() - start:.1f} s")
+        if fnmatch.fnmatch("maps", args.filter):
+            targets = args.targets.split(",")
+            found, more = check_maps(os.path.abspath(args.lathe), folder, args.count, targets, args.seed)
+            bad += found
+            outputs += more
         if fnmatch.fnmatch("refused", args.filter):
             bad += check_refused(os.path.abspath(args.lathe), folder)
     for line in bad:

@@ -170,8 +170,9 @@ static void lists(const package *p, writer *w)
     for (uint32_t i = 0; i < p->u->n_lists; i++) {
         const list_io *l = &p->u->lists[i];
         arena *a = &p->c->mem;
-        w_fmt(w, "\n/* %s %s: %s", l->is_input ? "Input" : "Output", package_comment(a, l->name),
-              !l->is_sequence ? "an optional" : l->is_optional ? "an optional sequence" : "a sequence");
+        const char *kind = report_list_kind(l);
+        w_fmt(w, "\n/* %s %s: %s %s", l->is_input ? "Input" : "Output", package_comment(a, l->name),
+              *kind == 'o' ? "an" : "a", kind);
         w_str(w, l->is_none ? ", none here" : l->n_parts == 0 ? ", empty here" : "");
         for (uint32_t k = 0; k < l->n_parts; k++) {
             w_fmt(w, "%s %s", k ? "," : " of", package_comment(a, l->parts[k].name));

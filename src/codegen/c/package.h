@@ -169,6 +169,7 @@ const char *package_file_object(const package *p, const struct prog_source *s, u
 #define PACKAGE_REPORT "report.json"
 void report_write(const package *p, writer *w);
 void report_labels(json_out *j, const char *member, const attr *l); /* an array of strings or of numbers */
+const char *report_list_kind(const list_io *l); /* "map" */
 void report_list(json_out *j, const list_io *l);
 /* proof.c: its part of it, and numbers that it shares with summaries. */
 void proof_write(json_out *j, const package *p);

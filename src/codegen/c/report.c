@@ -111,12 +111,21 @@ static void write_facts(json_out *j, const codegen_unit *u)
     json_out_end(j);
 }
 
-/* A sequence or an optional of the model: the tensors that are taken or given for it. */
+const char *report_list_kind(const list_io *l)
+{
+    if (l->is_map)
+        return "map";
+    if (!l->is_sequence)
+        return "optional";
+    return l->is_optional ? "optional sequence" : "sequence";
+}
+
+/* A sequence, an optional or a map of the model: the tensors that are taken or given for it. */
 void report_list(json_out *j, const list_io *l)
 {
     json_out_object(j, NULL);
     json_out_text(j, "name", l->name);
-    json_out_text(j, "kind", !l->is_sequence ? "optional" : l->is_optional ? "optional sequence" : "sequence");
+    json_out_text(j, "kind", report_list_kind(l));
     json_out_text(j, "of", l->is_input ? "inputs" : "outputs");
     json_out_uint(j, "place", l->place);
     json_out_array(j, "parts");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sequences and optionals as inputs and results of the model. Each element of an input is a parameter: how many there
- * are, and whether an optional has its element, is known before the compile. A result is one for each part of its list.
- * Which parameters and results these are stands in the module (list_io). */
+/* Sequences, optionals and maps as inputs and results of the model. Each element of an input is a parameter: how many
+ * there are, and whether an optional has its element, is known before the compile. A map is two parameters, its keys
+ * and its values, with the number of entries as their only extent. A result is one for each part of its list. Which
+ * parameters and results these are stands in the module (list_io). */
 #include "frontend/onnx/onnx_import.h"
 
 #include <string.h>
@@ -174,6 +175,49 @@ bool onnx_list_input(onnx_env *env, const pb_value_info *from, uint32_t place, g
                ? onnx_list_value(im, l.name, (onnx_list){.n = l.n_parts, .parts = parts, .none = l.is_none,
                                                          .is_tensor = !l.is_sequence})
                : parts[0].v;
+    return true;
+}
+
+/* --- maps --- */
+
+/* The keys, or the values, as a list whose extent has the map's name. */
+static bool add_column(onnx_env *env, const char *map, const char *name, dtype dt, graph_value **out)
+{
+    onnx_importer *im = env->im;
+    const char *symbol = onnx_symbol(im, map);
+    const onnx_fixed *f = onnx_find_fixed(im, symbol);
+    const dim entries = f ? dim_const(im->c, f->value) : dim_symbol(im->c, symbol, -1);
+    type t = type_tensor(dt, shape_make(im->c, 1, &entries));
+    return (dt != DT_STRING || onnx_text_input(im, name, &t)) && onnx_check_input_type(im, name, &t) &&
+           onnx_add_input(env, name, t, dt, out);
+}
+
+bool onnx_map_input(onnx_env *env, const pb_value_info *from, uint32_t place, graph_value **out)
+{
+    static const char *const what[2] = {"keys", "values"};
+    onnx_importer *im = env->im;
+    arena *a = &im->c->mem;
+    list_part *told = arena_array(a, list_part, 2);
+    list_io l = {.name = onnx_name(im, from->name), .is_input = true, .is_sequence = true, .is_map = true,
+                 .place = place, .n_parts = 2, .parts = told};
+    onnx_part parts[2] = {{.kind = PART_ONE}, {.kind = PART_ONE}};
+    dtype types[2];
+    if (!onnx_map_types(from->type, types))
+        return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im),
+                          "input '%s' is neither a tensor, a sequence, an optional nor a map to numbers or strings",
+                          l.name);
+    if (im->o && im->o->inputs_only) {
+        vec_push(a, &im->module->lists, l);
+        *out = graph_add_param(env->f, l.name, (type){.kind = TYPE_SEQUENCE});
+        return true;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        told[i].name = part_name(im, arena_printf(a, "%s_%s", l.name, what[i]));
+        if (!add_column(env, l.name, told[i].name, types[i], &parts[i].v))
+            return false;
+    }
+    vec_push(a, &im->module->lists, l);
+    *out = onnx_list_value(im, l.name, (onnx_list){.n = 2, .parts = parts, .is_map = true});
     return true;
 }
 

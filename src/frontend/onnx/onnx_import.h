@@ -251,6 +251,7 @@ typedef struct onnx_list {
     const onnx_part *parts;
     bool none;        /* an optional without its element */
     bool is_tensor;   /* an optional of a tensor, which is the only element */
+    bool is_map;      /* two elements: the keys, and the values beside them */
     graph_value *has; /* an optional: bool[], whether it has its element; NULL: `none` says it */
 } onnx_list;
 
@@ -289,9 +290,12 @@ graph_value *onnx_merge_axes(onnx_node *n, graph_value *x, uint32_t axis); /* th
 /* The tensor that a type is about, through sequences and optionals; NULL: none. */
 const pb_tensor_type *onnx_tensor_inside(const pb_type *t);
 bool onnx_is_list_type(const pb_type *t);
+/* The element types of a map's keys and values, in `out`; false: it is no map to tensors. */
+bool onnx_map_types(const pb_type *t, dtype out[2]);
 /* "x[2]" as x and 2; false: it is no element's name. */
 bool onnx_split_name(onnx_importer *im, const char *text, const char **out_list, uint32_t *out_element);
 bool onnx_list_input(onnx_env *env, const pb_value_info *from, uint32_t place, graph_value **out);
+bool onnx_map_input(onnx_env *env, const pb_value_info *from, uint32_t place, graph_value **out);
 bool onnx_list_output(onnx_env *env, const pb_graph *g, uint32_t place, graph_value *v);
 /* A tensor (onnx_end.c): a parameter for values of type t, or the constant that is bound to it; a result by name. */
 const char *onnx_bound_numbers(const onnx_importer *im, const char *name); /* of --bind; NULL: none */
@@ -324,6 +328,7 @@ graph_value *onnx_text_shifted(onnx_node *n, graph_value *text, int by); /* byte
 graph_value *onnx_text_find(onnx_node *n, graph_value *text, uint32_t count, const char *const *strings);
 /* Numbers as strings, and strings as numbers: f32 or f64 where `to` is a float, else i64 or u64. */
 graph_value *onnx_number_text(onnx_node *n, graph_value *x);
+graph_value *onnx_number_fixed(onnx_node *n, graph_value *x); /* floats as %f of C writes them */
 graph_value *onnx_text_number(onnx_node *n, graph_value *text, dtype to);
 /* A machine that reads strings byte by byte, from state 0 on; states go up to 65535. */
 typedef struct onnx_automaton {
@@ -412,6 +417,7 @@ graph_node *onnx_emit_loop(struct onnx_node *n, graph_func *f, const onnx_loop *
 /* Fixes of options.fixes, checked against the inputs of the graph. */
 bool onnx_type_fix(onnx_importer *im, const pb_graph *g);
 const char *onnx_symbol(onnx_importer *im, const char *name); /* interned; an identifier */
+const onnx_fixed *onnx_find_fixed(const onnx_importer *im, const char *symbol); /* NULL: it is open */
 /* owner: the value's name, for unnamed dimensions and messages. Unknown ranks are kept. */
 bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner, type *out);
 /* The same for an element of a sequence: its open extents are its own, also where the model gives them a name. */

@@ -43,6 +43,9 @@ graph_value *ml_logistic(onnx_node *n, graph_value *x);
 graph_value *ml_probit(onnx_node *n, graph_value *x);
 graph_value *ml_post_transform(onnx_node *n, graph_value *scores, ml_post post); /* of two scores a row, or more */
 
+/* For each element of x the place of the first of `count` keys that equals it, or count: keys that are strings, or, of
+ * strings NULL, integers. */
+graph_value *ml_find(onnx_node *n, graph_value *x, uint32_t count, const int64_t *ints, const char *const *strings);
 /* x as f32 rows: [f] is one row. `width`: how long a row is. */
 graph_value *ml_rows(onnx_node *n, graph_value *x, dtype dt, int64_t *width);
 /* Rows of a table, by number. */

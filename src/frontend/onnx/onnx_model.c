@@ -62,7 +62,7 @@ static bool read_input(onnx_env *env, const pb_value_info *from, type *out)
     if (!*name || onnx_map_get(&env->scope->values, name))
         return diag_error(&im->c->diags, DIAG_FORMAT, onnx_loc(im),
                           *name ? "two inputs are named '%s'" : "an input has no name%s", name);
-    if (onnx_is_list_type(from->type))
+    if (onnx_is_list_type(from->type) || (from->type && from->type->map_type))
         return true;
     if (onnx_type_read_input(im, from->type, name, out) &&
         (out->dt != DT_STRING || onnx_text_input(im, name, out)) && onnx_check_input_type(im, name, out))
@@ -102,10 +102,11 @@ static bool add_inputs(onnx_env *env, const pb_graph *g)
         bool waits = onnx_bound_numbers(im, name) && t.kind == TYPE_TENSOR && !shape_is_static(t.shape);
         if (waits)
             late[n_late++] = (struct late){name, t, declared_element(g->input.data[i])};
-        const bool list = onnx_is_list_type(g->input.data[i]->type);
-        bool good = waits || (list ? onnx_list_input(env, g->input.data[i], place, &v)
-                                   : onnx_add_input(env, name, t, declared_element(g->input.data[i]), &v));
-        place += list || !onnx_bound_numbers(im, name);
+        const bool list = onnx_is_list_type(g->input.data[i]->type), map = t.kind != TYPE_TENSOR && !list;
+        bool good = waits || (list  ? onnx_list_input(env, g->input.data[i], place, &v)
+                              : map ? onnx_map_input(env, g->input.data[i], place, &v)
+                                    : onnx_add_input(env, name, t, declared_element(g->input.data[i]), &v));
+        place += list || map || !onnx_bound_numbers(im, name);
         ok = ok && good;
         onnx_define(env, name, good && !waits ? v : &im->poison);
     }

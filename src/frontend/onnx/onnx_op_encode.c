@@ -165,6 +165,12 @@ static graph_value *look_up(onnx_node *n, const list *keys, graph_value *x, bool
                                          : look_up_any(n, keys, x, nan_is_key);
 }
 
+graph_value *ml_find(onnx_node *n, graph_value *x, uint32_t count, const int64_t *ints, const char *const *strings)
+{
+    const list keys = strings ? (list){count, strings, NULL} : of_ints(n, (ml_ints){count, ints});
+    return look_up(n, &keys, x, false);
+}
+
 static bool map_values(onnx_node *n, const map *m)
 {
     graph_value *x = onnx_in(n, 0);

@@ -275,6 +275,13 @@ graph_value *onnx_number_text(onnx_node *n, graph_value *x)
     return onnx_set_text(n->im, onnx_emit(n, ONNX_ARGS("write_numbers", 1, &width, onnx_cast(n, x, w.dt))));
 }
 
+/* Floats with six digits behind the point. */
+graph_value *onnx_number_fixed(onnx_node *n, graph_value *x)
+{
+    const attr a[2] = {attr_int(n->c, "width", 47), attr_int(n->c, "fixed", 1)}; /* 39 digits, a sign, six behind */
+    return onnx_set_text(n->im, onnx_emit(n, ONNX_ARGS("write_numbers", 2, a, onnx_cast(n, x, DT_F64))));
+}
+
 /* As onnxruntime: floats are read in 64 bits, and integers wrap. */
 graph_value *onnx_text_number(onnx_node *n, graph_value *text, dtype to)
 {

@@ -11,7 +11,7 @@
 typedef struct operand {
     const char *name;
     uint32_t len;
-    bool optional, repeated, least_one, sequence;
+    bool optional, repeated, least_one, sequence, map;
     char strings; /* '$', '#' or '@'; 0: it takes none */
     bool small;   /* '%' */
 } operand;
@@ -20,12 +20,13 @@ typedef struct operand {
 static bool next_operand(const char **list, operand *out)
 {
     const char *s = *list + strspn(*list, " ");
-    *out = (operand){.name = s, .len = (uint32_t)strcspn(s, " ?*+&$#@%")};
+    *out = (operand){.name = s, .len = (uint32_t)strcspn(s, " ?*+&~$#@%")};
     for (s += out->len; *s && *s != ' '; s++) {
         out->optional |= *s == '?';
         out->repeated |= *s == '*' || *s == '+';
         out->least_one |= *s == '+';
         out->sequence |= *s == '&';
+        out->map |= *s == '~';
         out->small |= *s == '%';
         out->strings = *s == '$' || *s == '#' || *s == '@' ? *s : out->strings;
     }
@@ -60,7 +61,13 @@ static bool check_one(onnx_node *n, uint32_t i)
         return onnx_fail(n, DIAG_FORMAT, "the node has %u inputs; %s", n->n_in,
                          *n->row->operands ? arena_printf(&n->c->mem, "the operator's are: %s", n->row->operands)
                                            : "the operator has none");
-    if (i < n->n_in && n->in[i] && n->in[i]->type.kind != TYPE_TENSOR && !o.sequence)
+    const onnx_list *l = i < n->n_in && n->in[i] ? onnx_map_get(&n->im->sequences, (const char *)n->in[i]) : NULL;
+    const bool is_map = l && l->is_map;
+    if (is_map != o.map)
+        return onnx_fail(n, DIAG_TYPE, is_map ? "input %u is a map, which this operator does not take"
+                                              : "input %u is not a map that comes into the model",
+                         i);
+    if (i < n->n_in && n->in[i] && n->in[i]->type.kind != TYPE_TENSOR && !o.sequence && !o.map)
         return onnx_fail(n, DIAG_UNSUPPORTED, "input %u is a sequence or an optional, which this operator does not "
                                                "take",
                          i);

@@ -28,7 +28,7 @@ const char *onnx_symbol(onnx_importer *im, const char *name)
     return symbol_name(im, (span){(const uint8_t *)name, strlen(name)});
 }
 
-static const onnx_fixed *find_fixed(const onnx_importer *im, const char *symbol)
+const onnx_fixed *onnx_find_fixed(const onnx_importer *im, const char *symbol)
 {
     for (uint32_t i = 0; i < im->fixed.len; i++)
         if (im->fixed.data[i].symbol == symbol)
@@ -55,12 +55,12 @@ typedef struct owner {
 static dim read_dim(onnx_importer *im, const pb_dimension *d, owner o, uint32_t axis)
 {
     const char *name = dim_name(im, d, o.name, axis);
-    const onnx_fixed *f = name ? find_fixed(im, name) : NULL;
+    const onnx_fixed *f = name ? onnx_find_fixed(im, name) : NULL;
     if (!name || f)
         return dim_const(im->c, f ? f->value : d->dim_value);
     if (o.element) {
         name = onnx_symbol(im, arena_printf(&im->c->mem, "%s_%u", o.name, axis));
-        f = find_fixed(im, name);
+        f = onnx_find_fixed(im, name);
         return f ? dim_const(im->c, f->value) : dim_symbol(im->c, name, -1);
     }
     dim computed = onnx_dim_expression(im, d->dim_param);
@@ -132,7 +132,7 @@ static bool read_type(onnx_importer *im, const pb_type *t, owner o, uint32_t dep
         return read_elem(im, t->sequence_type->elem_type, o, depth, TYPE_SEQUENCE, out);
     if (t->optional_type && depth < 8)
         return read_elem(im, t->optional_type->elem_type, o, depth, TYPE_OPTIONAL, out);
-    return true; /* maps and sparse tensors have no type here */
+    return true; /* maps (onnx_border.c) and sparse tensors have no type here */
 }
 
 bool onnx_type_read(onnx_importer *im, const pb_type *t, const char *owner_name, type *out)
@@ -158,6 +158,13 @@ bool onnx_type_read_element(onnx_importer *im, const pb_type *t, const char *own
 bool onnx_is_list_type(const pb_type *t)
 {
     return t && (t->sequence_type || t->optional_type);
+}
+
+bool onnx_map_types(const pb_type *t, dtype out[2])
+{
+    const pb_type *v = t && t->map_type ? t->map_type->value_type : NULL;
+    return v && v->tensor_type && dtype_from_onnx(t->map_type->key_type, &out[0]) &&
+           dtype_from_onnx(v->tensor_type->elem_type, &out[1]);
 }
 
 const pb_tensor_type *onnx_tensor_inside(const pb_type *t)
@@ -200,7 +207,7 @@ static const pb_value_info *list_fixed(onnx_importer *im, const pb_graph *g, con
 
 static bool fix_symbol(onnx_importer *im, const char *symbol, int64_t value, const char *origin)
 {
-    const onnx_fixed *old = find_fixed(im, symbol);
+    const onnx_fixed *old = onnx_find_fixed(im, symbol);
     if (old && old->value != value)
         return diag_error(&im->c->diags, DIAG_USAGE, onnx_loc(im),
                           "dimension '%s' cannot be both %" PRId64 " (%s) and %" PRId64 " (%s)", symbol, old->value,
@@ -296,13 +303,25 @@ static bool is_of_element(onnx_importer *im, const pb_graph *g, const char *symb
     return false;
 }
 
+/* How many entries a map has, by its name. */
+static bool is_of_map(onnx_importer *im, const pb_graph *g, const char *symbol)
+{
+    dtype types[2];
+    for (uint32_t i = 0; i < g->input.len; i++)
+        if (onnx_map_types(g->input.data[i]->type, types) &&
+            onnx_symbol(im, onnx_name(im, g->input.data[i]->name)) == symbol)
+            return true;
+    return false;
+}
+
 /* Of an input, or of a value whose shape the model declares: where operands that are known at run time only make a
  * shape, the declared one is taken. */
 static bool symbol_exists(onnx_importer *im, const pb_graph *g, const char *symbol)
 {
     return has_symbol(im, g->input.len, g->input.data, symbol) ||
            has_symbol(im, g->output.len, g->output.data, symbol) ||
-           has_symbol(im, g->value_info.len, g->value_info.data, symbol) || is_of_element(im, g, symbol);
+           has_symbol(im, g->value_info.len, g->value_info.data, symbol) || is_of_element(im, g, symbol) ||
+           is_of_map(im, g, symbol);
 }
 
 /* The name may look like an element's, and be an input's own. */
@@ -355,7 +374,7 @@ static void find_stated(onnx_importer *im, const pb_graph *g)
         const pb_tensor_shape *s = t && t->tensor_type ? t->tensor_type->shape : NULL;
         for (uint32_t k = 0; s && k < s->dim.len && k < TYPE_MAX_RANK; k++) {
             const char *symbol = dim_name(im, s->dim.data[k], onnx_name(im, g->input.data[i]->name), k);
-            if (symbol && symbol == onnx_name(im, s->dim.data[k]->dim_param) && !find_fixed(im, symbol))
+            if (symbol && symbol == onnx_name(im, s->dim.data[k]->dim_param) && !onnx_find_fixed(im, symbol))
                 state(im, symbol, dim_symbol(im->c, symbol, -1));
         }
     }

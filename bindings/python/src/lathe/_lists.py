@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences and optionals of a model as lists and None. What is compiled takes and gives tensors for them, which its
-report lists (docs/reference/report.md)."""
+"""Sequences and optionals of a model as lists and None, maps as dictionaries. What is compiled takes and gives
+tensors for them, which its report lists (docs/reference/report.md)."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def arrange(names: typing.Sequence[str], entries: typing.Sequence[Entry]) -> lis
 def elements(entry: Entry, value: object, tensors: typing.Sequence[str]) -> dict[str, object]:
     """The tensors for a list, or None, that is given for an input."""
     name, want = entry["name"], len(tensors)
+    if entry["kind"] == "map":
+        if not isinstance(value, collections.abc.Mapping):
+            raise TypeError(f"input {name!r} is a map: it takes a dict, not {type(value).__name__}")
+        return dict(zip(tensors, (list(value.keys()), list(value.values()))))
     if entry["kind"] == "optional":
         value = [] if value is None else [value]
     elif value is None:
