@@ -299,6 +299,14 @@ static bool is_output(const te_graph *g, const te_node *n)
     return false;
 }
 
+/* A compute that may stand where it is read; wanted: whatever its operator says. */
+static bool may_be_inlined(const te_graph *g, const te_node *n, bool wanted, bool tables)
+{
+    if (n->kind != TE_COMPUTE || n->reducer || (!n->inline_hint && !wanted) || is_output(g, n))
+        return false;
+    return !n->tag || (strcmp(n->tag, TE_UNPACKED) != 0 && (!tables || strcmp(n->tag, TE_TABLE) != 0));
+}
+
 /* Without a target only literals, which must never be stored: a splat of 500 MB is one number. The first `weights`
  * nodes belong to weights that a convolution or product reads quantised: they are dequantised at each read, as storing
  * them would take what their type saves. */
@@ -310,8 +318,7 @@ static void inline_producers(te_sched *s, const struct target *t, uint32_t weigh
     tir_map_init(&inlined, &g->c->mem);
     for (uint32_t i = 0; i < g->nodes.len; i++) {
         const te_node *n = g->nodes.data[i];
-        if (n->kind != TE_COMPUTE || n->reducer || (!n->inline_hint && i >= weights) || is_output(g, n) ||
-            (n->tag && strcmp(n->tag, TE_UNPACKED) == 0) || (tables && n->tag && strcmp(n->tag, TE_TABLE) == 0))
+        if (!may_be_inlined(g, n, i < weights, tables))
             continue;
         uint32_t uses = plain ? 100 : te_uses_of(g, n);
         const te_operations u = te_count_operations(g, n, &inlined);

@@ -209,7 +209,7 @@ static tir_expr_ref fold_lanes(compiler *c, tir_op op, tir_expr_ref a, tir_expr_
 {
     uint16_t lanes = a->type.lanes;
     bool ramp_a = a->kind == TIR_RAMP, ramp_b = b->kind == TIR_RAMP, same_a = a->kind == TIR_BROADCAST,
-         same_b = b->kind == TIR_BROADCAST;
+         same_b = b->kind == TIR_BROADCAST, is_sum = op == TIR_ADD || op == TIR_SUB;
     if (same_a && same_b)
         return tir_broadcast(c, tir_binary(c, op, a->args[0], b->args[0]), lanes);
     if (op == TIR_MUL && ramp_a && same_b)
@@ -218,9 +218,9 @@ static tir_expr_ref fold_lanes(compiler *c, tir_op op, tir_expr_ref a, tir_expr_
         return fold_lanes(c, op, b, a);
     if (op == TIR_ADD && same_a && ramp_b)
         return tir_ramp(c, tir_add(c, a->args[0], b->args[0]), b->args[1], lanes);
-    if ((op == TIR_ADD || op == TIR_SUB) && ramp_a && same_b)
+    if (is_sum && ramp_a && same_b)
         return tir_ramp(c, tir_binary(c, op, a->args[0], b->args[0]), a->args[1], lanes);
-    if ((op == TIR_ADD || op == TIR_SUB) && ramp_a && ramp_b)
+    if (is_sum && ramp_a && ramp_b)
         return tir_ramp(c, tir_binary(c, op, a->args[0], b->args[0]), tir_binary(c, op, a->args[1], b->args[1]), lanes);
     return NULL;
 }

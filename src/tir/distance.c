@@ -105,6 +105,21 @@ static void note_read(distance *k, tir_expr_ref e)
 
 /* --- conditions --- */
 
+/* Of a comparison of numbers in these ranges: 1, 0, or -1 where they do not say. */
+static int truth_of_ranges(tir_op op, tir_range a, tir_range b)
+{
+    bool less = a.known_max && b.known_min && a.max < b.min, more = a.known_min && b.known_max && a.min > b.max;
+    bool most = a.known_max && b.known_min && a.max <= b.min, least = a.known_min && b.known_max && a.min >= b.max;
+    switch ((int)op) {
+    case TIR_LT: return less ? 1 : least ? 0 : -1;
+    case TIR_LE: return most ? 1 : more ? 0 : -1;
+    case TIR_GT: return more ? 1 : most ? 0 : -1;
+    case TIR_GE: return least ? 1 : less ? 0 : -1;
+    case TIR_EQ: return most && least ? 1 : less || more ? 0 : -1;
+    default: return most && least ? 0 : less || more ? 1 : -1;
+    }
+}
+
 /* 1: holds; 0: does not; -1: nobody knows. */
 static int truth(distance *k, tir_expr_ref e)
 {
@@ -122,17 +137,7 @@ static int truth(distance *k, tir_expr_ref e)
     }
     if (!tir_op_is_compare(e->op) || !bounds_is_index_type(e->args[0]->type))
         return -1;
-    tir_range a = tir_range_of(k->bounds, e->args[0]), b = tir_range_of(k->bounds, e->args[1]);
-    bool less = a.known_max && b.known_min && a.max < b.min, more = a.known_min && b.known_max && a.min > b.max;
-    bool most = a.known_max && b.known_min && a.max <= b.min, least = a.known_min && b.known_max && a.min >= b.max;
-    switch ((int)e->op) {
-    case TIR_LT: return less ? 1 : least ? 0 : -1;
-    case TIR_LE: return most ? 1 : more ? 0 : -1;
-    case TIR_GT: return more ? 1 : most ? 0 : -1;
-    case TIR_GE: return least ? 1 : less ? 0 : -1;
-    case TIR_EQ: return most && least ? 1 : less || more ? 0 : -1;
-    default: return most && least ? 0 : less || more ? 1 : -1;
-    }
+    return truth_of_ranges(e->op, tir_range_of(k->bounds, e->args[0]), tir_range_of(k->bounds, e->args[1]));
 }
 
 /* --- in order --- */

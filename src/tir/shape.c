@@ -91,19 +91,22 @@ static bool is_zero_point(tir_expr_ref e, tir_expr_ref parent, uint32_t i)
            e->u.f == nearbyint(e->u.f) && fabs(e->u.f) <= 32767.0;
 }
 
+static bool is_open_operand(tir_expr_ref e, tir_expr_ref parent, uint32_t i)
+{
+    if (e->kind == TIR_INT)
+        return i == 1 && (parent->op == TIR_ADD || parent->op == TIR_SUB) && fits_number(e) &&
+               (e->type.dt == DT_I16 || e->type.dt == DT_I32);
+    return e->kind == TIR_FLOAT && e->type.dt == DT_F32 &&
+           (parent->op == TIR_MUL || parent->op == TIR_DIV || is_zero_point(e, parent, i));
+}
+
 bool tir_is_open(tir_expr_ref e, tir_role role, tir_expr_ref parent, uint32_t i)
 {
     if (e->type.lanes != 1 || role == ROLE_FIXED)
         return false;
     if (e->kind == TIR_INT && role == ROLE_INDEX)
         return (e->type.dt == DT_I32 || e->type.dt == DT_I64) && fits_number(e);
-    if (!parent || parent->kind != TIR_BINOP || role != ROLE_VALUE)
-        return false;
-    if (e->kind == TIR_INT)
-        return i == 1 && (parent->op == TIR_ADD || parent->op == TIR_SUB) && fits_number(e) &&
-               (e->type.dt == DT_I16 || e->type.dt == DT_I32);
-    return e->kind == TIR_FLOAT && e->type.dt == DT_F32 &&
-           (parent->op == TIR_MUL || parent->op == TIR_DIV || is_zero_point(e, parent, i));
+    return parent && parent->kind == TIR_BINOP && role == ROLE_VALUE && is_open_operand(e, parent, i);
 }
 
 uint32_t tir_written_out(int64_t steps)

@@ -228,11 +228,29 @@ static void add_extreme(arena *a, const c_need *n, c_forms *f, const char *with,
     add_form(a, f, NULL, without);
 }
 
+/* Of numbers without a sign. */
+static const char *bits_op(arena *a, const c_need *n, const char *v)
+{
+    const uint32_t width = dtype_bits(n->dt);
+    const char *sign = n->op == TIR_BITAND ? "&" : n->op == TIR_BITOR ? "|" : n->op == TIR_BITXOR ? "^" : NULL;
+    if (sign)
+        return arena_printf(a, "return x %s y;", sign);
+    if (n->op == TIR_SHL || n->op == TIR_SHR)
+        return arena_printf(a, "return (x %s (y & %uu)) & (%s)(y < %uu);", n->op == TIR_SHL ? "<<" : ">>", width - 1,
+                            v, width);
+    return NULL;
+}
+
+/* Whose operators compute lane by lane what the loop IR says. */
+static bool has_operators(dtype dt)
+{
+    return dt == DT_F32 || dt == DT_F64 || dt == DT_U32 || dt == DT_U64 || dt == DT_U16;
+}
+
 /* What vector types can do by themselves with the scalar's meaning. */
 static const char *plain_op(arena *a, const c_need *n, const char *v)
 {
-    bool is_signed = dtype_is_int(n->dt) && dtype_min_int(n->dt) < 0,
-         plain = n->dt == DT_F32 || n->dt == DT_F64 || n->dt == DT_U32 || n->dt == DT_U64 || n->dt == DT_U16;
+    bool is_signed = dtype_is_int(n->dt) && dtype_min_int(n->dt) < 0, plain = has_operators(n->dt);
     const char *sign = n->op == TIR_ADD ? "+" : n->op == TIR_SUB ? "-" : n->op == TIR_MUL ? "*" : NULL;
     if (n->op == TIR_DIV && (n->dt == DT_F32 || n->dt == DT_F64))
         sign = "/";
@@ -255,16 +273,7 @@ static const char *plain_op(arena *a, const c_need *n, const char *v)
                             needs_vector_bytes(n->dt, n->lanes),
                             n->op == TIR_SHL ? arena_printf(a, "(%s)(((words)x << (by & 31u)) & few)", v)
                                              : arena_printf(a, "x >> (%s)((by & few) | (31u & ~few))", v));
-    if (n->dt == DT_U32 || n->dt == DT_U64) {
-        uint32_t width = dtype_bits(n->dt);
-        sign = n->op == TIR_BITAND ? "&" : n->op == TIR_BITOR ? "|" : n->op == TIR_BITXOR ? "^" : NULL;
-        if (sign)
-            return arena_printf(a, "return x %s y;", sign);
-        if (n->op == TIR_SHL || n->op == TIR_SHR)
-            return arena_printf(a, "return (x %s (y & %uu)) & (%s)(y < %uu);", n->op == TIR_SHL ? "<<" : ">>",
-                                width - 1, v, width);
-    }
-    return NULL;
+    return n->dt == DT_U32 || n->dt == DT_U64 ? bits_op(a, n, v) : NULL;
 }
 
 /* Minima and maxima, of floats NaN when either is. */
@@ -619,25 +628,31 @@ static void write_vector(kernel_paste *k, writer *w, const c_need *n, const c_ne
     }
 }
 
-void needs_add_vector(c_needs *n, c_need need)
+/* What one lane after the other needs. */
+static void add_scalars(c_needs *n, const c_need *need)
 {
     c_text x = {"x", PREC_PRIMARY}, args[3] = {x, x, x};
+    if (need->kind == NEED_VOP && tir_op_is_binary(need->op))
+        scalar_binary(n->a, n, need->op, need->dt, x, x, true);
+    else if (need->kind == NEED_VOP)
+        scalar_call(n->a, n, need->op, need->dt, args);
+    else if (need->kind == NEED_VCAST)
+        scalar_cast(n->a, n, need->dt, need->to, x);
+    else if (need->kind == NEED_VLOAD || need->kind == NEED_VGATHER || need->kind == NEED_VINDEX)
+        scalar_load(n->a, n, need->dt, "x");
+    else if (need->kind == NEED_VSTORE || need->kind == NEED_VSCATTER)
+        scalar_store(n->a, n, need->dt, x);
+}
+
+void needs_add_vector(c_needs *n, c_need need)
+{
     const char *v = needs_vector_name(n->a, need.dt, need.lanes);
     const bool choice = n->family && is_float_choice(&need) && n->family->choice(n->a, &need);
     if (choice)
         needs_add_kernel(n, n->family->setup);
     const bool has_forms = need.kind == NEED_VOP && !choice && need.op != TIR_LDEXP;
     n->fallback = choice || file_of(&need, n) || (has_forms && op_forms(n->a, &need, v, n->neon).n > 0);
-    if (need.kind == NEED_VOP && tir_op_is_binary(need.op))
-        scalar_binary(n->a, n, need.op, need.dt, x, x, true);
-    else if (need.kind == NEED_VOP)
-        scalar_call(n->a, n, need.op, need.dt, args);
-    else if (need.kind == NEED_VCAST)
-        scalar_cast(n->a, n, need.dt, need.to, x);
-    else if (need.kind == NEED_VLOAD || need.kind == NEED_VGATHER || need.kind == NEED_VINDEX)
-        scalar_load(n->a, n, need.dt, "x");
-    else if (need.kind == NEED_VSTORE || need.kind == NEED_VSCATTER)
-        scalar_store(n->a, n, need.dt, x);
+    add_scalars(n, &need);
     n->fallback = false;
     if (need.kind == NEED_VCAST && dtype_is_int(need.dt) && dtype_bits(need.dt) == 32 && dtype_bits(need.to) == 8 &&
         (need.lanes == 8 || need.lanes == 4))

@@ -159,16 +159,21 @@ static bool find_dots(const chooser *v, const graph_node *n, conv_size *out)
     return out->wide && out->direct;
 }
 
+/* Of steps of one pixel, in blocks of the target's lanes. */
+static bool is_dense_conv(const chooser *v, const graph_node *n)
+{
+    return graph_attr_int(n, "groups") == 1 && all_are(n, "strides", 1) && all_are(n, "dilations", 1) &&
+           nn_data_block(n, "data_layout") == v->lanes && nn_data_block(n, "out_layout") == v->lanes &&
+           strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") == 0;
+}
+
 /* f32, or u8 or i8 by i8, 3 x 3, stride 1, one group, blocks of one vector on both sides, constant weights in the plain
  * order. */
 static bool can_change(const chooser *v, const graph_node *n, conv_size *out)
 {
     int64_t d[5];
     bool integers = strcmp(n->op->name, "qnn.conv2d") == 0;
-    if ((!integers && strcmp(n->op->name, "nn.conv2d") != 0) || n->n_inputs != 2 ||
-        graph_attr_int(n, "groups") != 1 || !all_are(n, "strides", 1) || !all_are(n, "dilations", 1) ||
-        nn_data_block(n, "data_layout") != v->lanes || nn_data_block(n, "out_layout") != v->lanes ||
-        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
+    if ((!integers && strcmp(n->op->name, "nn.conv2d") != 0) || n->n_inputs != 2 || !is_dense_conv(v, n))
         return false;
     const tensor_data *w = graph_constant(n->inputs[1]);
     const type *y = &n->outputs[0]->type;

@@ -53,6 +53,19 @@ static const graph_value *turned(const graph_value *v)
     return is_turn && (count == 0 || perm[0] == 1) ? v->def->inputs[0] : NULL;
 }
 
+/* Of f32, by weights that are dequantized as they lie. */
+static bool is_product_by(const graph_node *n, const graph_value *b)
+{
+    return rewrite_is_op(b, "qnn.dequantize") && graph_attr_int(n, "transpose_a") == 0 &&
+           strcmp(graph_attr_string(n, "weight_layout"), "KN") == 0 && n->inputs[0]->type.dt == DT_F32 &&
+           n->outputs[0]->type.dt == DT_F32 && n->inputs[0]->type.shape.rank >= 2;
+}
+
+static bool is_matrix(const tensor_data *codes)
+{
+    return codes && codes->kind == TENSOR_DENSE && codes->rank == 2 && codes->count > 0;
+}
+
 static bool read_weights(const graph_node *n, nibble_weights *out)
 {
     if (strcmp(n->op->name, "nn.matmul") != 0)
@@ -60,16 +73,14 @@ static bool read_weights(const graph_node *n, nibble_weights *out)
     const graph_value *b = turned(n->inputs[1]);
     const bool is_turned = b != NULL;
     b = b ? b : n->inputs[1];
-    if (!rewrite_is_op(b, "qnn.dequantize") ||
-        graph_attr_int(n, "transpose_a") != 0 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
-        n->inputs[0]->type.dt != DT_F32 || n->outputs[0]->type.dt != DT_F32 || n->inputs[0]->type.shape.rank < 2)
+    if (!is_product_by(n, b))
         return false;
     const graph_node *d = b->def;
     const tensor_data *codes = graph_constant(d->inputs[0]);
     *out = (nibble_weights){.codes = codes, .scales = graph_constant(d->inputs[1])};
     out->zeros = d->n_inputs > 2 ? graph_constant(d->inputs[2]) : NULL;
-    if (!codes || codes->kind != TENSOR_DENSE || codes->rank != 2 || codes->count == 0 || !out->scales ||
-        out->scales->dt != DT_F32 || (d->n_inputs > 2 && d->inputs[2] && !out->zeros))
+    if (!is_matrix(codes) || !out->scales || out->scales->dt != DT_F32 ||
+        (d->n_inputs > 2 && d->inputs[2] && !out->zeros))
         return false;
     out->transposed = (graph_attr_int(n, "transpose_b") != 0) != is_turned;
     out->n = codes->dims[out->transposed ? 0 : 1];

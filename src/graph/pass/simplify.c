@@ -71,6 +71,13 @@ static graph_value *involution(rewriter *r, graph_node *n)
     return rewrite_is_op(n->inputs[0], n->op->name) ? n->inputs[0]->def->inputs[0] : NULL;
 }
 
+/* Floats of type `to` that have all integers of so many bits. */
+static bool float_has_integers(uint32_t bits, dtype to)
+{
+    const uint32_t y = dtype_bits(to);
+    return (bits <= 8 && y >= 16 && to != DT_BF16) || (bits <= 16 && y >= 32) || (bits <= 32 && y >= 64);
+}
+
 /* Every value of `from` is a value of `to`. */
 static bool is_lossless(dtype from, dtype to)
 {
@@ -81,7 +88,7 @@ static bool is_lossless(dtype from, dtype to)
     if (a == DTC_FLOAT)
         return b == DTC_FLOAT && y > x;
     if (b == DTC_FLOAT)
-        return (x <= 8 && y >= 16 && to != DT_BF16) || (x <= 16 && y >= 32) || (x <= 32 && y >= 64);
+        return float_has_integers(x, to);
     return dtype_is_int(from) && dtype_is_int(to) && y > x && (a == b || a == DTC_UINT);
 }
 

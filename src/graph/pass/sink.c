@@ -26,6 +26,11 @@ typedef struct moved {
     int64_t axis, block;
 } moved;
 
+static bool has_small_constants(const stored *s)
+{
+    return s->numbers && s->numbers->kind == TENSOR_DENSE && dtype_bits(s->numbers->dt) <= 16 && s->scale;
+}
+
 static bool read_stored(const graph_value *v, stored *out)
 {
     if (!rewrite_is_op(v, "qnn.dequantize"))
@@ -37,8 +42,7 @@ static bool read_stored(const graph_value *v, stored *out)
                     .scale = graph_constant(n->inputs[1]),
                     .zero = graph_constant(zero),
                     .block = graph_attr_int(n, "block_size")};
-    if (!out->numbers || out->numbers->kind != TENSOR_DENSE || dtype_bits(out->numbers->dt) > 16 || !out->scale ||
-        (zero && !out->zero) || !shape_is_static(v->type.shape))
+    if (!has_small_constants(out) || (zero && !out->zero) || !shape_is_static(v->type.shape))
         return false;
     double all = 1;
     if (rewrite_is_uniform(out->zero, &all) && all == 0)

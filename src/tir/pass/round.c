@@ -100,6 +100,13 @@ static bool is_scale(tir_expr_ref e)
     return true;
 }
 
+static bool is_of_integers(tir_expr_ref e);
+
+static bool is_of_integers_or_scale(tir_expr_ref e)
+{
+    return is_of_integers(e) || is_scale(e);
+}
+
 /* A product with an integer, or a sum or bound of such with each other and scales: NaN only where a scale is none. What
  * an integer is multiplied by counts as a scale, as there is one for each channel. */
 static bool is_of_integers(tir_expr_ref e)
@@ -112,10 +119,9 @@ static bool is_of_integers(tir_expr_ref e)
         return is_of_integers(e->args[0]) || is_of_integers(e->args[1]);
     if (e->kind == TIR_CALL && e->op == TIR_FMA)
         return (is_of_integers(e->args[0]) || is_of_integers(e->args[1])) &&
-               (is_of_integers(e->args[2]) || is_scale(e->args[2]));
+               is_of_integers_or_scale(e->args[2]);
     return (is_op(e, TIR_ADD) || is_op(e, TIR_SUB) || is_op(e, TIR_MIN) || is_op(e, TIR_MAX)) &&
-           (is_of_integers(e->args[0]) || is_scale(e->args[0])) &&
-           (is_of_integers(e->args[1]) || is_scale(e->args[1]));
+           is_of_integers_or_scale(e->args[0]) && is_of_integers_or_scale(e->args[1]);
 }
 
 static tir_expr_ref f32(compiler *c, double v)
