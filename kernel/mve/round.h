@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a quantization in Helium's lanes of four: to the nearest integers, ties to even, plus the zero point, to
  * the nearest that the byte has. VCVTN and VQADD, then narrowing through 16 bits, which saturates. Narrowing is
- * assembly because compilers would keep a copy of what it narrows. Bytes are stored, or stay in lanes of i32. */
+ * assembly because compilers would keep a copy of what it narrows. Bytes that stay in lanes of i32 saturate in a shift
+ * to the left: assembly, too, of four lines, because gcc counts lines and would unroll a loop of fewer. */
 #ifndef LATHE_KERNEL_MVE_ROUND_H
 #define LATHE_KERNEL_MVE_ROUND_H
 #include "kernel/mve/mve.h"
@@ -37,8 +38,7 @@ static LATHE_HERE void lathe_mve_store_i8(int8_t *p, int32x4_t q)
 
 static LATHE_HERE int32x4_t lathe_mve_lanes_i8(int32x4_t q)
 {
-    __asm__("vqmovnb.s32 %q0, %q0\n vqmovnb.s16 %q0, %q0\n vmovlb.s8 %q0, %q0\n"
-            "vmovlb.s16 %q0, %q0" : "+w"(q));
+    __asm__("vqshl.s32 %q0, %q0, #24\n vshr.s32 %q0, %q0, #24\n\n" : "+w"(q));
     return q;
 }
 
@@ -50,8 +50,7 @@ static LATHE_HERE void lathe_mve_store_u8(uint8_t *p, int32x4_t q)
 
 static LATHE_HERE int32x4_t lathe_mve_lanes_u8(int32x4_t q)
 {
-    __asm__("vqmovnb.s32 %q0, %q0\n vqmovunb.s16 %q0, %q0\n vmovlb.u8 %q0, %q0\n"
-            "vmovlb.u16 %q0, %q0" : "+w"(q));
+    __asm__("vqshlu.s32 %q0, %q0, #24\n vshr.u32 %q0, %q0, #24\n\n" : "+w"(q));
     return q;
 }
 #endif

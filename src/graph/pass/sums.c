@@ -157,7 +157,7 @@ static bool run(compiler *c, graph_func *f)
 
 bool graph_pass_sums(compiler *c, graph_module *m, const pass_options *o)
 {
-    const bool takes = graph_pass_rows_takes(o->target) && !(o->target->features & TARGET_MVE); /* lanes round floats */
+    const bool takes = graph_pass_rows_takes(o->target);
     bool ok = true;
     for (uint32_t i = 0; i < m->funcs.len && takes; i++)
         if (!graph_is_fixed(m->funcs.data[i]))

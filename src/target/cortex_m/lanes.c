@@ -29,25 +29,26 @@
     "(0 - (int32*)shift[i])) + cast(int32, zero)), " least "), " most "))"
 
 /* Bytes: stored, or in lanes of i32. */
-#define PUT(end, dt, how, help_text, inputs, params, buffers, type, value, text, file, files)                          \
+#define PUT(end, dt, how, help_text, inputs, params, buffers, type, value, text, file, ...)                            \
     {.name = "put_" end,                                                                                               \
      .help = help_text ", stored",                                                                                     \
      .nest = NEST(inputs, params, buffers FOUR("out", type), value),                                                   \
      .call = "lathe_" text,                                                                                            \
-     .bytes = dt, .of_lane = files, ZERO, INSTR(how "a", file, cortex_m_cost_put_lanes)}
-#define STAY(end, dt, how, help_text, inputs, params, buffers, value, text, files)                                     \
+     .bytes = dt, .of_lane = __VA_ARGS__, ZERO, INSTR(how "a", file, cortex_m_cost_put_lanes)}
+#define STAY(end, dt, how, help_text, inputs, params, buffers, value, text, file, ...)                                 \
     {.name = "lanes_" end,                                                                                             \
      .help = help_text ", as numbers",                                                                                 \
      .nest = NEST(inputs, params, buffers FOUR("out", "int32"), "cast(int32, " value ")"),                             \
      .call = "lathe_i32x4_" text,                                                                                      \
-     .makes = DT_I32, .bytes = dt, .of_lane = files, ZERO,                                                             \
-     INSTR(how "v", "rounded", cortex_m_cost_put_lanes)}
+     .makes = DT_I32, .bytes = dt, .of_lane = __VA_ARGS__, ZERO, INSTR(how "v", file, cortex_m_cost_put_lanes)}
 #define FILES(end) {"kernel/round/rounded_" end ".h", "kernel/round/scaled_" end ".h"}
-#define BOTH(name, dt, end, how, help_text, inputs, params, buffers, type, value, args)                                \
+#define IN_BOTH(name, dt, end, how, help_text, inputs, params, buffers, type, value, args, file, ...)                  \
     PUT(name "_" end, dt, how, help_text, inputs, params, buffers, type, value,                                        \
-        end "x4_" name "(out, " args ", zero)", "rounded", FILES(end)),                                                \
-        STAY(name "_" end, dt, how, help_text, inputs, params, buffers, value, name "_" end "(" args ", zero)",        \
-             FILES(end))
+        end "x4_" name "(out, " args ", zero)", file, __VA_ARGS__),                                                    \
+        STAY(name "_" end, dt, how, help_text, inputs, params, buffers, value, name "_" end "(" args ", zero)", file,  \
+             __VA_ARGS__)
+#define BOTH(name, dt, end, how, help_text, inputs, params, buffers, type, value, args)                                \
+    IN_BOTH(name, dt, end, how, help_text, inputs, params, buffers, type, value, args, "rounded", FILES(end))
 #define BYTES(type, end, dt, least, most)                                                                              \
     {.name = "lanes_of_" end,                                                                                          \
      .help = "four bytes of " type " in memory, as numbers",                                                           \
@@ -62,10 +63,18 @@
          NEAREST("(float32*)v[i]", type, least, most), "v"),                                                           \
     BOTH("scaled", dt, end, "vv", "sums times scales that are rounded to " type ", and a zero point", "2",             \
          "acc: handle, k: handle", SUMS, type, NEAREST(SUM_BY_SCALE, type, least, most), "acc, k"),                    \
-    PUT("twice_" end, dt, "vvv", "sums by multipliers and shifts, rounded behind both, as " type, "3",                 \
-        "acc: handle, multiplier: handle, shift: handle",                                                              \
-        FOUR("acc", "int32") ", " FOUR("multiplier", "int32") ", " FOUR("shift", "int32") ", ", type,                  \
-        TWICE(type, least, most), end "x4_twice(out, acc, multiplier, shift, zero)", "twice", {NULL})
+    IN_BOTH("twice", dt, end, "vvv", "sums by multipliers and shifts, rounded behind both, as " type, "3",             \
+            "acc: handle, multiplier: handle, shift: handle",                                                          \
+            FOUR("acc", "int32") ", " FOUR("multiplier", "int32") ", " FOUR("shift", "int32") ", ", type,              \
+            TWICE(type, least, most), "acc, multiplier, shift", "twice", {NULL}),                                      \
+    {.name = "put_shifted_" end,                                                                                       \
+     .help = "numbers, shifted, as far as " type " goes, stored",                                                      \
+     .nest = NEST("1", "x: handle", FOUR("x", "int32") ", " FOUR("out", type),                                         \
+                  "cast(" type ", min(max(((int32*)x[i] >> cast(int32, right)), " least "), " most "))"),              \
+     .call = "lathe_" end "x4_shifted(out, x, right)",                                                                 \
+     .bytes = dt, .n_symbols = 1,                                                                                      \
+     .symbols = {{.name = "right", .min = 0, .max = 31, .multiple = 1, .open = true}},                                 \
+     INSTR("va", "shifted", cortex_m_cost_lanes)}
 
 static const tir_intrin rows[] = {
     {.name = "lanes_of_i32",
@@ -94,6 +103,14 @@ static const tir_intrin rows[] = {
                   "cast(float32, (" REAL("a[i]") "*" REAL("b[i]") "))"),
      .call = "lathe_f32x4_product_once(a, b)",
      .makes = DT_F32, INSTR("vvv", "lanes", cortex_m_cost_lanes)},
+    {.name = "lanes_weighted",
+     .help = "numbers by a number, others by another, and a number",
+     .nest = NEST("5", "a: handle, ka: handle, b: handle, kb: handle, more: handle",
+                  FOUR("a", "int32") ", ka: Buffer(int32, [1]), " FOUR("b", "int32") ", kb: Buffer(int32, [1]), "
+                  "more: Buffer(int32, [1]), " FOUR("out", "int32"),
+                  "((((int32*)a[i]*(int32*)ka[0]) + ((int32*)b[i]*(int32*)kb[0])) + (int32*)more[0])"),
+     .call = "lathe_i32x4_weighted(a, ka, b, kb, more)",
+     .makes = DT_I32, INSTR("vvvvvv", "lanes", cortex_m_cost_lanes)},
     BYTES("int8", "i8", DT_I8, "-128", "127"),
     BYTES("uint8", "u8", DT_U8, "0", "255"),
 };

@@ -85,35 +85,7 @@ static const char *rounded_args(const tir_selector *x, tir_expr_ref e, const cha
     return tir_select_row(x->c, arena_printf(&x->c->mem, "%s_%s", form, how), e->type.dt);
 }
 
-/* Bytes as i32: read, or rounded. */
-static tir_expr_ref numbers_of(const tir_selector *x, tir_expr_ref e)
-{
-    tir_expr_ref args[4];
-    uint32_t n = 0;
-    if (e->kind == TIR_LOAD) {
-        args[0] = run_at(x, e->u.buffer, e->n_args, e->args);
-        return args[0] ? tir_select_instr(x->c, tir_select_row(x->c, "lanes_of", e->type.dt), 1, args) : NULL;
-    }
-    const char *row = rounded_args(x, e, "lanes", &n, args);
-    return row ? tir_select_instr(x->c, row, n, args) : NULL;
-}
-
-static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
-{
-    tir_expr_ref from = e->kind == TIR_CAST ? e->args[0] : NULL, numbers;
-    if (!from || e->type.lanes != LANES || from->type.lanes != LANES)
-        return NULL;
-    if (e->type.dt == DT_F32 && from->type.dt == DT_F64)
-        return once(x->c, e);
-    if (e->type.dt == DT_F32 && from->type.dt == DT_I32)
-        return floats_of(x->c, from);
-    if ((e->type.dt != DT_I32 && e->type.dt != DT_F32) || !is_byte(from->type.dt))
-        return NULL;
-    numbers = numbers_of(x, from);
-    return numbers && e->type.dt == DT_F32 ? floats_of(x->c, numbers) : numbers;
-}
-
-/* --- stores --- */
+/* --- fixed point --- */
 
 static bool is_fixed(tir_expr_ref e, tir_op op)
 {
@@ -130,9 +102,9 @@ static tir_expr_ref minus(compiler *c, tir_expr_ref n)
 }
 
 /* Sums by multipliers and shifts, rounded behind both. */
-static bool twice_args(const tir_selector *x, tir_expr_ref e, tir_expr_ref *args)
+static bool twice_args(const tir_selector *x, tir_expr_ref e, dtype to, tir_expr_ref *args)
 {
-    tir_expr_ref y = tir_read_within(e->args[0], DT_I32, e->type.dt);
+    tir_expr_ref y = tir_read_within(e, DT_I32, to);
     int64_t zero = 0;
     for (uint32_t i = 0; y && tir_is_binary(y, TIR_ADD) && i < 2; i++) {
         if (!tir_is_int(y->args[i], &zero))
@@ -149,6 +121,111 @@ static bool twice_args(const tir_selector *x, tir_expr_ref e, tir_expr_ref *args
     return args[2] != NULL;
 }
 
+/* The number that all lanes are; minus that, if it is known. NULL: there is none. */
+static tir_expr_ref same(compiler *c, tir_expr_ref e, bool negative)
+{
+    int64_t number;
+    if (e->kind != TIR_BROADCAST || e->type.dt != DT_I32)
+        return NULL;
+    if (tir_is_int(e->args[0], &number))
+        return tir_int(c, DT_I32, negative ? -number : number);
+    return negative ? NULL : e->args[0];
+}
+
+/* A product by such a number. */
+static bool read_weight(compiler *c, tir_expr_ref e, tir_expr_ref *args)
+{
+    for (uint32_t i = 0; tir_is_binary(e, TIR_MUL) && i < 2; i++) {
+        args[0] = e->args[i];
+        args[1] = same(c, e->args[1 - i], false);
+        if (args[1])
+            return true;
+    }
+    return false;
+}
+
+/* Puts the parts of a sum into args, of five: two products by numbers, and a number. */
+static bool read_parts(compiler *c, tir_expr_ref e, bool negative, uint32_t *products, tir_expr_ref *args)
+{
+    tir_expr_ref number = same(c, e, negative);
+    if (number && !args[4]) {
+        args[4] = number;
+        return true;
+    }
+    if (negative)
+        return false;
+    if (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB))
+        return read_parts(c, e->args[0], false, products, args) &&
+               read_parts(c, e->args[1], e->op == TIR_SUB, products, args);
+    return *products < 2 && read_weight(c, e, args + 2 * (*products)++);
+}
+
+static tir_expr_ref weighted(compiler *c, tir_expr_ref e)
+{
+    tir_expr_ref args[5] = {NULL};
+    uint32_t products = 0;
+    if (!read_parts(c, e, false, &products, args) || products < 2 || !args[4])
+        return NULL;
+    return tir_select_instr(c, "lanes_weighted", 5, args);
+}
+
+/* i32 in fixed point. */
+static tir_expr_ref fixed_value(const tir_selector *x, tir_expr_ref e)
+{
+    static const dtype bytes[] = {DT_I8, DT_U8};
+    tir_expr_ref args[4];
+    for (uint32_t i = 0; i < 2; i++)
+        if (twice_args(x, e, bytes[i], args))
+            return tir_select_instr(x->c, tir_select_row(x->c, "lanes_twice", bytes[i]), 4, args);
+    return weighted(x->c, e);
+}
+
+/* --- bytes as numbers --- */
+
+/* Bytes as i32: read, or rounded. */
+static tir_expr_ref numbers_of(const tir_selector *x, tir_expr_ref e)
+{
+    tir_expr_ref args[4];
+    uint32_t n = 0;
+    if (e->kind == TIR_LOAD) {
+        args[0] = run_at(x, e->u.buffer, e->n_args, e->args);
+        return args[0] ? tir_select_instr(x->c, tir_select_row(x->c, "lanes_of", e->type.dt), 1, args) : NULL;
+    }
+    const char *row = rounded_args(x, e, "lanes", &n, args);
+    return row ? tir_select_instr(x->c, row, n, args) : NULL;
+}
+
+static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
+{
+    tir_expr_ref from = e->kind == TIR_CAST ? e->args[0] : NULL, numbers;
+    if (e->kind == TIR_BINOP && e->type.dt == DT_I32 && e->type.lanes == LANES)
+        return fixed_value(x, e);
+    if (!from || e->type.lanes != LANES || from->type.lanes != LANES)
+        return NULL;
+    if (e->type.dt == DT_F32 && from->type.dt == DT_F64)
+        return once(x->c, e);
+    if (e->type.dt == DT_F32 && from->type.dt == DT_I32)
+        return floats_of(x->c, from);
+    if ((e->type.dt != DT_I32 && e->type.dt != DT_F32) || !is_byte(from->type.dt))
+        return NULL;
+    numbers = numbers_of(x, from);
+    return numbers && e->type.dt == DT_F32 ? floats_of(x->c, numbers) : numbers;
+}
+
+/* --- stores --- */
+
+/* Numbers that are shifted by the same number of bits. */
+static bool shifted_args(const tir_selector *x, tir_expr_ref e, tir_expr_ref *args)
+{
+    tir_expr_ref y = tir_read_within(e->args[0], DT_I32, e->type.dt);
+    int64_t right;
+    if (!y || !tir_is_binary(y, TIR_SHR))
+        return false;
+    args[0] = y->args[0];
+    args[1] = same(x->c, y->args[1], false);
+    return args[1] && tir_is_int(args[1], &right) && right >= 0 && right < 32;
+}
+
 static tir_stmt *stored(const tir_selector *x, tir_stmt *s)
 {
     tir_expr_ref e = s->value, args[5], to;
@@ -156,12 +233,20 @@ static tir_stmt *stored(const tir_selector *x, tir_stmt *s)
     if (e->kind != TIR_CAST || e->type.lanes != LANES || !is_byte(e->type.dt))
         return NULL;
     to = run_at(x, s->buffer, s->n_indices, s->indices);
-    const bool twice = to && twice_args(x, e, args + 1);
-    const char *row = twice ? tir_select_row(x->c, "put_twice", e->type.dt)
-                      : to  ? rounded_args(x, e, "put", &n, args)
-                            : NULL;
+    if (!to)
+        return NULL;
+    const char *row = NULL;
+    if (twice_args(x, e->args[0], e->type.dt, args + 1)) {
+        row = tir_select_row(x->c, "put_twice", e->type.dt);
+        n = 5;
+    } else if (shifted_args(x, e, args + 1)) {
+        row = tir_select_row(x->c, "put_shifted", e->type.dt);
+        n = 3;
+    } else {
+        row = rounded_args(x, e, "put", &n, args);
+    }
     args[0] = to;
-    return row ? tir_evaluate(x->c, tir_select_instr(x->c, row, twice ? 5 : n, args)) : NULL;
+    return row ? tir_evaluate(x->c, tir_select_instr(x->c, row, n, args)) : NULL;
 }
 
 /* Lanes that are bytes in memory or in a rounding, integers that become floats, and what is computed in binary64. */
