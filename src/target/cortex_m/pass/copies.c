@@ -73,7 +73,7 @@ static bool is_meant(const tir_selector *x, tir_stmt *loop)
         w.looked_up > 0 || w.kinds != 0 || is_shared(x, w.store->buffer))
         return false;
     const tir_intrin *row = tir_find_intrin(x->c, tir_select_row(x->c, "copy", w.store->buffer->dt));
-    return row && w.rounds >= row->symbols[0].min;
+    return row && w.rounds >= row->symbols[0].min && w.rounds < INT64_MAX; /* of a length that a run decides: any */
 }
 
 const tir_selection tir_selection_copies = {.fits = words_fit, .loop = copy_at_once, .meant_loop = is_meant};
