@@ -151,8 +151,10 @@ static bool take_list(compiler *c, const char *file, const graph_value *v, const
     for (uint32_t k = 0; k < l.n; k++) {
         dim_binding *b = &shapes[o->n_shapes];
         *b = (dim_binding){.name = intern(c->names, arena_printf(&c->mem, "%s[%u]", v->name, k))};
-        if (!fixed_by_user(o, b->name) && tensor_file_element_shape(&l, k, &b->rank, b->dims))
-            o->n_shapes++;
+        if (fixed_by_user(o, b->name) || !tensor_file_element_shape(&l, k, &b->rank, b->dims))
+            continue;
+        b->rank -= tensor_file_element_is_text(&l, k); /* its bytes are no dimension of the model */
+        o->n_shapes++;
     }
     return true;
 }

@@ -214,6 +214,7 @@ typedef struct tensor_list {
 bool tensor_file_list(compiler *c, const char *path, const list_io *l, tensor_list *out);
 bool tensor_file_read_element(compiler *c, const char *path, const tensor_list *l, uint32_t k, run_tensor *t);
 /* Its shape; false: it has none (raw). */
+bool tensor_file_element_is_text(const tensor_list *l, uint32_t k);
 bool tensor_file_element_shape(const tensor_list *l, uint32_t k, uint32_t *out_rank, int64_t *out_dims);
 /* The arrays of a .npz file; NULL: it is another one. false after a diagnostic. */
 struct npz_file;

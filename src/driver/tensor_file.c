@@ -329,6 +329,11 @@ bool tensor_file_read_element(compiler *c, const char *path, const tensor_list *
     return (!x.is_text || !t->is_text || tensor_text_fit(c, path, t, &x)) && fill(c, path, x, t);
 }
 
+bool tensor_file_element_is_text(const tensor_list *l, uint32_t k)
+{
+    return l->items[k].is_text;
+}
+
 bool tensor_file_element_shape(const tensor_list *l, uint32_t k, uint32_t *out_rank, int64_t *out_dims)
 {
     const content *x = &l->items[k];

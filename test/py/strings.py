@@ -287,8 +287,41 @@ def hashes(rng):
     return b
 
 
+def sequences(rng):
+    b = Batch()
+    x, y = b.input(strings(rng, (3, 2))), b.input(strings(rng, (2, 2)))
+    words = b.constant(strings(rng, (1, 2)))
+
+    def at(least, most):
+        k = np.array(rng.integers(least, most), np.int64)
+        return b.constant(k) if rng.random() < .3 else b.input(k)
+
+    def made(operator, inputs, **attributes):
+        name = f"s{len(b.nodes)}"
+        b.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    for _ in range(3):
+        whole = made("SequenceConstruct", [x, words, y])
+        more = made("SequenceInsert", [whole, y, at(-3, 4)])
+        less = made("SequenceErase", [more, at(-4, 4)])
+        for s, n in (whole, 3), (more, 4), (less, 3):
+            b.node("SequenceAt", [s, at(-n, n)], [S])
+            b.node("ConcatFromSequence", [s], [S], axis=int(rng.choice([0, -2])))
+            b.node("SequenceLength", [s], [I64])
+    stacked = made("SequenceConstruct", [y, b.constant(strings(rng, (2, 2))), y])
+    b.node("ConcatFromSequence", [stacked], [S], axis=int(rng.integers(-3, 3)), new_axis=1)
+    parts = made("SplitToSequence", [x, at(1, 3)], axis=int(rng.choice([0, -2])))
+    b.node("SequenceAt", [parts, at(-2, 2)], [S])
+    parts = made("SplitToSequence", [x, b.constant(np.array([2, 1]))])
+    b.node("SequenceAt", [parts, at(-2, 2)], [S])
+    entries = made("SplitToSequence", [x], axis=-1, keepdims=0)
+    b.node("SequenceAt", [entries, at(-2, 2)], [S])
+    return b
+
+
 FAMILIES = {f.__name__: f for f in (equal_and_concat, movers, bodies, normalizer, split, tokens, regex, encoders, tfidf,
-                                    unique, casts, hashes)}
+                                    unique, casts, hashes, sequences)}
 
 
 # --- refusals: a node that must end with an error, and a part of its message ---

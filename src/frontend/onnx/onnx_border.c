@@ -126,7 +126,8 @@ static bool add_elements(onnx_env *env, const pb_tensor_type *pb, list_io *l, on
         type t = {0};
         parts[k] = (onnx_part){.kind = PART_ONE};
         told[k] = (list_part){.name = name};
-        if (!element_type(im, pb, l, k, name, &t) || !onnx_check_input_type(im, name, &t) ||
+        if (!element_type(im, pb, l, k, name, &t) ||
+            (element == DT_STRING && !onnx_text_input(im, name, &t)) || !onnx_check_input_type(im, name, &t) ||
             !onnx_add_input(env, name, t, element, &parts[k].v))
             return false;
     }
@@ -253,6 +254,8 @@ static bool spread(onnx_env *env, const char *name, onnx_list *l)
 
 static bool add_tensor(onnx_env *env, const pb_graph *g, graph_value *v, const char *name)
 {
+    if (onnx_is_text(env->im, v))
+        onnx_note_text(env->im, v, name, false);
     v = onnx_small_output(env, v, name);
     v = v ? onnx_named_result(env, g, v, name) : NULL;
     if (v)

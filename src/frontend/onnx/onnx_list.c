@@ -216,6 +216,8 @@ onnx_part onnx_list_stack(onnx_node *n, const onnx_list *l, const onnx_slot *s)
         sizes[i] = s->ragged ? sizes_of(n, p, s->rank) : NULL;
     }
     out.v = l->n == 0 ? no_elements(n, s) : l->n == 1 ? data[0] : onnx_concat(n, l->n, data, 0);
+    if (l->n > 0)
+        onnx_keep_strings(n->im, l->parts[0].v, out.v);
     if (s->ragged && l->n == 0)
         out.sizes = onnx_constant(n, tensor_splat(n->c, DT_I64, 2, none, arena_copy(&n->c->mem, &front, 8, 8)));
     else if (s->ragged)
@@ -228,19 +230,23 @@ graph_value *onnx_list_element(onnx_node *n, const onnx_part *p, graph_value *at
     int64_t axes[TYPE_MAX_RANK], zeros[TYPE_MAX_RANK] = {0};
     uint32_t count = 0;
     graph_value *x = take(n, p->v, at, 0);
+    onnx_keep_strings(n->im, p->v, x);
     for (uint32_t k = 0; k < onnx_rank(x); k++)
         if (p->ragged >> k & 1u)
             axes[count++] = k;
     if (!p->sizes || count == 0)
         return x;
     graph_value *k = onnx_const_ints(n, count, axes), *ends = take(n, take(n, p->sizes, at, 0), k, 0);
-    return onnx_emit(n, ONNX_ARGS("strided_slice", 0, NULL, x, onnx_const_ints(n, count, zeros), ends, k));
+    graph_value *cut = onnx_emit(n, ONNX_ARGS("strided_slice", 0, NULL, x, onnx_const_ints(n, count, zeros), ends, k));
+    onnx_keep_strings(n->im, p->v, cut);
+    return cut;
 }
 
 onnx_part onnx_list_pick(onnx_node *n, const onnx_part *p, graph_value *places)
 {
     onnx_part out = *p;
     out.v = take(n, p->v, places, 0);
+    onnx_keep_strings(n->im, p->v, out.v);
     out.sizes = p->sizes ? take(n, p->sizes, places, 0) : NULL;
     return out;
 }
@@ -250,6 +256,7 @@ onnx_part onnx_list_keep(onnx_node *n, const onnx_part *p, graph_value *which)
     const attr axis = attr_int(n->c, "axis", 0);
     onnx_part out = *p;
     out.v = onnx_emit(n, ONNX_ARGS("compress", 1, &axis, p->v, which));
+    onnx_keep_strings(n->im, p->v, out.v);
     out.sizes = p->sizes ? onnx_emit(n, ONNX_ARGS("compress", 1, &axis, p->sizes, which)) : NULL;
     return out;
 }
@@ -259,6 +266,7 @@ onnx_part onnx_list_room(onnx_node *n, const onnx_part *p, int64_t most)
     onnx_part out = *p;
     const dim want = dim_const(n->c, most);
     out.v = padded(n, p->v, 0, want);
+    onnx_keep_strings(n->im, p->v, out.v);
     out.sizes = p->sizes ? padded(n, p->sizes, 0, want) : NULL;
     return out;
 }

@@ -42,8 +42,27 @@ static bool result_part(onnx_node *n, uint32_t i, onnx_part p)
     return result_list(n, i, (onnx_list){.n = 1, .parts = &p});
 }
 
-static onnx_part stack_of(onnx_node *n, const onnx_list *l)
+/* All strings as wide as the widest: then their elements do not differ along the bytes. */
+static onnx_list with_one_width(onnx_node *n, const onnx_list *l)
 {
+    onnx_list out = *l;
+    onnx_part *parts = arena_array(&n->c->mem, onnx_part, l->n + 1u);
+    int64_t width = 1;
+    for (uint32_t i = 0; i < l->n; i++) {
+        parts[i] = l->parts[i];
+        if (onnx_is_text(n->im, parts[i].v) && onnx_text_width(parts[i].v) > width)
+            width = onnx_text_width(parts[i].v);
+    }
+    for (uint32_t i = 0; i < l->n; i++)
+        if (onnx_is_text(n->im, parts[i].v))
+            parts[i].v = onnx_text_wider(n, parts[i].v, width);
+    out.parts = parts;
+    return out;
+}
+
+static onnx_part stack_of(onnx_node *n, const onnx_list *given)
+{
+    const onnx_list wide = with_one_width(n, given), *l = &wide;
     onnx_slot slot = {.dt = DT_NONE};
     return onnx_slot_of(n, l, &slot) ? onnx_list_stack(n, l, &slot) : (onnx_part){.v = onnx_nothing(n)};
 }
@@ -122,6 +141,8 @@ bool onnx_op_sequence_empty(onnx_node *n)
 
 bool onnx_op_sequence_construct(onnx_node *n)
 {
+    for (uint32_t i = 0; i < n->n_in; i++)
+        n->in[i] = onnx_text(n, n->in[i]);
     return result_sequence(n, 0, n->n_in, n->in);
 }
 
@@ -143,7 +164,7 @@ static bool insert_at_run_time(onnx_node *n, const onnx_list *l, const onnx_part
 bool onnx_op_sequence_insert(onnx_node *n)
 {
     const onnx_list *l = sequence_of(n, 0);
-    const onnx_part made = {.v = onnx_in(n, 1)};
+    const onnx_part made = {.v = onnx_text(n, onnx_in(n, 1))};
     int64_t p = 0;
     uint32_t at = l ? l->n : 0;
     if (!l)
@@ -247,16 +268,21 @@ bool onnx_op_concat_from_sequence(onnx_node *n)
         return !n->failed && onnx_fail(n, DIAG_TYPE, "there is nothing to concatenate");
     if (!onnx_list_is_known(l) || is_new) {
         const onnx_part all = stack_of(n, l);
-        const uint32_t axis = onnx_axis(n, given, onnx_rank(all.v) - !is_new);
+        const bool text = onnx_is_text(n->im, all.v);
+        const uint32_t axis = onnx_axis(n, given, onnx_rank(all.v) - !is_new - text);
         if (is_new && all.ragged)
             return onnx_fail(n, DIAG_TYPE, "elements of different shapes cannot lie side by side along a new axis");
-        return !n->failed && onnx_alias(n, 0, is_new ? front_to(n, all.v, axis) : joined(n, &all, axis));
+        graph_value *y = n->failed ? NULL : is_new ? front_to(n, all.v, axis) : joined(n, &all, axis);
+        return !n->failed && onnx_alias(n, 0, text ? onnx_set_text(n->im, y) : y);
     }
+    const onnx_list wide = with_one_width(n, l);
+    const bool text = onnx_is_text(n->im, wide.parts[0].v);
     graph_value **items = arena_array(&n->c->mem, graph_value *, l->n);
     for (uint32_t i = 0; i < l->n; i++)
-        items[i] = l->parts[i].v;
-    const uint32_t axis = onnx_axis(n, given, onnx_rank(items[0]));
-    return !n->failed && onnx_alias(n, 0, onnx_concat(n, l->n, items, axis));
+        items[i] = wide.parts[i].v;
+    const uint32_t axis = onnx_axis(n, given, onnx_rank(items[0]) - text);
+    graph_value *y = n->failed ? NULL : onnx_concat(n, l->n, items, axis);
+    return !n->failed && onnx_alias(n, 0, text ? onnx_set_text(n->im, y) : y);
 }
 
 /* --- splitting --- */
@@ -296,6 +322,8 @@ static bool split_by_list(onnx_node *n, graph_value *sizes, uint32_t axis)
     for (int64_t i = 0; i < count && !n->failed; i++)
         items[i] = onnx_emit(n, ONNX_ARGS("strided_slice", 0, NULL, onnx_in(n, 0), onnx_slice(n, start, 0, i, i + 1),
                                           onnx_slice(n, end, 0, i, i + 1), k));
+    for (int64_t i = 0; i < count && !n->failed; i++)
+        onnx_keep_strings(n->im, onnx_in(n, 0), items[i]);
     return result_sequence(n, 0, (uint32_t)count, items);
 }
 
@@ -304,7 +332,9 @@ static bool split_to_entries(onnx_node *n, uint32_t axis, bool keep)
 {
     const int64_t own = axis + 1;
     graph_value *v = to_front(n, onnx_in(n, 0), axis);
-    return result_part(n, 0, (onnx_part){PART_MANY, keep ? onnx_expand_dims(n, v, 1, &own) : v, NULL, 0, 0});
+    graph_value *all = keep ? onnx_expand_dims(n, v, 1, &own) : v;
+    onnx_keep_strings(n->im, onnx_in(n, 0), all);
+    return result_part(n, 0, (onnx_part){PART_MANY, all, NULL, 0, 0});
 }
 
 /* Parts of `split` entries, a number that a run tells, the last one of what is left. A part has room for the whole
@@ -339,13 +369,16 @@ static bool split_by_number(onnx_node *n, graph_value *split, uint32_t axis)
         columns[k] = n->failed ? same : onnx_reshape(n, same, 2, row);
     }
     sizes = onnx_concat(n, (uint32_t)rank, columns, 1);
+    onnx_keep_strings(n->im, x, rows);
     return result_part(n, 0, (onnx_part){PART_MANY, rows, sizes, 1u << axis, 0});
 }
 
 bool onnx_op_split_to_sequence(onnx_node *n)
 {
-    graph_value *x = onnx_in(n, 0), *split = onnx_optional(n, 1);
-    const uint32_t rank = onnx_rank(x), axis = onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
+    n->in[0] = onnx_text(n, onnx_in(n, 0));
+    graph_value *x = n->in[0], *split = onnx_optional(n, 1);
+    const bool text = onnx_is_text(n->im, x);
+    const uint32_t rank = onnx_rank(x), axis = onnx_axis(n, onnx_attr_int(n, "axis", 0), rank - text);
     const bool keep = onnx_attr_int(n, "keepdims", 1) != 0 || split;
     int64_t *ends = arena_array(&n->c->mem, int64_t, ONNX_MOST_ELEMENTS + 1u), from = 0, extent = 0, number = 0;
     uint32_t count = 0;
@@ -370,6 +403,7 @@ bool onnx_op_split_to_sequence(onnx_node *n)
                 d[to++] = onnx_dim(n, x, k);
         if (!keep)
             items[i] = onnx_reshape(n, items[i], to, d);
+        onnx_keep_strings(n->im, x, items[i]);
     }
     return result_sequence(n, 0, count, items);
 }
