@@ -36,9 +36,9 @@ static bool put_module(ask *x, const compile_result *r, const char *place)
     if (!compiler_write_file(x->c, place, f->data, f->len))
         return false;
     if (ask_has(x, OPT_JSON))
-        summary_print_json(&x->out, r, place);
+        summary_print_json(x->c, &x->out, r, place);
     else if (!ask_has(x, OPT_QUIET))
-        summary_print_module(&x->out, r, place);
+        summary_print_module(x->c, &x->out, r, place);
     return true;
 }
 
@@ -76,9 +76,9 @@ static bool put_result(ask *x, const compile_options *o, const compile_result *r
         !artifact_write(x->c, &r->artifact, place, true) || !put_report(x, &r->artifact) || !put_page(x, o, r))
         return false;
     if (ask_has(x, OPT_JSON))
-        summary_print_json(&x->out, r, place);
+        summary_print_json(x->c, &x->out, r, place);
     else if (!ask_has(x, OPT_QUIET))
-        summary_print(&x->out, r, place);
+        summary_print(x->c, &x->out, r, place);
     return true;
 }
 

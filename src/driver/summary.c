@@ -6,6 +6,7 @@
 #include "codegen/c/package.h"
 #include "codegen/c/placement.h"
 #include "driver/offload_report.h"
+#include "driver/transforms.h"
 #include "graph/pass/qnn.h"
 #include "plan/stream.h"
 #include "prog/source.h"
@@ -21,6 +22,7 @@ typedef struct facts {
     uint32_t n_left; /* loops that are slower than their schedule says */
     const char *calling; /* operators that call a function for each element */
     const char *plain;   /* operators with loops without vectors */
+    transforms_found transforms;
 } facts;
 
 tir_left summary_left(const compile_result *r)
@@ -49,7 +51,7 @@ static const char *listed(arena *a, const char *list, const char *kind)
     return is_listed(list, kind) ? list : arena_printf(a, "%s%s%s", list, *list ? ", " : "", kind);
 }
 
-static facts gather(arena *a, const compile_result *r)
+static facts gather(compiler *c, arena *a, const compile_result *r)
 {
     const plan_problem *p = r->plan.problem;
     const tir_left left = summary_left(r);
@@ -73,6 +75,7 @@ static facts gather(arena *a, const compile_result *r)
         x.idle[why] = listed(a, x.idle[why], kind);
     }
     x.caller_bytes = package_caller_bytes(p);
+    x.transforms = transforms_dear(c, r);
     return x;
 }
 
@@ -169,6 +172,11 @@ static void print_slow(writer *w, const compile_result *r, const facts *x)
     }
     if (*x->plain) {
         w_fmt(w, "%soperators with loops that run without vectors: %.200s", gap, x->plain);
+        gap = "; ";
+    }
+    if (x->transforms.n > 0) {
+        w_fmt(w, "%slayout transforms above a tenth of their layer: %u, about %.0f %% of the work (%.200s)", gap,
+              x->transforms.n, 100 * x->transforms.share, x->transforms.names);
         gap = "; ";
     }
     w_line(w, "%s", *gap ? "" : "nothing");
@@ -286,13 +294,13 @@ static void print_bytes(writer *w, const compile_result *r)
         w_line(w, "4 bits     weights become bytes in %u operators (%s)", n, reasons);
 }
 
-void summary_print(writer *w, const compile_result *r, const char *place)
+void summary_print(compiler *c, writer *w, const compile_result *r, const char *place)
 {
     if (r->unit.group) {
         print_functions(w, r, place);
         return;
     }
-    const facts x = gather(w->a, r);
+    const facts x = gather(c, w->a, r);
     print_operators(w, r, &x, arena_printf(w->a, ", layers %u", r->plan.n_layers));
     w_line(w,
            "RAM        %llu bytes: workspace %llu, tables %llu; plus kernel stack %llu, your tensors %llu, "
@@ -314,9 +322,9 @@ void summary_print(writer *w, const compile_result *r, const char *place)
     print_next(w, r, place);
 }
 
-void summary_print_module(writer *w, const compile_result *r, const char *place)
+void summary_print_module(compiler *c, writer *w, const compile_result *r, const char *place)
 {
-    const facts x = gather(w->a, r);
+    const facts x = gather(c, w->a, r);
     print_operators(w, r, &x, "");
     for (uint32_t i = 0; i < r->n_units; i++) {
         const codegen_unit *u = &r->units[i];
@@ -391,9 +399,9 @@ static void put_module(json_out *j, const compile_result *r, const char *place)
     json_out_end(j);
 }
 
-void summary_print_json(writer *w, const compile_result *r, const char *place)
+void summary_print_json(compiler *c, writer *w, const compile_result *r, const char *place)
 {
-    const facts x = gather(w->a, r);
+    const facts x = gather(c, w->a, r);
     json_out j = json_out_begin(w, JSON_OUT_LINE);
     json_out_object(&j, NULL);
     if (r->artifact.is_file)

@@ -31,6 +31,7 @@ typedef enum graph_effect { EFFECT_PURE, EFFECT_RANDOM, EFFECT_STATEFUL } graph_
 #define OPF_STREAMS     128u /* reads each element of input 0 a few times at most: producers may be inlined there */
 #define OPF_SUM         256u /* computes a sum, element by element, of which a product may be an operand */
 #define OPF_IMAGES      512u /* each image, along axis 0 of input 0 and of the results, is made by itself */
+#define OPF_LAYOUT      1024u /* the elements of input 0 in another order */
 
 /* Type relation: inputs are not poisoned, and are tensors of known rank as the row asks for; sets out[0..n->n_outputs).
  * Reports errors at n->loc. A dimension it cannot know is taken from n->outputs[i]->declared when that is static, else

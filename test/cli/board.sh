@@ -101,6 +101,18 @@ PY
     fi
 fi
 
+# `slow` names the move between layouts that takes more than a tenth of its layer here, with its share
+bytes_1x1 > bytes.txt
+for b in ${boards[@]+"${boards[@]}"}; do
+    case $b in qemu-m4 | qemu-m55) ;; *) continue ;; esac
+    CFLAGS=-O3 expect 0 '' verify bytes.txt --target "$b" --workers 0 --against c
+    counted=$(awk '$2 ~ /^fused_transpose/ { move = $3 } $2 ~ /^fused/ { all += $3 } END { print int(1000 * move / all) }' stdout)
+    expect 0 '' compile bytes.txt -o bytes --target "cortex-${b#qemu-}" --port baremetal
+    said=$(sed -n 's/^slow.*(fused_transpose \([0-9]*\) %)$/\1/p' stdout)
+    check "$b: slow says ${said:-no} % of a transpose, counted: $counted thousandths" awk -v said="${said:-0}" \
+        -v counted="$counted" 'BEGIN { exit counted < 91 ? said : said * 10 < counted * 0.8 || said * 10 > counted * 1.2 }'
+done
+
 expect_error 2 'cortex-m4 --port baremetal makes a package for it' compile "$model" -o out --target qemu-m4
 expect_error 2 'already has an emulator' run "$model" --target qemu-m4 --emulator qemu-arm
 expect_error 2 'unknown' run "$model" --target qemu-m5

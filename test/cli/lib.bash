@@ -59,6 +59,22 @@ golden_models() {
     done
 }
 
+# A 1x1 convolution of bytes between planes of channels, as graph text.
+bytes_1x1() {
+    cat << TEXT
+func @main(%x: i8[1, 32, 16, 16]) {
+  %s = constant f32[] dense [0.05]
+  %z = constant i8[] dense [0]
+  %w = constant i8[32, 32, 1, 1] hex "$(printf '03%.0s' $(seq 1024))"
+  %f = qnn.dequantize(%x, %s, %z)
+  %g = qnn.dequantize(%w, %s, %z)
+  %c = nn.conv2d(%f, %g)
+  %y = qnn.quantize(%c, %s, %z)
+  return %y
+}
+TEXT
+}
+
 # The six operators of the runtime's example, as graph text: 10 -> 23.
 six_operators() {
     cat << 'TEXT'

@@ -104,6 +104,9 @@ expect 0 '^loops and values for which the processor has instructions, and that g
     inspect "$top/demo/digits_int8.tflite" --target x86-64-v4-vnni
 expect 0 '"on_one_worker": 1, "on_fewer_workers": 1' compile alone.txt -o alone --json
 expect 0 '^slow *operators with loops that run without vectors: cumsum$' compile alone.txt -o alone --workers 1
+bytes_1x1 > bytes.txt # a layer of bytes between planes of channels
+expect 0 '^slow +layout transforms above a tenth of their layer: 1, about [0-9]+ % of the work .fused_transpose [0-9]+ %.$' compile bytes.txt -o bytes --target cortex-m55 --port baremetal
+expect 0 '^slow +nothing' compile bytes.txt -o bytes --target cortex-m4 --port baremetal
 
 # --- the heap: the package has none, and who may have one is named
 check "no word of a heap without such parts" sh -c '! grep -q ^heap stdout'
