@@ -199,6 +199,23 @@ def multipliers():
     net.operator("LEAKY_RELU", 2, [net.input("int16", [5], x)], [net.tensor("int16", [5], y)],
                  options("LeakyRelu", alpha=float(alpha)))
     yield "LEAKY_RELU", net, [of(float(x) / float(y)), of(float(x) * float(alpha) / float(y))]
+    net = Net()
+    net.operator("RELU", 1, [net.input("int16", [5], x)], [net.tensor("int16", [5], y)])
+    yield "RELU", net, [of(float(x) / float(y))]
+    net = Net()
+    net.operator("BATCH_MATMUL", 3, [net.input("int8", [2, 3], x), net.input("int8", [3, 4], w)],
+                 [net.tensor("int8", [2, 4], y)], options("BatchMatMul"))
+    yield "BATCH_MATMUL", net, [of(float(x) * float(w) / float(y))]
+    net = Net()
+    net.operator("PRELU", 1, [net.input("int8", [5], x), net.tensor("int8", [1], alpha, data=[7])],
+                 [net.tensor("int8", [5], y)])
+    yield "PRELU", net, [of(float(x) / float(y)), of(float(x) * float(alpha) / float(y))]
+    net = Net()
+    operands = [net.input("int8", [1, 3], x), net.tensor("int8", [2, 3], w, data=np.ones(6)),
+                net.tensor("int16", [2, 4], alpha, data=np.ones(8)), -1, variable(net, "int16", [1, 8], w)]
+    net.operator("SVDF", 3, operands, [net.tensor("int8", [1, 2], y)],
+                 options("SVDF", rank=1, fusedActivationFunction=1))
+    yield "SVDF", net, [of(float(x) * float(w) / float(w)), of(float(w) * float(alpha) / float(y))]
 
 
 def check_multipliers(args, report):

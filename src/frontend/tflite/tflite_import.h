@@ -287,6 +287,9 @@ graph_value *tflite_wide_rsqrt(tflite_node *n, graph_value *v, const tflite_scal
 graph_value *tflite_activated(tflite_node *n, graph_value *v, int64_t activation);
 /* Whether the numbers of LiteRT's reference kernels are asked for, where these differ from TensorFlow Lite Micro's. */
 bool tflite_like_litert(const tflite_node *n);
+/* a b / y, of scales. LiteRT computes most such factors in 32 bits, TensorFlow Lite Micro all of them in 64: their
+ * multipliers differ in the last bits, and about one result of 16 bits in 1,000 by 1. */
+double tflite_factor(bool in_32_bits, float a, float b, float y);
 /* Sums in i32 or i64 times real[i], of which there is one or one for each index of `axis`, as numbers of the result.
  * most: no sum is farther from 0. */
 graph_value *tflite_requantised(tflite_node *n, graph_value *sums, uint32_t count, const double *real, int64_t axis,

@@ -138,8 +138,9 @@ static graph_value *quotient_of_numbers(tflite_node *n, graph_value *const *x)
     graph_value *numbers, *leading, *inverses, *right;
     if (!tflite_read_scale(n, 0, &a) || !tflite_read_scale(n, 1, &b) || !tflite_read_scale(n, TFLITE_RESULT, &y))
         return x[0];
-    const float product = b.scale * y.scale, ratio = a.scale / product;
-    const fixed_scale s = fixed_of((double)ratio);
+    const float product = b.scale * y.scale, narrow = a.scale / product; /* LiteRT's, in 32 bits */
+    const double wide = (double)a.scale / ((double)b.scale * (double)y.scale);
+    const fixed_scale s = fixed_of(tflite_like_litert(n) ? (double)narrow : wide);
     graph_value *d = tflite_centered(n, x[0], &a), *v = tflite_centered(n, x[1], &b);
     d = compose_chosen(n, compose_by(n, "less", v, 0), compose_by(n, "multiply", d, -1), d);
     d = compose_by(n, "add", d, MOST_NUMBER);
@@ -176,10 +177,12 @@ static graph_value *prelu_numbers(tflite_node *n, graph_value *const *x)
     tflite_scale s, a, y;
     if (!tflite_read_scale(n, 0, &s) || !tflite_read_scale(n, 1, &a) || !tflite_read_scale(n, TFLITE_RESULT, &y))
         return x[0];
-    const float up = s.scale / y.scale, product = s.scale * a.scale, down = product / y.scale;
+    const bool narrow = tflite_like_litert(n);
+    const double up = tflite_factor(narrow, s.scale, 1, y.scale);
+    const double down = tflite_factor(narrow, s.scale, a.scale, y.scale);
     graph_value *v = tflite_centered(n, x[0], &s), *by = tflite_binary(n, "multiply", v, tflite_centered(n, x[1], &a));
     graph_value *in[3] = {tflite_binary(n, "less", v, tflite_i32(n, 0)),
-                          tflite_rescaled(n, by, (double)down, 0x1p16, &y), tflite_rescaled(n, v, (double)up, 255, &y)};
+                          tflite_rescaled(n, by, down, 0x1p16, &y), tflite_rescaled(n, v, up, 255, &y)};
     return tflite_emit(n, "where", 3, in, 0, NULL);
 }
 
@@ -209,8 +212,9 @@ static graph_value *product_of_numbers(tflite_node *n, graph_value *const *x, co
         return sums;
     if (!tflite_read_scale(n, TFLITE_RESULT, &y))
         return sums;
-    const float product = a.scale * b.scale;
-    const double real = (double)product / (double)y.scale;
+    const float narrow = a.scale * b.scale; /* LiteRT's, in 32 bits */
+    const double product = tflite_like_litert(n) ? (double)narrow : (double)a.scale * (double)b.scale;
+    const double real = product / (double)y.scale;
     return tflite_requantised(n, sums, 1, &real, -1, 0x1p62);
 }
 

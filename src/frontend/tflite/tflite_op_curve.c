@@ -126,13 +126,13 @@ graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v)
     if (!tflite_read_pair(n, &x, &y))
         return v;
     const bool is_abs = strcmp(target, "abs") == 0, is_sqrt = strcmp(target, "sqrt") == 0;
-    if (is_abs && dtype_bits(x.dt) == 16) {
-        const double real = (double)x.scale / (double)y.scale;
-        return tflite_rescaled(n, tflite_unary(n, "abs", tflite_centered(n, v, &x)), real, 65536, &y);
-    }
-    const float ratio = x.scale / y.scale, inverse = 1.0f / (sqrtf(x.scale) * y.scale);
+    const double ratio = tflite_factor(tflite_like_litert(n), x.scale, 1, y.scale);
+    if (is_abs && dtype_bits(x.dt) == 16)
+        return tflite_rescaled(n, tflite_unary(n, "abs", tflite_centered(n, v, &x)), ratio, 65536, &y);
+    const float narrow = 1.0f / (sqrtf(x.scale) * y.scale); /* LiteRT's, in 32 bits */
+    const double inverse = tflite_like_litert(n) ? (double)narrow : 1 / (sqrt((double)x.scale) * (double)y.scale);
     if (dtype_bits(x.dt) == 16 && y.dt == x.dt)
-        return tflite_wide_rsqrt(n, v, &x, &y, (double)inverse);
+        return tflite_wide_rsqrt(n, v, &x, &y, inverse);
     if (dtype_bits(x.dt) != 8 || dtype_bits(y.dt) != 8) {
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "%s to %s is not supported", dtype_name(x.dt), dtype_name(y.dt));
         return v;
@@ -140,7 +140,7 @@ graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v)
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
         if (strcmp(target, floats[i].target) == 0)
             return by_floats(n, v, &x, &y, floats[i].fn);
-    const root r = {fixed_of(is_abs ? (double)ratio : (double)inverse), x.scale, y.scale, y.zero};
+    const root r = {fixed_of(is_abs ? ratio : inverse), x.scale, y.scale, y.zero};
     return tflite_by_table(n, v, &x, &y, is_abs ? abs_entry : is_sqrt ? sqrt_entry : rsqrt_entry, &r);
 }
 
@@ -324,8 +324,9 @@ bool tflite_op_hard_swish(tflite_node *n)
         return tflite_result_as(n, 0, tflite_unary(n, "hard_swish", v), image);
     if (!tflite_read_pair(n, &x, &y))
         return false;
-    const float high = (1.0f / 128.0f) * x.scale, by_out = high / y.scale, by_relu = high / (3.0f / 32768.0f);
-    const fixed_scale out = fixed_of((double)by_out), relu = fixed_of((double)by_relu);
+    const bool narrow = tflite_like_litert(n);
+    const fixed_scale out = fixed_of(tflite_factor(narrow, x.scale, 0x1p-7f, y.scale)),
+                      relu = fixed_of(tflite_factor(narrow, x.scale, 0x1p-7f, 3 * 0x1p-15f));
     const swish s = {fixed_narrow(out.multiplier), fixed_narrow(relu.multiplier), out.shift, relu.shift, y.zero};
     if (out.shift > 0 || relu.shift > 15 || relu.shift < -31)
         return tflite_fail(n, DIAG_UNSUPPORTED, "the scales %g and %g are too far apart", (double)x.scale,

@@ -22,9 +22,9 @@ static int64_t activation_of(const tflite_node *n)
 static graph_value *litert_product(tflite_node *n, graph_value *const *x, const tflite_scale *a, const tflite_scale *b,
                                    const tflite_scale *y)
 {
-    const float product = a->scale * b->scale, real = product / y->scale;
+    const double real = tflite_factor(true, a->scale, b->scale, y->scale);
     graph_value *v = tflite_binary(n, "multiply", tflite_centered(n, x[0], a), tflite_centered(n, x[1], b));
-    return tflite_rescaled(n, v, (double)real, 0x1p30, y);
+    return tflite_rescaled(n, v, real, 0x1p30, y);
 }
 
 /* qnn.add and qnn.mul take both operands with their scales, and round by the method "tflite". */
@@ -165,8 +165,7 @@ bool tflite_op_relu(tflite_node *n)
     r.high = is_relu ? dtype_max_int(y.dt) : y.zero + (int64_t)roundf((is_named(n, "relu6") ? 6.0f : 1.0f) / y.scale);
     r.low = r.low < dtype_min_int(y.dt) ? dtype_min_int(y.dt) : r.low;
     r.high = r.high > dtype_max_int(y.dt) ? dtype_max_int(y.dt) : r.high;
-    const float real = x.scale / y.scale;
-    r.up = r.down = (double)real;
+    r.up = r.down = tflite_factor(tflite_like_litert(n), x.scale, 1, y.scale);
     return tflite_result_as(n, 0, rescaled_numbers(n, v, &x, &y, &r), image);
 }
 
@@ -184,10 +183,8 @@ bool tflite_op_leaky_relu(tflite_node *n)
     }
     if (!tflite_read_pair(n, &x, &y))
         return false;
-    const float narrow = x.scale * o->alpha, ratio = narrow / y.scale; /* LiteRT's, in 32 bits */
-    const double up = (double)x.scale / (double)y.scale;
-    const double down = tflite_like_litert(n) ? (double)ratio : (double)x.scale * (double)o->alpha / (double)y.scale;
-    const rescaled r = {.up = up,
+    const double down = tflite_factor(tflite_like_litert(n), x.scale, o->alpha, y.scale);
+    const rescaled r = {.up = tflite_factor(false, x.scale, 1, y.scale),
                         .down = fabs(down),
                         .turned = down < 0,
                         .zero = y.zero,

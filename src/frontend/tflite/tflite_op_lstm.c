@@ -131,7 +131,8 @@ static graph_value *to_gate(lstm *l, graph_value *sums, uint32_t i, uint32_t gat
     if (w.zero != 0)
         (void)tflite_fail(l->n, DIAG_UNSUPPORTED, "weights (operand %u) have a zero point other than 0", i);
     const double most = (double)depth * 128 * (x->dt == DT_I16 ? 65536 : 255);
-    return tflite_rescaled(l->n, sums, (double)(x->scale * w.scale / l->gate_scale[gate]), most, &sixteen_bits);
+    const double real = tflite_factor(l->like_litert, x->scale, w.scale, l->gate_scale[gate]);
+    return tflite_rescaled(l->n, sums, real, most, &sixteen_bits);
 }
 
 /* What all steps of x give a gate: rows in the order of x. Layer normalization has the bias behind it. */
@@ -270,7 +271,8 @@ static graph_value *projected(lstm *l, graph_value *v)
         return clipped(l, v, l->o->projection_clip, NULL);
     if (!tflite_read_scale(n, i, &s))
         return v;
-    v = tflite_rescaled(n, v, (double)(s.scale * l->given.scale / l->h.scale), (double)l->cells * 128 * 255, &l->h);
+    const double real = tflite_factor(true, s.scale, l->given.scale, l->h.scale);
+    v = tflite_rescaled(n, v, real, (double)l->cells * 128 * 255, &l->h);
     return l->o->projection_clip > 0 ? tflite_cast(n, clipped(l, recurrent_i32(n, v), l->o->projection_clip, &l->h),
                                                    l->h.dt) : v;
 }

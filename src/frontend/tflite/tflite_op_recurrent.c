@@ -152,7 +152,7 @@ static graph_value *newest(tflite_node *n, const svdf *s)
     graph_value *v = recurrent_times(n, tflite_in(n, 0), 1, s->is_int ? &s->x : NULL);
     if (!s->is_int)
         return v;
-    const double real = (double)(s->x.scale * s->feature.scale / s->state.scale);
+    const double real = tflite_factor(tflite_like_litert(n), s->x.scale, s->feature.scale, s->state.scale);
     const tflite_scale bare = {.dt = s->state.dt};
     v = tflite_rescaled(n, v, real, (double)s->inputs * 255 * 128, &bare);
     if (s->state.dt == DT_I16 || s->state.zero == 0)
@@ -200,7 +200,7 @@ bool tflite_op_svdf(tflite_node *n)
     tflite_scale y;
     if (!tflite_read_scale(n, TFLITE_RESULT, &y))
         return false;
-    const double real = (double)(s.state.scale * s.time.scale / y.scale);
+    const double real = tflite_factor(tflite_like_litert(n), s.state.scale, s.time.scale, y.scale);
     return tflite_result(n, 0, tflite_rescaled(n, v, real, 0x1p31, &y));
 }
 

@@ -97,6 +97,12 @@ bool tflite_like_litert(const tflite_node *n)
     return n->im->o && n->im->o->like_litert;
 }
 
+double tflite_factor(bool in_32_bits, float a, float b, float y)
+{
+    const float product = a * b, narrow = product / y;
+    return in_32_bits ? (double)narrow : (double)a * (double)b / (double)y;
+}
+
 /* --- fused activations --- */
 
 enum { ACT_NONE, ACT_RELU, ACT_RELU_N1_TO_1, ACT_RELU6, ACT_TANH, ACT_SIGN_BIT };
