@@ -25,6 +25,9 @@ if T.runtime is not None:
 LEFT_OUT = {"densify", "div", "condition", "loop", "detection", "lstm_cell_of_bytes", "select_rows", "dequantize",
             "cast", "fill", "log_table", "sqrt_table", "rsqrt_table", "batch_matmul", "transpose_conv"}
 MOST = 12
+# QUANTIZE shifts a number of 16 bits to the left, by as much as its scale is above that of the result. What leaves 32
+# bits there, C does not define.
+STEEPEST = 2**15
 
 
 class Chain(Net):
@@ -74,7 +77,8 @@ class Chain(Net):
     def input(self, kind, shape, scale=None, zero=0, span=4.0):
         links, self.first = self.first, False
         fits = [t for t in self.before if self.kind_of(t) == kind and self.graph.tensors[t].quantization
-                and 0 < np.prod(self.graph.tensors[t].shape) <= 4096]
+                and 0 < np.prod(self.graph.tensors[t].shape) <= 4096
+                and (scale is None or self.graph.tensors[t].quantization.scale[0] < STEEPEST * scale)]
         if not (links and fits and scale is not None and span == 4.0 and shape):
             return super().input(kind, shape, scale, zero, span)
         return self.turned(self.chance.pick(*fits), kind, shape, np.float32(scale), zero)
