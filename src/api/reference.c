@@ -76,8 +76,8 @@ static const char lists_script[] =
     "    for r, v in zip(outputs, results):\n"
     "        kind = kinds.get(r.name)\n"
     "        out += [v] if kind in (None, 'optional') and v is not None else v or []\n"
-    "    if kinds and len(out) != len(lines('wanted')):\n"
-    "        raise ValueError(f\"it gives {len(out)} tensors and elements together, {len(lines('wanted'))} are \"\n"
+    "    if kinds and len(out) != len(listed('wanted')):\n"
+    "        raise ValueError(f\"it gives {len(out)} tensors and elements together, {len(listed('wanted'))} are \"\n"
     "                         'compared')\n"
     "    return out\n";
 /* Strings: bytes, padded with zeros (NumPy's kind S), as this program has them in files. Objects there. */
@@ -298,6 +298,7 @@ static const char setup_script[] = "import json, os, sys, time\n"
                              "model, folder, mode, threads, options = sys.argv[1:6]\n"
                              "def lines(name):\n"
                              "    return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
+                             "def listed(name): return json.load(open(folder + '/' + name, encoding='utf-8'))\n"
                              "def cut(t): return t if len(t) <= 300 else t[:300].rsplit(' ', 1)[0] + ' ...'\n"
                              "o = ort.SessionOptions()\n"
                              "o.intra_op_num_threads = max(1, int(threads)); o.log_severity_level = 3\n"
@@ -314,7 +315,7 @@ static const char setup_script[] = "import json, os, sys, time\n"
                              "if options in ('plain', 'floats'):\n"
                              "    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL\n";
 static const char script[] = "try:\n"
-                             "    wanted = lines('wanted') if mode == 'nodes' else []\n"
+                             "    wanted = listed('wanted') if mode == 'nodes' else []\n"
                              "    at_ties = []\n"
                              "    if mode == 'once' and options in ('plain', 'floats'):\n"
                              "        at_ties = rounded(read(model), options == 'floats')\n"
@@ -330,7 +331,7 @@ static const char script[] = "try:\n"
                              "        try: s = ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
                              "        except Exception: o.optimized_model_filepath = ''\n" /* too large a file */
                              "    s = s or ort.InferenceSession(whole, o, providers=['CPUExecutionProvider'])\n"
-                             "    names = lines('names')\n"
+                             "    names = listed('names')\n"
                              "    known = {i.name: i for i in s.get_inputs()}\n"
                              "    types = {'float': 'f4', 'double': 'f8', 'float16': 'f2', 'bool': '?'}\n"
                              "    fused = bool(o.optimized_model_filepath)\n"
@@ -367,7 +368,7 @@ static const char script[] = "try:\n"
                              "        labels = json.load(open(folder + '/labels'))\n"
                              "        for r in (results, others):\n"
                              "            if mode != 'bench':\n"
-                             "                as_tensors(labels, lists, lines('texts'), s.get_outputs(), r)\n"
+                             "                as_tensors(labels, lists, listed('texts'), s.get_outputs(), r)\n"
                              "        as_numbers(ends, s.get_outputs(), results)\n"
                              "        as_numbers(ends, s.get_outputs(), others)\n"
                              "        ours = [i for i, r in enumerate(s.get_outputs()) if r.name not in states]\n"
@@ -407,7 +408,7 @@ static const char timing_script[] =
 /* TensorFlow Lite Micro knows inputs and outputs by their numbers, and wants to be told how much memory it may take;
  * its standard error tells why it does not take a model. */
 static const char micro_script[] =
-    "import os, sys, tempfile\n"
+    "import json, os, sys, tempfile\n"
     "try:\n"
     "    import numpy as np\n"
     "    from tflite_micro.python.tflite_micro import runtime\n"
@@ -415,6 +416,7 @@ static const char micro_script[] =
     "    print('missing', e, flush=True); sys.exit(1)\n"
     "model, folder = sys.argv[1:3]\n"
     "def lines(name): return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
+    "def listed(name): return json.load(open(folder + '/' + name, encoding='utf-8'))\n"
     "said = tempfile.TemporaryFile(); os.dup2(said.fileno(), 2)\n"
     "def load():\n"
     "    for bits in (22, 25, 28):\n"
@@ -427,9 +429,9 @@ static const char micro_script[] =
     "    for k, at in enumerate(lines('samples')):\n"
     "        print('sample', k + 1, flush=True)\n"
     "        if k and not goes_on: s = load()\n" /* a reset does not run CALL_ONCE again */
-    "        for i in range(len(lines('names'))): s.set_input(np.load('%s/in_%d.npy' % (at, i)), i)\n"
+    "        for i in range(len(listed('names'))): s.set_input(np.load('%s/in_%d.npy' % (at, i)), i)\n"
     "        s.invoke()\n"
-    "        for i in range(len(lines('wanted'))):\n"
+    "        for i in range(len(listed('wanted'))):\n"
     "            np.save('%s/ref_tflm_%d.npy' % (at, i), np.asarray(s.get_output(i), order='C'))\n"
     "    print('ready', flush=True); sys.exit(0)\n"
     "except Exception as e:\n"
@@ -440,7 +442,7 @@ static const char micro_script[] =
 /* LiteRT: its reference kernels, which do not depend on the machine, and its fast ones where time is asked for. Some
  * models end the process: the status tells. */
 static const char litert_script[] =
-    "import os, sys, tempfile, time\n"
+    "import json, os, sys, tempfile, time\n"
     "try:\n"
     "    import numpy as np\n"
     "    from ai_edge_litert.interpreter import Interpreter, OpResolverType\n"
@@ -448,10 +450,11 @@ static const char litert_script[] =
     "    print('missing', e, flush=True); sys.exit(1)\n"
     "model, folder, mode, threads = sys.argv[1:5]\n"
     "def lines(name): return [l.rstrip('\\n') for l in open(folder + '/' + name)]\n"
+    "def listed(name): return json.load(open(folder + '/' + name, encoding='utf-8'))\n"
     "said = tempfile.TemporaryFile(); os.dup2(said.fileno(), 2)\n"
     "kernels = OpResolverType.AUTO if mode == 'bench' else OpResolverType.BUILTIN_REF\n"
     "goes_on, key = lines('states')[0] == 'steps', ''.join(lines('signature'))\n"
-    "names, wanted = lines('names'), lines('wanted')\n"
+    "names, wanted = listed('names'), listed('wanted')\n"
     "def load():\n" /* what runs a sample, and what runs the last one again */
     "    s = Interpreter(model_path=model, num_threads=max(1, int(threads)), experimental_op_resolver_type=kernels)\n"
     "    if key:\n"
@@ -669,10 +672,25 @@ static bool write_states(session *s)
     return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, "states"), w.data, w.len);
 }
 
+/* Names as a list of JSON: there may be ends of lines in them. */
+static bool write_names(session *s, const char *file, const run_tensor *v, uint32_t n, bool only_text)
+{
+    writer w;
+    writer_init(&w, &s->x->c->mem);
+    json_out j = json_out_begin(&w, JSON_OUT_LINE);
+    json_out_array(&j, NULL);
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i].is_text || !only_text)
+            json_out_text(&j, NULL, v[i].name);
+    json_out_end(&j);
+    return compiler_write_file(s->x->c, path_join(&s->x->c->mem, s->scratch, file), w.data, w.len);
+}
+
 static bool write_inputs(session *s)
 {
     compiler *c = s->x->c;
-    writer names, wanted, binds, texts, program;
+    const run_model *m = &s->model;
+    writer binds, program;
     writer_init(&program, &c->mem);
     static const char *const of_onnx[] = {wire_script, widen_script,    ties_script, optimised_script,
                                           ends_script, strings_script, labels_script, lists_script,
@@ -683,19 +701,9 @@ static bool write_inputs(session *s)
     if (has_one_oracle(s->x))
         w_str(&program, runtime_of(s->x)->script);
     w_str(&program, timing_script);
-    writer_init(&names, &c->mem);
     writer_init(&binds, &c->mem);
     for (uint32_t i = 0; i < s->options.n_binds; i++)
         w_fmt(&binds, "%s=%s\n", s->options.binds[i].name, s->options.binds[i].numbers);
-    writer_init(&wanted, &c->mem);
-    writer_init(&texts, &c->mem);
-    for (uint32_t i = 0; i < s->model.n_outputs; i++)
-        if (s->model.outputs[i].is_text)
-            w_fmt(&texts, "%s\n", s->model.outputs[i].name);
-    for (uint32_t i = 0; i < s->model.n_outputs; i++)
-        w_fmt(&wanted, "%s\n", s->model.outputs[i].name);
-    for (uint32_t i = 0; i < s->model.n_inputs; i++)
-        w_fmt(&names, "%s\n", s->model.inputs[i].name);
     if (!s->sample_list && !reference_keep_inputs(s))
         return false;
     const char *samples = s->sample_list ? s->sample_list : s->sample_dir ? s->sample_dir : s->scratch;
@@ -703,11 +711,10 @@ static bool write_inputs(session *s)
     return write_ends(s) && write_labels(s) && write_lists(s) && write_states(s) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "signature"), signature, strlen(signature)) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "samples"), samples, strlen(samples)) &&
-           compiler_write_file(c, path_join(&c->mem, s->scratch, "texts"), texts.data ? texts.data : "", texts.len) &&
-           compiler_write_file(c, path_join(&c->mem, s->scratch, "wanted"), wanted.data ? wanted.data : "",
-                               wanted.len) &&
+           write_names(s, "texts", m->outputs, m->n_outputs, true) &&
+           write_names(s, "wanted", m->outputs, m->n_outputs, false) &&
+           write_names(s, "names", m->inputs, m->n_inputs, false) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "binds"), binds.data ? binds.data : "", binds.len) &&
-           compiler_write_file(c, path_join(&c->mem, s->scratch, "names"), names.data ? names.data : "", names.len) &&
            compiler_write_file(c, path_join(&c->mem, s->scratch, "reference.py"), program.data, program.len);
 }
 

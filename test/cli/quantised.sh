@@ -324,6 +324,10 @@ if "$python" -c 'import tflite_micro' 2> log; then
     expect 0 ': max abs 0, .* ok$' verify "$micro" --against tflm --seed 3
     expect 0 '4 samples, max abs 0, .* ok$' verify "$micro" --against tflm --seeds 4 --interpret
     expect 0 ': max abs 0, .* ok$' verify micro.so --model "$micro" --against tflm
+    "$python" -c 'import sys; d = open(sys.argv[1], "rb").read()
+open("lines.tflite", "wb").write(d.replace(b"\2\0\0\0t0\0", b"\2\0\0\0\n0\0").replace(b"\2\0\0\0t1\0", b"\2\0\0\0t\n\0"))' \
+        "$micro"
+    expect 0 ': max abs 0, .* ok$' verify lines.tflite --against tflm
 else
     echo "(no TensorFlow Lite Micro: left out)"
 fi
