@@ -3,8 +3,8 @@
  * that QDQ patterns become. Functions of one number become tables, which folding computes. */
 #include "frontend/onnx/onnx_import.h"
 #include "graph/op/nn.h"
+#include "graph/op/softmax_table.h"
 
-#include <float.h>
 #include <string.h>
 
 static graph_value *f32(onnx_node *n, uint32_t i)
@@ -200,28 +200,24 @@ static graph_value *flattened(onnx_node *n, graph_value *x, uint32_t axis)
     return onnx_reshape(n, x, 2, d);
 }
 
-/* x's table. Where only a run knows how many terms a sum has, it computes what graph_softmax_table does: how far the
- * exponentials are moved up depends on that number, and their last bits on how far. */
+static graph_value *emit_for_table(void *ctx, const char *op, uint32_t n_in, graph_value *const *in, uint32_t n_attrs,
+                                   const attr *attrs)
+{
+    return onnx_emit(ctx, (onnx_args){op, n_in, in, n_attrs, attrs});
+}
+
+static graph_value *constant_for_table(void *ctx, const tensor_data *t)
+{
+    return onnx_constant(ctx, t);
+}
+
 static graph_value *softmax_table(onnx_node *n, graph_value *x, uint32_t axis, float scale)
 {
-    enum { COUNT = 256 };
-    const int64_t count = COUNT;
+    const graph_maker to = {n->c, n, emit_for_table, constant_for_table};
     int64_t extent = 0;
-    double down[COUNT];
     if (dim_is_const(onnx_dim(n, x, axis), &extent))
         return onnx_constant(n, graph_softmax_table(n->c, scale, extent));
-    for (int i = 0; i < COUNT; i++)
-        down[i] = i - (COUNT - 1);
-    graph_value *terms = onnx_binary(n, "maximum", onnx_extent(n, x, axis), onnx_const_int(n, DT_I64, 1));
-    graph_value *most = onnx_binary(n, "divide", onnx_const_float(n, DT_F32, FLT_MAX), onnx_cast(n, terms, DT_F32));
-    graph_value *room = onnx_cast(n, onnx_unary(n, "log", onnx_cast(n, most, DT_F64)), DT_F32);
-    room = onnx_binary(n, "subtract", onnx_cast(n, room, DT_F64), onnx_const_float(n, DT_F64, 5));
-    room = onnx_binary(n, "maximum", room, onnx_const_float(n, DT_F64, 0));
-    graph_value *by = onnx_const_float(n, DT_F64, (double)scale), *up = onnx_binary(n, "divide", room, by);
-    const double *line = arena_copy(&n->c->mem, down, sizeof down, _Alignof(double));
-    graph_value *t = onnx_binary(n, "add", onnx_constant(n, tensor_dense(n->c, DT_F64, 1, &count, line)), up);
-    t = onnx_cast(n, onnx_unary(n, "exp", onnx_binary(n, "multiply", t, by)), DT_F32);
-    return onnx_binary(n, "multiply", t, onnx_const_float(n, DT_F32, 0x1p-64));
+    return graph_open_softmax_table(&to, x, axis, scale);
 }
 
 bool onnx_op_qlinear_softmax(onnx_node *n)

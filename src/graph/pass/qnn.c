@@ -180,6 +180,12 @@ static int32_t channel_axis(const graph_node *n, const anchor *a, int32_t rank, 
     return graph_attr_int(n, "transpose_b") ? rank - 2 : rank - 1;
 }
 
+/* The weights' extents, which may be open where they have limits: not of convolutions, or with scales for channels. */
+static bool get_extents(shape w, const anchor *a, int64_t *out)
+{
+    return shape_get(w, out) || (!a->is_conv && qnn_is_single(&a->w) && qnn_get_bounds(w, out));
+}
+
 /* NULL, or why it stays. */
 static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
 {
@@ -198,7 +204,7 @@ static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
     const type *w = &n->inputs[1]->type, *t = &n->outputs[0]->type;
     int32_t rank = w->shape.rank, line;
     int64_t products = 1, dims[TYPE_MAX_RANK];
-    if (!shape_get(w->shape, dims) || rank < 2 || (out->is_conv && t->shape.rank != rank))
+    if (rank < 2 || !get_extents(w->shape, out, dims) || (out->is_conv && t->shape.rank != rank))
         return "its weights have no static shape";
     bool plain;
     line = channel_axis(n, out, rank, &plain);
@@ -208,7 +214,7 @@ static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
     if (!qnn_is_single(&out->w) && (out->w.axis != line || groups != 1 || (!out->is_conv && rank != 2)))
         return "its weights have a scale for each entry of another axis than the output's channels";
     out->line = line;
-    out->channels = dims[line] * groups;
+    out->channels = dim_is_const(w->shape.dims[line], &dims[line]) ? dims[line] * groups : -1; /* no bias has it */
     out->behind = out->is_conv ? (uint32_t)rank - 2 : 0;
     for (int32_t i = 0; i < rank; i++)
         if (i != line && (out->is_conv || i == 2 * rank - 3 - line) && !i64_mul(products, dims[i], &products))
@@ -487,19 +493,20 @@ static graph_value *convert_product(converter *v, const tail *t, graph_node *n)
 static graph_value *convert_softmax(converter *v, const tail *t, graph_node *n)
 {
     qnn_params x;
-    const shape s = n->inputs[0]->type.shape;
-    int64_t axis = graph_attr_int(n, "axis"), extent = 0;
+    const int64_t axis = graph_attr_int(n, "axis");
+    const int64_t at = axis < 0 ? axis + n->inputs[0]->type.shape.rank : axis;
     if (qnn_is_wide(&t->y))
         return stays(v, n, "a softmax of 16 bits has no integer form");
     if (t->half_up || !qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || x.dt != t->y.dt)
         return stays(v, n, "its data is not quantized to the 8 bits of its result");
-    if (!dim_is_const(s.dims[axis < 0 ? axis + s.rank : axis], &extent))
-        return stays(v, n, "it is not over an axis of known extent");
-    const tensor_data *table = graph_softmax_table(v->r.c, qnn_scale(&x, 0), extent);
-    graph_value *in[4] = {numbers_of(v, n->inputs[0]), rewrite_constant(&v->r, table, "table", n->loc),
-                          scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc), zero_of(v, &t->y, n->loc)};
+    graph_value *in[4] = {numbers_of(v, n->inputs[0])};
+    if (!in[0])
+        return NULL;
+    in[1] = qnn_softmax_table(&v->r, in[0], (uint32_t)at, qnn_scale(&x, 0), n->loc);
+    in[2] = scalar_f32(v, qnn_scale(&t->y, 0), "y_scale", n->loc);
+    in[3] = zero_of(v, &t->y, n->loc);
     const attr along = attr_int(v->r.c, "axis", axis);
-    return in[0] ? emit(v, "qnn.softmax", 4, in, 1, &along, n->loc) : NULL;
+    return emit(v, "qnn.softmax", 4, in, 1, &along, n->loc);
 }
 
 /* Over all axes from one on, as ONNX had it before version 13: of the rows of a matrix, which is no matrix behind it.

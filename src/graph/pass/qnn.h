@@ -122,6 +122,11 @@ typedef struct qnn_cone {
     graph_value *nodes[QNN_MAX_NODES]; /* their results, operands first */
 } qnn_cone;
 bool qnn_read_cone(graph_value *v, qnn_cone *out);
+/* The largest extents that a run may give. False: one has no limit, so that sums along it may leave 32 bits. */
+bool qnn_get_bounds(shape s, int64_t *out);
+/* The table of a qnn.softmax of x, numbers of that scale, along axis, whose extent may be open. NULL: an error. */
+graph_value *qnn_softmax_table(rewriter *r, graph_value *x, uint32_t axis, float scale, src_loc loc);
+
 /* What the numbers -128..127 or 0..255, by their bits as u8, become: quantised by q's parameters (a qnn.quantize), and
  * for a cone of no operators by the change of scales alone. Constant nodes, for folding. NULL after an error. */
 graph_value *qnn_make_table(rewriter *r, const qnn_cone *x, const graph_node *q);

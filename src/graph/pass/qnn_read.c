@@ -222,6 +222,14 @@ static bool lies_on_axis(const type *t, int64_t channels, uint32_t behind)
     return true;
 }
 
+bool qnn_get_bounds(shape s, int64_t *out)
+{
+    for (int32_t i = 0; i < s.rank; i++)
+        if ((out[i] = dim_bound(s.dims[i])) < 0)
+            return false;
+    return s.rank >= 0;
+}
+
 bool qnn_read_bias(const graph_value *v, int64_t channels, uint32_t behind, qnn_bias *out)
 {
     *out = (qnn_bias){0};
