@@ -93,6 +93,21 @@ void bounds_push_range(tir_bounds *b, const tir_var *v, tir_range r, bool is_val
     vec_push(&b->c->mem, &b->vars, (bounds_entry){v, r, is_value});
 }
 
+/* A loop that runs has no factor of 0 in its extent: those that are not negative are 1 at least. */
+static void learn_factors(tir_bounds *b, tir_expr_ref extent)
+{
+    linear l;
+    if (!linear_of(b, extent, &l) || l.len != 1 || l.constant != 0 || l.terms[0].n < 2 || l.terms[0].coeff <= 0)
+        return;
+    for (uint32_t i = 0; i < l.terms[0].n; i++) {
+        linear factor;
+        tir_range r = tir_range_of(b, l.terms[0].atoms[i]);
+        if (r.known_min && r.min >= 0 && linear_of(b, l.terms[0].atoms[i], &factor) &&
+            i64_add(factor.constant, -1, &factor.constant))
+            learn(b, &factor);
+    }
+}
+
 void tir_bounds_push(tir_bounds *b, const tir_var *v, tir_expr_ref min, tir_expr_ref extent)
 {
     tir_range lo = tir_range_of(b, min), n = tir_range_of(b, extent), r = unknown;
@@ -109,6 +124,7 @@ void tir_bounds_push(tir_bounds *b, const tir_var *v, tir_expr_ref min, tir_expr
         add_fact(b, &upper);
     if (min->kind != TIR_INT && linear_of(b, var, &lower) && linear_of(b, min, &x) && linear_add(b, &lower, &x, -1))
         add_fact(b, &lower);
+    learn_factors(b, extent);
 }
 
 static void learn_less(tir_bounds *b, tir_expr_ref x, tir_expr_ref y, int64_t slack)

@@ -76,11 +76,40 @@ tir_expr_ref move_flatten(te_graph *g, uint32_t rank, tir_expr_ref const *extent
 /* --- shapes
  * ---------------------------------------------------------------------------------------------------------------- */
 
+/* The shortest groups of axes, from axis `from` of the result and from axis `at` of the data, that hold as many
+ * elements: how many axes of the result, and of the data; all that are left where no product is known to be equal. */
+static uint32_t group_of_axes(te_graph *g, const move_ctx *v, uint32_t from, uint32_t at, uint32_t *out_data)
+{
+    const shape data = te_in_type(v->n, 0)->shape, result = v->out->shape;
+    dim want = dim_const(g->c, 1);
+    for (uint32_t i = from; i < v->rank; i++) {
+        dim have = dim_const(g->c, 1);
+        want = dim_mul(g->c, want, result.dims[i]);
+        for (uint32_t k = at; k < v->in[0]->rank; k++) {
+            have = dim_mul(g->c, have, data.dims[k]);
+            *out_data = k + 1 - at;
+            if (dim_equal(have, want))
+                return i + 1 - from;
+        }
+    }
+    *out_data = v->in[0]->rank - at;
+    return v->rank - from;
+}
+
+/* Group by group, so that no index of open extents is divided where axes stay or are only split or merged. */
 static tir_expr_ref reshape_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const move_ctx *v = ctx;
     tir_expr_ref at[TYPE_MAX_RANK];
-    te_unflatten(g, move_flatten(g, v->rank, te_shape(g, v->out), idx), v->in[0]->rank, v->in[0]->shape, at);
+    tir_expr_ref const *extents = te_shape(g, v->out);
+    uint32_t r = 0, d = 0, n_data = 0;
+    while (r < v->rank || d < v->in[0]->rank) {
+        const uint32_t n = group_of_axes(g, v, r, d, &n_data);
+        tir_expr_ref flat = move_flatten(g, n, extents + r, idx + r);
+        te_unflatten(g, flat, n_data, v->in[0]->shape + d, at + d);
+        r += n;
+        d += n_data;
+    }
     return te_read(g, v->in[0], at);
 }
 
