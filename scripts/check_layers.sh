@@ -10,7 +10,8 @@
 #      (BUILD: where they were built; bindings: where bindings/test.sh has built them, else left out);
 #   4. no allocator in any object of runtime/tvmrt, nor of what libvta_replay is made of;
 #   5. in no folder do files use each other in a circle (circles.sh);
-#   6. the code of a layer names no processor and no accelerator (names_allowed.txt has what is left, with reasons).
+#   6. the code of a layer names no processor and no accelerator (names_allowed.txt has what is left, with reasons);
+#   7. of the C that packages and modules are made of, no two files define one function or type: both may stand in one.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 build=${1:-build}
@@ -239,8 +240,23 @@ rows() {
     if [ -z "$found" ]; then passed=$((passed + 1)); else fail "a row is asked for by its name:"; echo "$found"; fi
 }
 
+# "FILE NAME" of each function and type of the C that is written into packages and modules.
+defined() {
+    git ls-files -co --exclude-standard 'kernel/*.h' 'kernel/*.inc' 'src/*.c.in' |
+        xargs sed -nE '/^(static|typedef) /{F;s/^[^;{(=]*[ *](lathe_[a-z0-9_]+)( __attribute__.*|[;=([].*)$/\1/p}' |
+        awk '/\// { file = $0; next } /^lathe_/ { print file, $0 }'
+}
+
+one_definition() {
+    local found
+    found=$(defined | sort -u | awk '{ files[$2] = files[$2] " " $1; if (seen[$2]++) twice[$2] = 1 }
+                                     END { for (name in twice) print name ":" files[name] }')
+    if [ -z "$found" ]; then passed=$((passed + 1)); else fail "a function or type that two files define:"; echo "$found"; fi
+}
+
 includes
 kernels
+one_definition
 check_names
 rows
 circles

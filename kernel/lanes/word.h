@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-typedef int32_t lathe_word __attribute__((may_alias, aligned(1)));
+typedef int32_t lathe_word_at __attribute__((may_alias, aligned(1)));
 #endif
 
 #endif

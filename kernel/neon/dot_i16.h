@@ -19,7 +19,7 @@ typedef int32_t lathe_neon_pair __attribute__((vector_size(8)));
 
 static LATHE_ALWAYS lathe_neon_words lathe_neon_dot_i16(lathe_neon_words acc, const int16_t *a, lathe_neon_words w)
 {
-    const lathe_neon_pair data = {*(const lathe_word *)(const void *)a};
+    const lathe_neon_pair data = {*(const lathe_word_at *)(const void *)a};
     lathe_neon_halves even, odd;
     __asm__("uzp1 %0.8h, %1.8h, %1.8h" : "=w"(even) : "w"(w));
     __asm__("uzp2 %0.8h, %1.8h, %1.8h" : "=w"(odd) : "w"(w));

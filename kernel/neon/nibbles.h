@@ -15,8 +15,8 @@ static LATHE_ALWAYS lathe_neon_words lathe_neon_nibbles(lathe_neon_words acc, co
 {
     const lathe_neon_words mask = (lathe_neon_words){0} + 252645135; /* 0x0f0f0f0f */
     const lathe_neon_words low = w & mask, high = (lathe_neon_words)((lathe_neon_uwords)w >> 4) & mask;
-    const lathe_neon_words x = *(const lathe_word *)(const void *)a - (lathe_neon_words){0};
-    const lathe_neon_words y = *(const lathe_word *)(const void *)(a + 4) - (lathe_neon_words){0};
+    const lathe_neon_words x = *(const lathe_word_at *)(const void *)a - (lathe_neon_words){0};
+    const lathe_neon_words y = *(const lathe_word_at *)(const void *)(a + 4) - (lathe_neon_words){0};
 #if defined(__ARM_FEATURE_DOTPROD)
     __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(low), "w"(x));
     __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(high), "w"(y));

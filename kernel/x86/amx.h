@@ -104,7 +104,7 @@ static LATHE_ALWAYS void lathe_amx_vnni(int32_t *out, const unsigned char *a, co
     for (k = from; k < n; k++) {
         const lathe_amx_sums by = *(const lathe_amx_memory *)(const void *)(w + 64 * k);
         for (i = 0; i < rows; i++)
-            s[i] = LATHE_DPBUSD512(s[i], *(const lathe_word *)(const void *)(a + i * a_row + 4 * k) -
+            s[i] = LATHE_DPBUSD512(s[i], *(const lathe_word_at *)(const void *)(a + i * a_row + 4 * k) -
                                              (lathe_amx_sums){0}, by);
     }
     for (i = 0; i < rows; i++)
