@@ -679,7 +679,8 @@ static const char *why_plain(converter *v, const graph_node *n)
 
 #define FEW_ROWS 4 /* for which widening the right operand takes longer than it saves */
 
-/* Products of two operands that only the run knows: by pairs of 16 bits, where the processor has those. */
+/* Products of two operands that only the run knows: by pairs of 16 bits, where the processor has those. Vectors of
+ * bytes would want both operands in rows, and the zero point taken out of the sums. */
 static bool is_product_of_pairs(const graph_node *n)
 {
     if (strcmp(n->op->name, "qnn.matmul") != 0 || graph_constant(n->inputs[1]) || graph_constant(n->inputs[0]))
@@ -751,7 +752,7 @@ static bool run(compiler *c, graph_func *f, bool words, bool lanes)
     bool ok = twins_end(&v.t, twins_walk(&v.t));
     if (lanes)
         graph_remove_dead(f);
-    if (words && !lanes)
+    if (words)
         mark_products(&v);
     note_plain(&v);
     qnn_note_all_bytes(c, f, "no kernel with channels last fits the layer");
