@@ -106,8 +106,8 @@ def has_vectors(lathe, model, folder):
     for command in ([lathe, "compile", model, "-q", "-o", out, "--target", "cortex-m55", "--port", "baremetal"],
                     ["make", "-s", "-C", out, "build/ops.o", "CC=arm-none-eabi-gcc"]):
         subprocess.run(command, check=True, capture_output=True)
-    text = subprocess.run(["arm-none-eabi-objdump", "-d", "--no-show-raw-insn", os.path.join(out, "build", "ops.o")],
-                          check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(["arm-none-eabi-objdump", "-d", "-m", "armv8.1-m.main", "--no-show-raw-insn",
+                           os.path.join(out, "build", "ops.o")], check=True, capture_output=True, text=True).stdout
     return bool(VECTORS.search(text))
 
 

@@ -348,6 +348,13 @@ static tir_stmt *by_fours(const words *w, tir_stmt *some)
     return tir_seq(c, 2, (tir_stmt *[]){fours, rest});
 }
 
+/* There compilers make vectors of loops over bytes, and schedules make lanes of sums. What is left are windows of
+ * bytes. */
+static bool has_vectors(const tir_selector *x)
+{
+    return (x->f->target->features & TARGET_MVE) != 0;
+}
+
 static tir_stmt *four_of(words *w)
 {
     tir_stmt *s = w->b.loop->body;
@@ -361,7 +368,7 @@ static tir_stmt *four_of(words *w)
         return NULL;
     w->b.at = bytes_at(&w->b, w->rest);
     w->out = w->taps > 0 && w->taps <= WRITTEN_OUT && !tir_takes_few_steps(w->b.x->f);
-    return extreme_fits(w) ? extreme_of(w) : sum_fits(w) ? four_sums(w) : NULL;
+    return extreme_fits(w) ? extreme_of(w) : !has_vectors(w->b.x) && sum_fits(w) ? four_sums(w) : NULL;
 }
 
 static void find_store(void *ctx, tir_stmt *s)
@@ -371,16 +378,21 @@ static void find_store(void *ctx, tir_stmt *s)
         w->b.into = w->b.into && w->b.into != s->buffer ? NULL : s->buffer;
 }
 
+static bool is_type_of_bytes(dtype dt)
+{
+    return dt == DT_I8 || dt == DT_U8;
+}
+
 static tir_stmt *words_of(const tir_selector *x, tir_stmt *loop)
 {
     words w = {.b = {.x = x, .loop = loop}};
     tir_stmt *s = loop->body;
     int64_t n = LANES;
     if (loop->for_kind != FOR_SERIAL || (s->kind != TIR_STORE && s->kind != TIR_ALLOCATE) ||
-        (tir_is_int(loop->extent, &n) && n < LANES))
+        (s->kind == TIR_STORE && has_vectors(x)) || (tir_is_int(loop->extent, &n) && n < LANES))
         return NULL;
     tir_visit_stmt(s, find_store, NULL, &w);
-    if (!w.b.into || (w.b.into->dt != DT_I8 && w.b.into->dt != DT_U8))
+    if (!w.b.into || !is_type_of_bytes(w.b.into->dt))
         return NULL;
     if (s->kind == TIR_STORE)
         w.b.at = bytes_at(&w.b, s);
@@ -395,11 +407,18 @@ static bool is_meant(const tir_selector *x, tir_stmt *loop)
 {
     loop_work w;
     if (!loop_work_of(x, loop, &w) || !w.store || !w.steps || w.rows == 0 || w.others > 0 || w.looked_up > 0 ||
-        (w.store->buffer->dt != DT_I8 && w.store->buffer->dt != DT_U8) || dtype_bits(w.widest) != 8)
+        !is_type_of_bytes(w.store->buffer->dt) || dtype_bits(w.widest) != 8)
         return false;
     const uint32_t kinds = w.kinds & ~(uint32_t)WORK_CASTS;
-    return kinds == WORK_EXTREMES ||
-           (kinds == WORK_SUMS && w.inner > 0 && w.inner <= PAIRED_TAPS && w.rounds >= MANY_SUMMED / w.inner);
+    if (kinds == WORK_EXTREMES)
+        return w.inner > 0 || !has_vectors(x);
+    return kinds == WORK_SUMS && !has_vectors(x) && w.inner > 0 && w.inner <= PAIRED_TAPS &&
+           w.rounds >= MANY_SUMMED / w.inner;
 }
 
-const tir_selection tir_selection_words = {.fits = words_fit, .loop = words_of, .meant_loop = is_meant};
+static bool has_words(const struct target *t)
+{
+    return t && t->small && (t->features & TARGET_DSP) != 0;
+}
+
+const tir_selection tir_selection_words = {.fits = has_words, .loop = words_of, .meant_loop = is_meant};

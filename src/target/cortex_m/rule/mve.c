@@ -158,23 +158,28 @@ static void conv(const te_case *x, const rows_conv *v)
 }
 
 /* All channels are one block: lanes of it. */
-static bool pool(const te_case *x)
+static bool pool_in_lanes(const te_case *x, int64_t lanes)
 {
     te_sched *s = x->s;
-    const graph_node *n = x->n;
     te_node *anchor = x->anchor, *last = x->last;
-    uint32_t lane = last->n_axes - 1u;
-    if (last->n_axes != 5 || anchor->n_reduce != 2 || te_axis_extent(last, lane) < LANES ||
-        te_axis_extent(last, lane) != nn_data_block(n, "data_layout") || dtype_bits(te_in_type(n, 0)->dt) != 8 ||
-        !te_is_one_nest(s, anchor, last, NULL))
-        return false;
+    const uint32_t lane = last->n_axes - 1u;
     const char *acc = te_sums_stage(s, anchor, last, "local.reg");
-    te_sched_split(s, last->name, te_axis_name(last, lane), LANES, "channel_o", "lane");
+    te_sched_split(s, last->name, te_axis_name(last, lane), lanes, "channel_o", "lane");
     te_sched_annotate(s, TE_VECTORIZE, last->name, "lane");
     te_sched_compute_at(s, acc, last->name, "channel_o");
     te_sched_reorder(s, acc, 3, (const char *[]){tap(anchor, 0), tap(anchor, 1), te_axis_name(anchor, lane)});
     te_sched_annotate(s, TE_VECTORIZE, acc, te_axis_name(anchor, lane));
     return true;
+}
+
+static bool pool_bytes(const te_case *x)
+{
+    return pool_in_lanes(x, VECTOR);
+}
+
+static bool pool_sums(const te_case *x)
+{
+    return pool_in_lanes(x, LANES);
 }
 
 /* --- rules --- */
@@ -184,9 +189,35 @@ static bool takes_conv(const te_case *x)
     return runs_read(x).lanes;
 }
 
-static bool takes_pool(const te_case *x)
+/* A pool of bytes in one block of at least a word. */
+static bool takes_block(const te_case *x)
 {
-    return (x->t->features & TARGET_MVE) != 0;
+    const te_node *anchor = x->anchor, *last = x->last;
+    const uint32_t lane = last->n_axes - 1u;
+    return (x->t->features & TARGET_MVE) != 0 && anchor && last->n_axes == 5 && anchor->n_reduce == 2 &&
+           te_axis_extent(last, lane) >= LANES && te_axis_extent(last, lane) == nn_data_block(x->n, "data_layout") &&
+           dtype_bits(te_in_type(x->n, 0)->dt) == 8 && te_is_one_nest(x->s, anchor, last, NULL);
+}
+
+/* What a window becomes is a byte, too: an extreme. Compilers take vectors apart that do not fill a register. */
+static bool keeps_bytes(const te_case *x)
+{
+    return takes_block(x) && dtype_bits(x->anchor->body[0]->type.dt) == 8;
+}
+
+static bool takes_bytes(const te_case *x)
+{
+    return keeps_bytes(x) && te_axis_extent(x->last, x->last->n_axes - 1u) % VECTOR == 0;
+}
+
+static bool takes_words(const te_case *x)
+{
+    return keeps_bytes(x) && !takes_bytes(x);
+}
+
+static bool takes_sums(const te_case *x)
+{
+    return takes_block(x) && !keeps_bytes(x);
 }
 
 /* A vector of data by one of weights: two loads and a product for 16. */
@@ -196,7 +227,13 @@ static double cost_conv(const te_case *x)
     return 3.0 / VECTOR;
 }
 
-static double cost_pool(const te_case *x)
+static double cost_bytes(const te_case *x)
+{
+    (void)x;
+    return 2.0 / VECTOR;
+}
+
+static double cost_lanes(const te_case *x)
 {
     (void)x;
     return 2.0 / LANES;
@@ -210,6 +247,9 @@ static bool schedule_conv(const te_case *x)
 static const te_rule rows[] = {
     {"vectors of bytes", TE_RUNS, "a few pixels by all channels, 16 products in an instruction", takes_conv, cost_conv,
      schedule_conv},
-    {"lanes of channels", TE_POOL, "four channels of a block in lanes", takes_pool, cost_pool, pool},
+    {"bytes of channels", TE_POOL, "16 channels of a block, bytes in lanes", takes_bytes, cost_bytes, pool_bytes},
+    {"words of channels", TE_POOL, "the extreme of each window in a register, four of them in a word", takes_words,
+     cost_lanes, te_one_by_one},
+    {"lanes of channels", TE_POOL, "four channels of a block in lanes", takes_sums, cost_lanes, pool_sums},
 };
 const te_rules te_rules_mve = {rows, sizeof rows / sizeof *rows};
