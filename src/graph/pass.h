@@ -136,7 +136,7 @@ enum {
     X(RESCALE, "rescale-words", graph_pass_rescale, FACTS_NODES, 0, 0, 1,                                         \
       "sums that are rounded twice are scaled by one word of one product, on processors without vectors")         \
     X(SUMS, "sum-words", graph_pass_sums, FACTS_NODES, 0, 0, 1,                                                   \
-      "sums of two quantized bytes become two products and a shift, on processors without vectors")               \
+      "sums of two quantized bytes become two products and a shift, on microcontrollers")                         \
     X(CLOSE_LOOPS, "close-loops", graph_pass_close_loops, FACTS_NODES, FACT_CLOSED, 0, 0,                         \
       "the condition of a loop becomes nodes, the number of the round a carried value")                           \
     X(FUSE, "fuse", graph_pass_fuse, FACT_TYPES | FACT_FOLDED | FACT_CLOSED, 0, FACT_APART, 0,                    \
