@@ -13,7 +13,7 @@ typedef struct run_args {
     uint32_t n_inputs, n_outputs;
 } run_args;
 
-enum { ALIGNMENT = 64, CPU = 1, CPU_PINNED = 3, CODE_UINT = 1 };
+enum { ALIGNMENT = 64, CPU = 1, CPU_PINNED = 3, CODE_UINT = 1, CODE_FLOAT = 2 };
 
 /* --- results --- */
 
@@ -118,7 +118,7 @@ static bool check_input(compiler *c, run_model *m, uint32_t i, const lathe_dlten
     if (!same_type(t->dtype, want->dt)) {
         diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' is %s, and has to be %s", want->name,
                    type_text(c, t->dtype), dtype_full_name(want->dt));
-        diag_hint(&c->diags, "in NumPy: x.astype('%s')", dtype_full_name(want->dt));
+        tensor_file_hint_at_type(c, t->dtype.code == CODE_FLOAT, want->dt);
         return false;
     }
     bool fits = t->ndim >= 0 && (uint32_t)t->ndim == want->rank && (t->shape || want->rank == 0);

@@ -570,7 +570,9 @@ static bool open_rows(session *s)
                                                : ask_has(s->x, OPT_SEEDS) ? "seeds"
                                                                           : "seed");
     if (!ask_has(s->x, OPT_AGAINST))
-        return ask_usage_error(s->x, "give --against onnxruntime, interpreter or c, or a folder with output_N.pb",
+        return ask_usage_error(s->x,
+                               "give --against onnxruntime (tflm or litert for .tflite files), interpreter or c, or "
+                               "a folder with output_N.pb",
                                "--data: '%s' has only inputs, and no outputs to compare with", path);
     s->rows = arena_new(&s->x->c->mem, samples);
     s->data = NULL;

@@ -615,7 +615,9 @@ static bool check_options(const ask *x)
 {
     bool against = ask_has(x, OPT_AGAINST);
     if (!against && !ask_has(x, OPT_DATA))
-        return ask_usage_error(x, "give --data DIR, or --against onnxruntime, interpreter or c",
+        return ask_usage_error(x,
+                               "give --data DIR, or --against onnxruntime (tflm or litert for .tflite files), "
+                               "interpreter or c",
                                "nothing to compare with");
     if ((!against || reference_is(x, "c")) && ask_has(x, OPT_PER_NODE))
         return ask_usage_error(x, "give --against onnxruntime or interpreter",
@@ -624,7 +626,7 @@ static bool check_options(const ask *x)
         return ask_usage_error(x, "give --seed N, with the seed whose result is wrong",
                                "--per-node runs one sample, --seeds many");
     if (ask_has(x, OPT_SEEDS) && !against)
-        return ask_usage_error(x, "give --against onnxruntime, interpreter or c",
+        return ask_usage_error(x, "give --against onnxruntime (tflm or litert for .tflite files), interpreter or c",
                                "--seeds has nothing to compare with");
     if (reference_is(x, "c") && ask_has(x, OPT_EMULATOR))
         return ask_usage_error(x, "give --against onnxruntime or interpreter",

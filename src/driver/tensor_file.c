@@ -221,19 +221,33 @@ static bool holds_samples(const content *x, const run_tensor *t)
            memcmp(x->dims + 1, t->dims + 1, (t->rank - 1) * sizeof *t->dims) == 0;
 }
 
+void tensor_file_hint_at_type(compiler *c, bool has_floats, dtype want)
+{
+    const char *name = dtype_full_name(want);
+    if (has_floats && dtype_is_int(want) && dtype_bits(want) <= 16)
+        diag_hint(&c->diags,
+                  "if it is quantized, in NumPy: np.clip(np.round(x / scale) + zero_point, %lld, %lld).astype('%s'); "
+                  "inspect --json says scale and zero_point",
+                  (long long)dtype_min_int(want), (long long)dtype_max_int(want), name);
+    else
+        diag_hint(&c->diags, "in NumPy: x.astype('%s')", name);
+}
+
 /* How NumPy makes an array that fits. */
 static void hint_at_array(compiler *c, const content *x, const run_tensor *t)
 {
     int64_t count = 0;
     if (x->dt != t->dt)
-        diag_hint(&c->diags, "in NumPy: x.astype('%s')", dtype_full_name(t->dt));
+        tensor_file_hint_at_type(c, dtype_is_float(x->dt), t->dt);
     else if (tensor_count(x->rank, x->dims, &count) && count == t->count)
         diag_hint(&c->diags, "in NumPy: x.reshape(%s)", tensor_file_dims(&c->mem, t->rank, t->dims));
     else if (holds_samples(x, t))
         diag_hint(&c->diags, "it holds several samples, and a run takes one; in NumPy: x[0:%lld]",
                   (long long)t->dims[0]);
     else if (x->rank == t->rank + 1 && memcmp(x->dims + 1, t->dims, t->rank * sizeof *t->dims) == 0)
-        diag_hint(&c->diags, "it holds %lld samples, and a run takes one; in NumPy: x[0]", (long long)x->dims[0]);
+        diag_hint(&c->diags,
+                  "it holds %lld samples, and a run takes one; in NumPy: x[0], or --steps %lld for all as a sequence",
+                  (long long)x->dims[0], (long long)x->dims[0]);
     else
         diag_hint(&c->diags, "give an array of that shape");
 }

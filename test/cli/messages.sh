@@ -104,7 +104,7 @@ expect 2 'an extent cannot be negative' compile model.onnx --dim seq=-3 -o out
 hint 2 'it takes c, incbin or bin' compile model.onnx --constants flash -o out
 hint 3 'a shared object \(.so\)' compile model.onnx --load-ops model.onnx -o out
 hint 1 'lathe tune MODEL' compile model.onnx --schedules graph.txt -o out
-hint 2 'give --data DIR, or --against onnxruntime, interpreter or c$' verify model.onnx
+hint 2 'give --data DIR, or --against onnxruntime \(tflm or litert for .tflite files\), interpreter or c$' verify model.onnx
 printf 'PK\003\004zip' > b.pt
 hint 1 'if PyTorch wrote it: torch.onnx.export' compile b.pt -o out
 head -c 10 model.onnx > short.bin
