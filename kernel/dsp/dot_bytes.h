@@ -3,7 +3,6 @@
  * rows lie side by side. is_signed says what the bytes of data are. r is up to 4, a constant as is_signed. */
 #ifndef LATHE_KERNEL_DSP_DOT_BYTES_H
 #define LATHE_KERNEL_DSP_DOT_BYTES_H
-#include "kernel/common/add.h"
 #include "kernel/common/always.h"
 #include "kernel/dsp/acle.h"
 #include "kernel/dsp/bytes_asm.h"
@@ -51,12 +50,9 @@ static LATHE_ALWAYS void lathe_dot_bytes(int32_t *out, const void *data, const i
     }
 #endif
     for (k = 0; k < n; k++, a += 4, w += 4 * r)
-        for (j = 0; j < r; j++) {
-            int32_t four = 0;
-            for (e = 0; e < 4; e++)
-                four += (is_signed ? (int8_t)a[e] : a[e]) * w[4 * j + e];
-            out[j] = lathe_add(out[j], four);
-        }
+        for (e = 0; e < 4; e++)
+            for (j = 0; j < r; j++)
+                out[j] += (is_signed ? (int8_t)a[e] : a[e]) * w[4 * j + e];
 #endif
 }
 

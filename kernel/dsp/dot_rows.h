@@ -5,7 +5,6 @@
  * constants. */
 #ifndef LATHE_KERNEL_DSP_DOT_ROWS_H
 #define LATHE_KERNEL_DSP_DOT_ROWS_H
-#include "kernel/common/add.h"
 #include "kernel/common/always.h"
 #include "kernel/common/words.h"
 #include "kernel/dsp/acle.h"
@@ -55,13 +54,10 @@ static LATHE_ALWAYS void lathe_dot_rows(int32_t *out, const int16_t *a, const in
 #endif
     (void)words;
     for (k = 0; k < n; k++, a += step, w += 4 * r)
-        for (i = 0; i < m; i++)
-            for (j = 0; j < r; j++) {
-                int32_t four = 0;
-                for (e = 0; e < 4; e++)
-                    four += a[i * row + e] * w[4 * j + e % 2 * 2 + e / 2];
-                out[i * r + j] = lathe_add(out[i * r + j], four);
-            }
+        for (e = 0; e < 4; e++)
+            for (i = 0; i < m; i++)
+                for (j = 0; j < r; j++)
+                    out[i * r + j] += a[i * row + e] * w[4 * j + e % 2 * 2 + e / 2];
 #endif
 }
 

@@ -3,7 +3,6 @@
  * 2 * h + 1 of channel c, the first one in its upper half. */
 #ifndef LATHE_KERNEL_DSP_NIBBLE_BYTES_H
 #define LATHE_KERNEL_DSP_NIBBLE_BYTES_H
-#include "kernel/common/add.h"
 #include "kernel/common/always.h"
 #include "kernel/common/half.h"
 #include "kernel/dsp/acle.h"
@@ -56,12 +55,10 @@ static LATHE_ALWAYS void lathe_nibble_bytes(int32_t *out, const void *data, cons
     }
 #endif
     for (k = 0; k < n; k++, a += 4, w += 2 * r)
-        for (j = 0; j < r; j++) {
-            int32_t four = 0;
-            for (e = 0; e < 4; e++)
-                four += (is_signed ? (int8_t)a[e] : a[e]) * LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2);
-            out[j] = lathe_add(out[j], four);
-        }
+        for (e = 0; e < 4; e++)
+            for (j = 0; j < r; j++)
+                out[j] += (is_signed ? (int8_t)a[e] : a[e]) *
+                          LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2);
 #endif
 }
 

@@ -3,7 +3,6 @@
  * and h + 2 of channel c, the first one in its upper half. */
 #ifndef LATHE_KERNEL_DSP_NIBBLE_ROWS_H
 #define LATHE_KERNEL_DSP_NIBBLE_ROWS_H
-#include "kernel/common/add.h"
 #include "kernel/common/always.h"
 #include "kernel/common/half.h"
 #include "kernel/common/words.h"
@@ -57,13 +56,11 @@ static LATHE_ALWAYS void lathe_nibble_rows(int32_t *out, const int16_t *a, const
 #endif
     (void)words;
     for (k = 0; k < n; k++, a += step, w += 2 * r)
-        for (i = 0; i < m; i++)
-            for (j = 0; j < r; j++) {
-                int32_t four = 0;
-                for (e = 0; e < 4; e++) /* the elements 0, 2, 1, 3: both halves of a byte */
-                    four += a[i * row + e % 2 * 2 + e / 2] * LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2);
-                out[i * r + j] = lathe_add(out[i * r + j], four);
-            }
+        for (e = 0; e < 4; e++) /* the elements 0, 2, 1, 3: both halves of a byte */
+            for (i = 0; i < m; i++)
+                for (j = 0; j < r; j++)
+                    out[i * r + j] += a[i * row + e % 2 * 2 + e / 2] *
+                                      LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2);
 #endif
 }
 

@@ -2,7 +2,6 @@
 /* taps_row.h by weights of 4 bits, all in one number: that of tap k in bits 4 * k on of w. */
 #ifndef LATHE_KERNEL_DSP_NIBBLE_TAPS_H
 #define LATHE_KERNEL_DSP_NIBBLE_TAPS_H
-#include "kernel/common/add.h"
 #include "kernel/common/always.h"
 #include "kernel/common/shifts.h"
 #include "kernel/dsp/acle.h"
@@ -30,7 +29,7 @@ static LATHE_ALWAYS void lathe_nibble_taps_words(int32_t *out, const int16_t *a,
         for (i = 0; i < m; i++)
             out[i] = __smlad(lathe_word(a + i * step + k), lathe_pair(lathe_tap(w, k), lathe_tap(w, k + 1)), out[i]);
     for (i = 0; n % 2 != 0 && i < m; i++)
-        out[i] = lathe_add(out[i], a[i * step + n - 1] * lathe_tap(w, n - 1));
+        out[i] += a[i * step + n - 1] * lathe_tap(w, n - 1);
 }
 #endif
 
@@ -51,7 +50,7 @@ static LATHE_ALWAYS void lathe_nibble_taps(int32_t *out, const int16_t *a, int32
 #endif
     for (k = 0; k < n; k++)
         for (i = 0; i < m; i++)
-            out[i] = lathe_add(out[i], a[i * step + k * tap] * lathe_tap(w, k));
+            out[i] += a[i * step + k * tap] * lathe_tap(w, k);
 }
 
 #endif

@@ -3,7 +3,6 @@
  * has them. Three taps that lie side by side, as most do, have assembly. m, n, step and tap are constants. */
 #ifndef LATHE_KERNEL_DSP_TAPS_ROW_H
 #define LATHE_KERNEL_DSP_TAPS_ROW_H
-#include "kernel/common/add.h"
 #include "kernel/common/always.h"
 #include "kernel/dsp/acle.h"
 #include "kernel/dsp/taps_asm.h"
@@ -25,7 +24,7 @@ static LATHE_ALWAYS void lathe_taps_words(int32_t *out, const int16_t *a, const 
         for (i = 0; i < m; i++)
             out[i] = __smlad(lathe_word(a + i * step + k), lathe_pair(w[k], w[k + 1]), out[i]);
     for (i = 0; n % 2 != 0 && i < m; i++)
-        out[i] = lathe_add(out[i], a[i * step + n - 1] * w[n - 1]);
+        out[i] += a[i * step + n - 1] * w[n - 1];
 }
 #endif
 
@@ -46,7 +45,7 @@ static LATHE_ALWAYS void lathe_taps_row(int32_t *out, const int16_t *a, const in
 #endif
     for (k = 0; k < n; k++)
         for (i = 0; i < m; i++)
-            out[i] = lathe_add(out[i], a[i * step + k * tap] * w[k]);
+            out[i] += a[i * step + k * tap] * w[k];
 }
 
 #endif

@@ -3,7 +3,6 @@
  * w + j * w_step + y * w_row on: n of them for each y below h. */
 #ifndef LATHE_KERNEL_MVE_DOT_H
 #define LATHE_KERNEL_MVE_DOT_H
-#include "kernel/common/add.h"
 #include "kernel/mve/mve.h"
 #include "kernel/mve/tiles.h"
 #include <stdint.h>
@@ -38,7 +37,7 @@ static LATHE_HERE int32_t lathe_mve_sum(int32_t s, const int8_t *a, const int8_t
 #else
     int k;
     for (k = 0; k < n; k++)
-        s = lathe_add(s, a[k] * w[k]);
+        s += a[k] * w[k];
 #endif
     return s;
 }

@@ -4,7 +4,6 @@
  * way: a sum has to fit into 28 bits. */
 #ifndef LATHE_KERNEL_MVE_NIBBLES_H
 #define LATHE_KERNEL_MVE_NIBBLES_H
-#include "kernel/common/add.h"
 #include "kernel/common/shifts.h"
 #include "kernel/mve/mve.h"
 #include "kernel/mve/tiles.h"
@@ -54,8 +53,8 @@ static LATHE_HERE void lathe_mve_two(int32_t *s, const int8_t *a, const int8_t *
 #else
     int k;
     for (k = 0; k < n; k++) {
-        s[0] = lathe_add(s[0], a[k] * (w[k] >> 4));
-        s[1] = lathe_add(s[1], a[k] * (int8_t)((uint32_t)w[k] << 4));
+        s[0] += a[k] * (w[k] >> 4);
+        s[1] += a[k] * (int8_t)((uint32_t)w[k] << 4);
     }
 #endif
 }

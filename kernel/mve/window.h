@@ -4,7 +4,6 @@
  * rows (words.h). */
 #ifndef LATHE_KERNEL_MVE_WINDOW_H
 #define LATHE_KERNEL_MVE_WINDOW_H
-#include "kernel/common/add.h"
 #include "kernel/mve/window_asm.h"
 #include <stdint.h>
 

@@ -2,7 +2,6 @@
 /* window.h by weights of 4 bits: a byte has those of two channels, the first one's in its upper half. */
 #ifndef LATHE_KERNEL_MVE_WINDOW_NIBBLES_H
 #define LATHE_KERNEL_MVE_WINDOW_NIBBLES_H
-#include "kernel/common/add.h"
 #include "kernel/common/half.h"
 #include "kernel/common/shifts.h"
 #include "kernel/mve/window_asm.h"
