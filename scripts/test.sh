@@ -326,6 +326,10 @@ stages() {
     run long "networks of Keras" keras_networks
     run test "TensorFlow Lite models with states" "$python" test/py/tflite_states.py --lathe "$build/lathe" --count 2 \
         --target generic --cc "cc -O0"
+    for seed in 10 34; do # rows of a batch at once, and sums that saturate
+        run test "parts of LSTM layers, $seed" "$python" test/py/tflite_states.py --lathe "$build/lathe" --count 1 \
+            --filter lstm_of_parts --seed "$seed" --target generic --cc "cc -O0"
+    done
     run long "TensorFlow Lite models with states by chance" "$python" test/py/tflite_states.py --lathe "$build/lathe" \
         --count 100 --seed "$chance"
     run test "networks on VTA" "$python" test/py/vta_networks.py --lathe "$build/lathe" --count 30

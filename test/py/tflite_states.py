@@ -132,7 +132,7 @@ class Layer:
         """Weights of a peephole or of layer normalization."""
         net, r = self.net, self.r
         if self.q:
-            return net.tensor("int16", shape, np.float32(r.rng.uniform(1, 4) / 2**15), 0,
+            return net.tensor("int16", shape, np.float32(r.rng.uniform(1, 16) / 2**15), 0,
                               r.rng.integers(-32767, 32767, shape))
         return net.tensor("float32", shape, data=r.floats(shape))
 
@@ -163,10 +163,11 @@ class Layer:
 def lstm_of_parts(net, r, q):
     """With peepholes, a projection, layer normalization, coupled gates, and floats by bytes."""
     batch, steps, inputs, cells = r.int(1, 2), r.pick(1, 2, 3), r.int(1, 12), r.int(2, 12)
-    coupled, peephole, projection, norm, by_bytes = (r.pick(True, False) for _ in range(5))
+    coupled, peephole, projection, norm, by_bytes, major = (r.pick(True, False) for _ in range(6))
     outputs = r.int(1, cells) if projection else cells
     layer = Layer(net, r, q, by_bytes)
-    x = T.data(net, r, q, [batch, steps, inputs], np.float32(r.rng.uniform(0.005, 0.05)) if q else None)
+    front = [steps, batch] if major else [batch, steps]
+    x = T.data(net, r, q, front + [inputs], np.float32(r.rng.uniform(0.005, 0.05)) if q else None)
     sh, zh = np.float32(r.rng.uniform(0.5, 2) / 128), r.int(-20, 20)
     hidden, zero = (np.float32(r.rng.uniform(0.5, 2) / 128), r.int(-20, 20)) if projection else (sh, zh)
     operands = [x, *layer.gates(T.scale_of(net, x) if q else 1, inputs, cells, outputs, coupled, peephole, projection,
@@ -178,10 +179,10 @@ def lstm_of_parts(net, r, q):
         operands += [T.variable(net, "float32", [batch, n]) for n in (outputs, cells)]
     ns = [layer.fine([cells]) if norm else -1 for _ in range(4)]
     ns[:coupled] = [-1] * coupled
-    y = net.tensor("int8" if q else "float32", [batch, steps, outputs], *((sh, zh) if q else ()))
+    y = net.tensor("int8" if q else "float32", front + [outputs], *((sh, zh) if q else ()))
     net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 3, operands + ns, [y],
                  T.options("UnidirectionalSequenceLSTM", fusedActivationFunction=4, cellClip=r.pick(0.0, 0.7),
-                           projClip=r.pick(0.0, 0.5) if projection else 0.0, timeMajor=False,
+                           projClip=r.pick(0.0, 0.5) if projection else 0.0, timeMajor=major,
                            asymmetricQuantizeInputs=by_bytes and not q and r.pick(True, False)))
     parts = [net.tensor("int16", [0], np.float32(r.rng.uniform(0.5, 1) * 2.0**-11 if norm else 2.0**-12))
              for _ in range(4)]

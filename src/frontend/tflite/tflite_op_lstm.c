@@ -123,7 +123,9 @@ static graph_value *sums_of(lstm *l, graph_value *rows, uint32_t i, const tflite
     return l->is_int ? recurrent_times(l->n, rows, i, x) : recurrent_floats(l->n, rows, i, l->o->from_zero_point);
 }
 
-static graph_value *to_gate(lstm *l, graph_value *sums, uint32_t i, uint32_t gate, const tflite_scale *x, int64_t depth)
+/* as: what the numbers become; NULL: of 32 bits. */
+static graph_value *to_gate(lstm *l, graph_value *sums, uint32_t i, uint32_t gate, const tflite_scale *x, int64_t depth,
+                            const tflite_scale *as)
 {
     tflite_scale w;
     if (!l->is_int || l->n->failed || !tflite_read_scale(l->n, i, &w))
@@ -132,7 +134,7 @@ static graph_value *to_gate(lstm *l, graph_value *sums, uint32_t i, uint32_t gat
         (void)tflite_fail(l->n, DIAG_UNSUPPORTED, "weights (operand %u) have a zero point other than 0", i);
     const double most = (double)depth * 128 * (x->dt == DT_I16 ? 65536 : 255);
     const double real = tflite_factor(l->like_litert, x->scale, w.scale, l->gate_scale[gate]);
-    return tflite_rescaled(l->n, sums, real, most, &sixteen_bits);
+    return tflite_rescaled(l->n, sums, real, most, as);
 }
 
 /* What all steps of x give a gate: rows in the order of x. Layer normalization has the bias behind it. */
@@ -142,7 +144,7 @@ static graph_value *from_input(lstm *l, graph_value *rows, uint32_t gate)
     graph_value *v = sums_of(l, rows, l->at->w + gate, &l->x);
     if (!l->has_norm && tflite_operand(n, l->at->bias + gate))
         v = tflite_binary(n, "add", v, tflite_in(n, l->at->bias + gate));
-    return to_gate(l, v, l->at->w + gate, gate, &l->x, l->data.inputs);
+    return to_gate(l, v, l->at->w + gate, gate, &l->x, l->data.inputs, &sixteen_bits);
 }
 
 static uint32_t peephole(const lstm *l, uint32_t gate)
@@ -151,17 +153,19 @@ static uint32_t peephole(const lstm *l, uint32_t gate)
 }
 
 /* The weights of a peephole of numbers. The kernel takes as many as there are outputs, which behind a projection may be
- * fewer than there are cells. */
+ * fewer than there are cells. Rows of a batch that it computes at once then lie behind each other without a gap: the
+ * weights of the second row begin at cells of the first one. */
 static graph_value *peephole_numbers(lstm *l, uint32_t i)
 {
     tflite_node *n = l->n;
     const tensor_data *t = l->outputs < l->cells ? tflite_int_constant(n, i, "weights of a peephole") : NULL;
     if (!t)
         return tflite_in(n, i);
-    int32_t *w = arena_array(&n->c->mem, int32_t, (size_t)l->cells);
-    for (int64_t k = 0; k < l->cells; k++)
-        w[k] = k < l->outputs ? (int32_t)tensor_get_i64(t, k) : 0;
-    return tflite_const(n, tensor_dense(n->c, DT_I32, 1, &l->cells, w), "peephole");
+    const int64_t dims[2] = {l->data.time_major ? l->data.batch : 1, l->cells}, count = dims[0] * l->cells;
+    int32_t *w = arena_array(&n->c->mem, int32_t, (size_t)count);
+    for (int64_t k = 0; k < count; k++)
+        w[k] = k < dims[0] * l->outputs ? (int32_t)tensor_get_i64(t, k % l->outputs) : 0;
+    return tflite_const(n, tensor_dense(n->c, DT_I32, 2, dims, w), "peephole");
 }
 
 static graph_value *with_peephole(lstm *l, graph_value *v, uint32_t gate, graph_value *c)
@@ -181,7 +185,7 @@ static graph_value *with_peephole(lstm *l, graph_value *v, uint32_t gate, graph_
     }
     const double real = ldexp((double)s.scale, l->power) / (double)l->gate_scale[gate];
     graph_value *p = recurrent_product(n, peephole_numbers(l, i), c);
-    return recurrent_sum(n, v, tflite_rescaled(n, p, real, 0x1p30, &sixteen_bits));
+    return recurrent_sum(n, v, tflite_rescaled(n, p, real, 0x1p30, NULL));
 }
 
 static graph_value *normalized_floats(lstm *l, graph_value *v, uint32_t gate)
@@ -229,7 +233,8 @@ static graph_value *gate(lstm *l, uint32_t i, graph_value *from_x, graph_value *
 {
     tflite_node *n = l->n;
     const uint32_t r = l->at->r + i;
-    graph_value *v = to_gate(l, sums_of(l, h, r, &l->h), r, i, &l->h, l->outputs);
+    const tflite_scale *as = l->like_litert ? NULL : &sixteen_bits; /* LiteRT saturates only the new sum */
+    graph_value *v = to_gate(l, sums_of(l, h, r, &l->h), r, i, &l->h, l->outputs, as);
     v = l->is_int ? recurrent_sum(n, from_x, v) : tflite_binary(n, "add", from_x, v);
     if (i != GATE_CELL && tflite_operand(n, peephole(l, i)))
         v = with_peephole(l, v, i, c);
