@@ -294,13 +294,16 @@ static bool take_board(const ask *x, const char **target_name, compile_options *
     return true;
 }
 
-/* A package for a microcontroller is for a firmware. The other verbs run packages, on this machine. */
-static const char *usual_port(const ask *x, const compile_options *out)
+/* A package for a microcontroller is for a firmware, unless the ecosystem has a port of its own. The other verbs run
+ * packages, on this machine. */
+static const char *usual_port(const ask *x, const compile_options *out, const ecosystem *e)
 {
     const char *name = ask_get(x, OPT_TARGET, NULL);
     const target *t = name && x->verb == VERB_COMPILE && compile_makes(out, BACKEND_C)
                           ? target_lookup(x->c, name) : NULL;
-    return t && t->small ? "baremetal" : port_default()->name;
+    if (t && t->small && (!e || is_listed(e->ports, "baremetal")))
+        return "baremetal";
+    return e ? arena_strndup(&x->c->mem, e->ports, strcspn(e->ports, "|")) : port_default()->name;
 }
 
 static bool read_port(const ask *x, compile_options *out)
@@ -309,9 +312,7 @@ static bool read_port(const ask *x, compile_options *out)
     const ecosystem *e = as >= 0 && ask_has(x, OPT_AS)   ? ecosystem_at((uint32_t)as)
                          : ask_has(x, OPT_EXAMPLE) ? ecosystem_example()
                                                    : NULL;
-    const char *usual = e ? e->ports : usual_port(x, out);
-    usual = arena_strndup(&x->c->mem, usual, strcspn(usual, "|"));
-    const int choice = as < 0 ? -1 : ask_choice(x, OPT_PORT, NULL, usual);
+    const int choice = as < 0 ? -1 : ask_choice(x, OPT_PORT, NULL, usual_port(x, out, e));
     if (choice < 0)
         return false;
     out->as = e;

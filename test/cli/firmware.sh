@@ -151,6 +151,7 @@ expect_error 2 '--as is for packages, and --emit module makes none' compile six.
 expect 0 'warning: --as arduino is for microcontrollers, and the code is for aarch64' \
     compile six.txt -q --as arduino --target aarch64 -o wide
 expect_error 2 '--port freertos does not fit --as arduino, which takes baremetal' compile six.txt --as arduino --port freertos -o none
+expect 0 'target cortex-m4, port baremetal' compile six.txt --as cmake --target cortex-m4 -o bare
 expect_error 2 "--as: 'ardvino' is unknown" compile six.txt --as ardvino -o none
 check "the nearest is offered" grep -q 'did you mean arduino' stderr
 expect_error 2 'constants bin and --as zephyr cannot be combined' compile six.txt --as zephyr --constants bin -o none
