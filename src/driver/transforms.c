@@ -7,12 +7,20 @@
 #include "driver/html_timeline.h"
 #include "graph/op.h"
 
+#include <math.h>
+
 #define DEAR  0.1 /* of the layer */
 #define REACH 4   /* kernels, the transform's neighbor included */
 
+#define MOST_READERS 8 /* of a value that are looked at: one layer is enough */
+
+#define NONE UINT32_MAX
+
 typedef struct search {
     const plan_problem *p;
-    const double *cost; /* of each operator */
+    double *cost;     /* of each operator */
+    uint32_t *writer; /* of each value: the operator; NONE for inputs and constants */
+    uint32_t *first, *readers; /* those of value v are readers[first[v]] up to readers[first[v + 1]] */
 } search;
 
 /* The kernel changes the order of elements, and does nothing else. */
@@ -29,26 +37,51 @@ static bool is_transform(const plan_op *op)
     return true;
 }
 
-/* `first` writes what `next` reads. */
-static bool feeds(const plan_op *first, const plan_op *next)
+/* Who writes and who reads each value. */
+static search search_of(compiler *c, const plan_problem *p)
 {
-    for (uint32_t i = first->n_inputs; i < first->n_args; i++)
-        for (uint32_t j = 0; j < next->n_inputs; j++)
-            if (first->args[i] == next->args[j])
-                return true;
-    return false;
+    search x = {.p = p, .cost = arena_array(&c->mem, double, p->ops.len)};
+    x.writer = arena_array(&c->mem, uint32_t, p->values.len);
+    x.first = arena_array(&c->mem, uint32_t, p->values.len + 1u);
+    for (uint32_t v = 0; v < p->values.len; v++)
+        x.writer[v] = NONE;
+    uint32_t reads = 0;
+    for (uint32_t i = 0; i < p->ops.len; i++)
+        for (uint32_t k = 0; k < p->ops.data[i].n_inputs; k++, reads++)
+            x.first[p->ops.data[i].args[k] + 1]++;
+    for (uint32_t v = 0; v < p->values.len; v++)
+        x.first[v + 1] += x.first[v];
+    uint32_t *next = arena_array(&c->mem, uint32_t, p->values.len);
+    x.readers = arena_array(&c->mem, uint32_t, reads);
+    for (uint32_t i = 0; i < p->ops.len; i++) {
+        const plan_op *op = &p->ops.data[i];
+        for (uint32_t k = 0; k < op->n_inputs; k++)
+            x.readers[x.first[op->args[k]] + next[op->args[k]]++] = i;
+        for (uint32_t k = op->n_inputs; k < op->n_args; k++)
+            x.writer[op->args[k]] = i;
+    }
+    return x;
+}
+
+static double layer_cost(const search *x, uint32_t at, bool behind, uint32_t reach);
+
+static double cost_from(const search *x, uint32_t at, bool behind, uint32_t reach)
+{
+    return x->cost[at] + (x->p->ops.data[at].func->macs > 0 ? 0 : layer_cost(x, at, behind, reach - 1));
 }
 
 /* What the kernels before or behind operator `at` cost, up to one with products: of several ways the dearest. */
 static double layer_cost(const search *x, uint32_t at, bool behind, uint32_t reach)
 {
+    const plan_op *op = &x->p->ops.data[at];
     double most = 0;
-    for (uint32_t i = 0; reach > 0 && i < x->p->ops.len; i++) {
-        const plan_op *op = &x->p->ops.data[i], *other = &x->p->ops.data[at];
-        if (!(behind ? feeds(other, op) : feeds(op, other)))
-            continue;
-        const double more = op->func->macs > 0 ? 0 : layer_cost(x, i, behind, reach - 1), cost = x->cost[i] + more;
-        most = cost > most ? cost : most;
+    for (uint32_t k = 0; reach > 0 && !behind && k < op->n_inputs; k++)
+        if (x->writer[op->args[k]] != NONE)
+            most = fmax(most, cost_from(x, x->writer[op->args[k]], behind, reach));
+    for (uint32_t k = op->n_inputs; reach > 0 && behind && k < op->n_args; k++) {
+        const uint32_t from = x->first[op->args[k]], to = x->first[op->args[k] + 1];
+        for (uint32_t i = from; i < to && i < from + MOST_READERS; i++)
+            most = fmax(most, cost_from(x, x->readers[i], behind, reach));
     }
     return most;
 }
@@ -64,15 +97,17 @@ transforms_found transforms_dear(compiler *c, const compile_result *r)
 {
     const plan_problem *p = r->plan.problem;
     transforms_found found = {.names = ""};
+    writer names;
     bool any = false;
     for (uint32_t i = 0; i < p->ops.len; i++)
         any |= is_transform(&p->ops.data[i]);
     if (!any)
         return found;
-    double *cost = arena_array(&c->mem, double, p->ops.len), sum = 0;
+    writer_init(&names, &c->mem);
+    search x = search_of(c, p);
+    double sum = 0, *cost = x.cost;
     for (uint32_t i = 0; i < p->ops.len; i++)
         sum += cost[i] = cost_of(c, r, i);
-    const search x = {p, cost};
     for (uint32_t i = 0; i < p->ops.len; i++) {
         if (!is_transform(&p->ops.data[i]))
             continue;
@@ -82,8 +117,9 @@ transforms_found transforms_dear(compiler *c, const compile_result *r)
             continue;
         found.n++;
         found.share += cost[i] / sum;
-        found.names = arena_printf(&c->mem, "%s%s%s %.0f %%", found.names, *found.names ? ", " : "",
-                                   p->ops.data[i].name, 100 * cost[i] / sum);
+        w_fmt(&names, "%s%s %.0f %%", names.len ? ", " : "", p->ops.data[i].name, 100 * cost[i] / sum);
     }
+    if (found.n > 0)
+        found.names = arena_strndup(&c->mem, names.data, names.len);
     return found;
 }

@@ -39,16 +39,20 @@ static graph_value *differences(const graph_maker *m)
     return m->constant(m->ctx, tensor_dense(m->c, DT_F64, 1, &count, down));
 }
 
+/* A call at a time: in which order C evaluates the arguments of one is the compiler's choice. */
 graph_value *graph_open_softmax_table(const graph_maker *m, graph_value *x, uint32_t axis, float scale)
 {
     const attr part[2] = {attr_int(m->c, "start", axis), attr_int(m->c, "end", (int64_t)axis + 1)};
     graph_value *extent = m->emit(m->ctx, "shape_of", 1, &x, 2, part);
-    graph_value *terms = binary(m, "maximum", extent, m->constant(m->ctx, tensor_scalar_i64(m->c, DT_I64, 1)));
-    graph_value *most = binary(m, "divide", number(m, DT_F32, (double)FLT_MAX), cast(m, terms, DT_F32));
-    graph_value *room = cast(m, unary(m, "log", cast(m, most, DT_F64)), DT_F32);
-    room = binary(m, "subtract", cast(m, room, DT_F64), number(m, DT_F64, 5));
-    room = binary(m, "maximum", room, number(m, DT_F64, 0));
-    graph_value *by = number(m, DT_F64, (double)scale), *up = binary(m, "divide", room, by);
-    graph_value *t = binary(m, "multiply", binary(m, "add", differences(m), up), by);
-    return binary(m, "multiply", cast(m, unary(m, "exp", t), DT_F32), number(m, DT_F32, 0x1p-64));
+    graph_value *one = m->constant(m->ctx, tensor_scalar_i64(m->c, DT_I64, 1));
+    graph_value *terms = cast(m, binary(m, "maximum", extent, one), DT_F32);
+    graph_value *greatest = number(m, DT_F32, (double)FLT_MAX), *most = binary(m, "divide", greatest, terms);
+    graph_value *room = cast(m, unary(m, "log", cast(m, most, DT_F64)), DT_F32), *wide = cast(m, room, DT_F64);
+    graph_value *margin = number(m, DT_F64, 5), *left = binary(m, "subtract", wide, margin);
+    graph_value *zero = number(m, DT_F64, 0);
+    graph_value *by = number(m, DT_F64, (double)scale), *up = binary(m, "maximum", left, zero);
+    graph_value *steps = differences(m), *moved = binary(m, "add", steps, binary(m, "divide", up, by));
+    graph_value *t = cast(m, unary(m, "exp", binary(m, "multiply", moved, by)), DT_F32);
+    graph_value *down = number(m, DT_F32, 0x1p-64);
+    return binary(m, "multiply", t, down);
 }
