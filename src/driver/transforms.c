@@ -9,12 +9,10 @@
 
 #include <math.h>
 
-#define DEAR  0.1 /* of the layer */
-#define REACH 4   /* kernels, the transform's neighbor included */
-
-#define MOST_READERS 8 /* of a value that are looked at: one layer is enough */
-
-#define NONE UINT32_MAX
+#define DEAR         0.1 /* of the layer */
+#define REACH        4   /* kernels, the transform's neighbor included */
+#define MOST_READERS 8   /* of a value that are looked at: one layer is enough */
+#define NONE         UINT32_MAX
 
 typedef struct search {
     const plan_problem *p;

@@ -62,6 +62,11 @@ bool dtype_usable(dtype t); /* kernels can be generated for it */
 bool dtype_parse(const char *name, dtype *out);
 bool dtype_parse_full(const char *name, size_t len, dtype *out); /* of a full name */
 bool dtype_from_onnx(int64_t code, dtype *out);
+/* i8 or u8 */
+static inline bool dtype_is_byte(dtype t)
+{
+    return t == DT_I8 || t == DT_U8;
+}
 static inline bool dtype_is_float(dtype t)
 {
     return dtype_get_class(t) == DTC_FLOAT;

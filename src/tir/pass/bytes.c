@@ -12,7 +12,7 @@
 
 bool bytes_is_byte(tir_expr_ref x)
 {
-    return (x->type.dt == DT_I8 || x->type.dt == DT_U8) && x->type.lanes == 1;
+    return dtype_is_byte(x->type.dt) && x->type.lanes == 1;
 }
 
 tir_expr_ref bytes_flat(const bytes *b, tir_expr_ref load)
@@ -110,16 +110,9 @@ static tir_stmt *looked_up(const tir_selector *x, tir_stmt *loop)
     return out;
 }
 
-static bool is_meant(const tir_selector *x, tir_stmt *loop)
-{
-    loop_work w;
-    return loop_work_of(x, loop, &w) && loop_work_is_table(&w);
-}
-
 static bool has_vectors(const struct target *t)
 {
     return t && !t->small && t->vector_bytes > BYTES_LEAST;
 }
 
-const tir_selection tir_selection_tables = {
-    .fits = has_vectors, .loop = looked_up, .meant_loop = is_meant};
+const tir_selection tir_selection_tables = {.fits = has_vectors, .loop = looked_up, .meant_loop = loop_is_table};

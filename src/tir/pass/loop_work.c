@@ -24,19 +24,25 @@ int64_t loop_step(const tir_selector *x, tir_expr_ref at, const tir_var *v)
     return tir_is_int(tir_simplify(x->bounds, tir_sub(x->c, next, at)), &by) ? by : 0;
 }
 
+typedef struct row_search {
+    const work_scan *s;
+    bool found;
+} row_search;
+
 static void find_row(void *ctx, tir_expr_ref e)
 {
-    work_scan *s = ctx;
+    row_search *r = ctx;
+    const work_scan *s = r->s;
     if (e->kind == TIR_LOAD && e->u.buffer->scope != SCOPE_REG && dtype_bits(e->type.dt) == 8)
-        s->lanes |= loop_step(s->x, tir_select_flat(s->x, e->u.buffer, e->n_args, e->args), s->loop->var) == 1;
+        r->found |= loop_step(s->x, tir_select_flat(s->x, e->u.buffer, e->n_args, e->args), s->loop->var) == 1;
 }
 
 /* Does a byte of a row say the place? */
 static bool is_looked_up(const work_scan *s, tir_expr_ref at)
 {
-    work_scan found = {.x = s->x, .loop = s->loop};
-    tir_visit_expr(at, find_row, &found);
-    return found.lanes;
+    row_search r = {s, false};
+    tir_visit_expr(at, find_row, &r);
+    return r.found;
 }
 
 static void note_load(work_scan *s, tir_expr_ref e)
@@ -139,14 +145,18 @@ bool loop_work_of(const tir_selector *x, tir_stmt *loop, loop_work *out)
     return !s.lanes && !s.other_loops;
 }
 
-bool loop_work_is_table(const loop_work *w)
+bool loop_is_table(const tir_selector *x, tir_stmt *loop)
 {
-    return w->store && w->inner == 0 && w->steps && dtype_bits(w->store->buffer->dt) == 8 && w->kinds == 0 &&
-           w->looked_up == 1 && w->rows == 0 && w->others == 0 && dtype_bits(w->widest) == 8;
+    loop_work w;
+    return loop_work_of(x, loop, &w) && w.store && w.inner == 0 && w.steps &&
+           dtype_bits(w.store->buffer->dt) == 8 && w.kinds == 0 && w.looked_up == 1 && w.rows == 0 && w.others == 0 &&
+           dtype_bits(w.widest) == 8;
 }
 
-bool loop_work_is_dot(const loop_work *w)
+bool loop_is_dot(const tir_selector *x, tir_stmt *loop)
 {
-    return w->inner == 0 && (w->kinds & ~(uint32_t)WORK_CASTS) == (WORK_PRODUCTS | WORK_SUMS) && !w->steps &&
-           w->rows + w->others >= 2 && dtype_is_int(w->widest) && dtype_bits(w->widest) <= 16;
+    loop_work w;
+    return loop_work_of(x, loop, &w) && w.inner == 0 &&
+           (w.kinds & ~(uint32_t)WORK_CASTS) == (WORK_PRODUCTS | WORK_SUMS) && !w.steps && w.rows + w.others >= 2 &&
+           dtype_is_int(w.widest) && dtype_bits(w.widest) <= 16;
 }

@@ -33,7 +33,7 @@ int64_t loop_step(const tir_selector *x, tir_expr_ref at, const tir_var *v);
 /* false: it is no serial loop over single numbers. */
 bool loop_work_of(const tir_selector *x, tir_stmt *loop, loop_work *out);
 /* Bytes of a table, each at the place that a byte of a row says. */
-bool loop_work_is_table(const loop_work *w);
+bool loop_is_table(const tir_selector *x, tir_stmt *loop);
 /* Products of integers of at most 16 bits, added up in the loop. */
-bool loop_work_is_dot(const loop_work *w);
+bool loop_is_dot(const tir_selector *x, tir_stmt *loop);
 #endif

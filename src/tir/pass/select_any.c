@@ -71,9 +71,8 @@ static bool is_meant(const tir_selector *x, tir_expr_ref e)
 static bool is_dot(const tir_selector *x, tir_stmt *loop)
 {
     const struct target *t = x->f->target;
-    loop_work w;
     return ((t->features & TARGET_DSP) != 0 || target_find_dot(t, DT_U8, DT_I8, false)) &&
-           loop_work_of(x, loop, &w) && loop_work_is_dot(&w);
+           loop_is_dot(x, loop);
 }
 
 static bool fits(const struct target *t)

@@ -57,17 +57,10 @@ static tir_stmt *bytes_at_once(const tir_selector *x, tir_stmt *loop)
     return out;
 }
 
-/* Bounds are extremes of bytes, which words are meant for, too. */
-static bool is_meant(const tir_selector *x, tir_stmt *loop)
-{
-    loop_work w;
-    return loop_work_of(x, loop, &w) && loop_work_is_table(&w);
-}
-
 bool words_fit(const struct target *t)
 {
     return t && t->small && (t->features & (TARGET_DSP | TARGET_MVE)) == TARGET_DSP;
 }
 
-const tir_selection tir_selection_bytes = {
-    .fits = words_fit, .loop = bytes_at_once, .meant_loop = is_meant};
+/* Bounds are extremes of bytes, which words are meant for, too: of what is meant here, tables are left. */
+const tir_selection tir_selection_bytes = {.fits = words_fit, .loop = bytes_at_once, .meant_loop = loop_is_table};

@@ -7,11 +7,6 @@
 
 #define LANES 4
 
-static bool is_byte(dtype dt)
-{
-    return dt == DT_I8 || dt == DT_U8;
-}
-
 /* i32 as floats. */
 static tir_expr_ref floats_of(compiler *c, tir_expr_ref e)
 {
@@ -206,7 +201,7 @@ static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
         return once(x->c, e);
     if (e->type.dt == DT_F32 && from->type.dt == DT_I32)
         return floats_of(x->c, from);
-    if ((e->type.dt != DT_I32 && e->type.dt != DT_F32) || !is_byte(from->type.dt))
+    if ((e->type.dt != DT_I32 && e->type.dt != DT_F32) || !dtype_is_byte(from->type.dt))
         return NULL;
     numbers = numbers_of(x, from);
     return numbers && e->type.dt == DT_F32 ? floats_of(x->c, numbers) : numbers;
@@ -230,7 +225,7 @@ static tir_stmt *stored(const tir_selector *x, tir_stmt *s)
 {
     tir_expr_ref e = s->value, args[5], to;
     uint32_t n = 1;
-    if (e->kind != TIR_CAST || e->type.lanes != LANES || !is_byte(e->type.dt))
+    if (e->kind != TIR_CAST || e->type.lanes != LANES || !dtype_is_byte(e->type.dt))
         return NULL;
     to = run_at(x, s->buffer, s->n_indices, s->indices);
     if (!to)
@@ -256,8 +251,8 @@ static bool is_meant(const tir_selector *x, tir_expr_ref e)
     if (e->kind != TIR_CAST || e->type.lanes != LANES || e->args[0]->kind == TIR_INSTR)
         return false;
     const dtype from = e->args[0]->type.dt, to = e->type.dt;
-    return tir_is_made_by(e, TIR_RINT) || tir_is_made_by(e, TIR_SHIFTED) || (is_byte(from) && !is_byte(to)) ||
-           (to == DT_F32 && (from == DT_F64 || from == DT_I32));
+    return tir_is_made_by(e, TIR_RINT) || tir_is_made_by(e, TIR_SHIFTED) ||
+           (dtype_is_byte(from) && !dtype_is_byte(to)) || (to == DT_F32 && (from == DT_F64 || from == DT_I32));
 }
 
 static bool fits(const struct target *t)

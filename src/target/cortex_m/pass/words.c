@@ -378,11 +378,6 @@ static void find_store(void *ctx, tir_stmt *s)
         w->b.into = w->b.into && w->b.into != s->buffer ? NULL : s->buffer;
 }
 
-static bool is_type_of_bytes(dtype dt)
-{
-    return dt == DT_I8 || dt == DT_U8;
-}
-
 static tir_stmt *words_of(const tir_selector *x, tir_stmt *loop)
 {
     words w = {.b = {.x = x, .loop = loop}};
@@ -392,7 +387,7 @@ static tir_stmt *words_of(const tir_selector *x, tir_stmt *loop)
         (s->kind == TIR_STORE && has_vectors(x)) || (tir_is_int(loop->extent, &n) && n < LANES))
         return NULL;
     tir_visit_stmt(s, find_store, NULL, &w);
-    if (!w.b.into || !is_type_of_bytes(w.b.into->dt))
+    if (!w.b.into || !dtype_is_byte(w.b.into->dt))
         return NULL;
     if (s->kind == TIR_STORE)
         w.b.at = bytes_at(&w.b, s);
@@ -407,7 +402,7 @@ static bool is_meant(const tir_selector *x, tir_stmt *loop)
 {
     loop_work w;
     if (!loop_work_of(x, loop, &w) || !w.store || !w.steps || w.rows == 0 || w.others > 0 || w.looked_up > 0 ||
-        !is_type_of_bytes(w.store->buffer->dt) || dtype_bits(w.widest) != 8)
+        !dtype_is_byte(w.store->buffer->dt) || dtype_bits(w.widest) != 8)
         return false;
     const uint32_t kinds = w.kinds & ~(uint32_t)WORK_CASTS;
     if (kinds == WORK_EXTREMES)
