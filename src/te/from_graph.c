@@ -355,6 +355,7 @@ static void split_windows(builder *b, const struct target *t, te_node *anchor)
 {
     (void)t;
     b->end += te_window_columns(b->g, anchor);
+    te_drop_unread(b->g, 2, (uint32_t *const[]){&b->first, &b->end});
 }
 
 static void merge_reduced(builder *b, const struct target *t, te_node *anchor)
