@@ -494,7 +494,8 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
 /* --- grid sample
  * ---------------------------------------------------------------------------------------------------------------- */
 
-#define GRID_TAPS 4 /* of cubic interpolation */
+#define GRID_TAPS   4  /* of cubic interpolation */
+#define MOST_PLACES 16 /* that a point of the grid reads: cubic, or linear along three axes */
 
 /* One of the places that a point of the grid reads along one axis. */
 typedef struct grid_tap {
@@ -510,6 +511,8 @@ typedef struct grid_ctx {
     uint32_t axis;
     int tap; /* that a stage is for, the first one is first_tap */
     grid_tap taps[NN_MAX_SPATIAL][GRID_TAPS];
+    uint32_t number; /* of the place that a stage is for: its taps are the digits, of the first axis before others */
+    const te_tensor *places[MOST_PLACES]; /* where that is in the plane of a channel, -1: outside; NULL: by its taps */
 } grid_ctx;
 
 static int first_tap(const grid_ctx *v)
@@ -519,6 +522,15 @@ static int first_tap(const grid_ctx *v)
 static int last_tap(const grid_ctx *v)
 {
     return v->is_cubic ? 2 : v->linear ? 1 : 0;
+}
+
+static bool pads_zeros(const grid_ctx *v)
+{
+    return strcmp(v->padding, "zeros") == 0;
+}
+static uint32_t n_taps(const grid_ctx *v)
+{
+    return (uint32_t)(last_tap(v) - first_tap(v)) + 1;
 }
 
 /* Mirrors p into [lo, hi]; hi > lo. */
@@ -583,7 +595,7 @@ static tir_expr_ref grid_index_body(te_graph *g, void *ctx, tir_expr_ref const *
     tir_expr_ref len = as_f32(g, v->x->shape[2 + v->axis]), last = minus(g, len, f32(g, 1)), none = f32(g, -1);
     tir_expr_ref p = tir_call1(g->c, TIR_RINT, reflect(g, v, grid_position(g, v, grid_source(g, v, point)), len));
     tir_expr_ref from_zero = op2(g, TIR_GE, p, f32(g, 0)), to_end = op2(g, TIR_LE, p, last);
-    if (strcmp(v->padding, "zeros") == 0)
+    if (pads_zeros(v))
         return rounded_index(g, v, tir_select(g->c, tir_and(g->c, from_zero, to_end), p, none));
     return rounded_index(g, v, tir_select(g->c, from_zero, tir_select(g->c, to_end, p, last), f32(g, 0)));
 }
@@ -611,30 +623,86 @@ static void make_taps(te_graph *g, grid_ctx *v)
         }
 }
 
-/* x where the taps of all axes say. */
-static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *place)
+static tir_expr_ref grid_place_body(te_graph *g, void *ctx, tir_expr_ref const *point)
 {
-    tir_expr_ref at[TYPE_MAX_RANK], inside = NULL;
-    memcpy(at, idx, 2 * sizeof *at);
-    for (uint32_t i = 0; i < v->spatial; i++) {
-        at[2 + i] = as_i64(g, place[i]);
-        if (strcmp(v->padding, "zeros") == 0)
-            inside = tir_and(g->c, inside, op2(g, TIR_GE, place[i], tir_int(g->c, v->index, 0)));
+    const grid_ctx *v = ctx;
+    tir_expr_ref flat = tir_int(g->c, DT_I32, 0), inside = NULL;
+    uint32_t unit = 1;
+    for (uint32_t i = 1; i < v->spatial; i++)
+        unit *= n_taps(v);
+    for (uint32_t i = 0; i < v->spatial; i++, unit /= n_taps(v)) {
+        tir_expr_ref at = te_read(g, v->taps[i][v->number / unit % n_taps(v)].at, point);
+        tir_expr_ref line = op2(g, TIR_MUL, flat, tir_cast(g->c, DT_I32, v->x->shape[2 + i]));
+        flat = op2(g, TIR_ADD, line, at);
+        inside = pads_zeros(v) ? tir_and(g->c, inside, op2(g, TIR_GE, at, tir_int(g->c, DT_I32, 0))) : NULL;
     }
-    tir_expr_ref value = as_f32(g, te_read(g, v->x, at));
-    return inside ? tir_select(g->c, inside, value, f32(g, 0)) : value;
+    return inside ? tir_select(g->c, inside, flat, tir_int(g->c, DT_I32, -1)) : flat;
 }
 
+/* How many places channels have in common, and their numbers are of 32 bits; 0: none of them is worth a stage. */
+static uint32_t count_places(const grid_ctx *v)
+{
+    int64_t plane = 1, n = 1, extent = 0;
+    if (v->index != DT_I32 || tir_is_const(v->x->shape[1], 1))
+        return 0;
+    for (uint32_t i = 0; i < v->spatial; i++) {
+        if (!tir_is_int(v->x->shape[2 + i], &extent) || !i64_mul(plane, extent, &plane) || plane > INT32_MAX)
+            return 0;
+        n *= n_taps(v);
+        if (n > MOST_PLACES)
+            return 0;
+    }
+    return v->spatial > 1 ? (uint32_t)n : 0;
+}
+
+static void make_places(te_graph *g, grid_ctx *v)
+{
+    const uint32_t n = count_places(v);
+    for (v->number = 0; v->number < n; v->number++) {
+        const char *name = arena_printf(&g->c->mem, "place%u", v->number);
+        v->places[v->number] = te_compute(g, name, DT_I32, v->spatial + 1, v->grid->shape, grid_place_body, v);
+    }
+}
+
+/* Indices of the plane by the number of a place in it. Where they are put together again, nothing is divided. */
+static void unpack_place(te_graph *g, const grid_ctx *v, tir_expr_ref place, tir_expr_ref *at)
+{
+    for (uint32_t i = v->spatial; i-- > 1; place = op2(g, TIR_FLOORDIV, place, v->x->shape[2 + i]))
+        at[i] = op2(g, TIR_FLOORMOD, place, v->x->shape[2 + i]);
+    at[0] = place;
+}
+
+/* x at the place of that number, which `taps` make. */
+static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *point,
+                               tir_expr_ref const *taps, uint32_t number)
+{
+    tir_expr_ref at[TYPE_MAX_RANK], inside = NULL, zero = tir_int(g->c, v->index, 0);
+    memcpy(at, idx, 2 * sizeof *at);
+    if (v->places[0]) {
+        tir_expr_ref place = te_read(g, v->places[number], point);
+        unpack_place(g, v, as_i64(g, place), at + 2);
+        inside = op2(g, TIR_GE, place, zero);
+    } else {
+        for (uint32_t i = 0; i < v->spatial; i++) {
+            at[2 + i] = as_i64(g, taps[i]);
+            inside = tir_and(g->c, inside, op2(g, TIR_GE, taps[i], zero));
+        }
+    }
+    tir_expr_ref value = as_f32(g, te_read(g, v->x, at));
+    return pads_zeros(v) ? tir_select(g->c, inside, value, f32(g, 0)) : value;
+}
+
+/* `number`: of the taps of axes before axis i. */
 static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *point,
-                             tir_expr_ref *place, uint32_t i)
+                             tir_expr_ref *taps, uint32_t i, uint32_t number)
 {
     tir_expr_ref sum = NULL;
     if (i == v->spatial)
-        return grid_pixel(g, v, idx, place);
-    for (int t = first_tap(v); t <= last_tap(v); t++) {
-        const grid_tap *tap = &v->taps[i][t - first_tap(v)];
-        place[i] = te_read(g, tap->at, point);
-        tir_expr_ref term = grid_sum(g, v, idx, point, place, i + 1);
+        return grid_pixel(g, v, idx, point, taps, number);
+    for (uint32_t t = 0; t < n_taps(v); t++) {
+        const grid_tap *tap = &v->taps[i][t];
+        taps[i] = te_read(g, tap->at, point);
+        tir_expr_ref term = grid_sum(g, v, idx, point, taps, i + 1, number * n_taps(v) + t);
         if (tap->weight)
             term = times(g, te_read(g, tap->weight, point), term);
         sum = sum ? plus(g, sum, term) : term;
@@ -645,10 +713,10 @@ static tir_expr_ref grid_sum(te_graph *g, const grid_ctx *v, tir_expr_ref const 
 static tir_expr_ref grid_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const grid_ctx *v = ctx;
-    tir_expr_ref point[TYPE_MAX_RANK], place[TYPE_MAX_RANK] = {NULL};
+    tir_expr_ref point[TYPE_MAX_RANK], taps[TYPE_MAX_RANK] = {NULL};
     point[0] = idx[0];
     memcpy(point + 1, idx + 2, v->spatial * sizeof *point);
-    return tir_cast(g->c, v->x->dt, grid_sum(g, v, idx, point, place, 0));
+    return tir_cast(g->c, v->x->dt, grid_sum(g, v, idx, point, taps, 0, 0));
 }
 
 /* 32 bits where that is known to do. */
@@ -675,6 +743,7 @@ bool compute_grid_sample(te_graph *g, const graph_node *n, te_tensor *const *in,
     te_check_equal(g, n, in[0]->shape[0], in[1]->shape[0], "images and grids");
     v.index = grid_index(&v);
     make_taps(g, &v);
+    make_places(g, &v);
     out[0] = te_compute(g, "grid_sample", t->dt, in[0]->rank, te_shape(g, t), grid_body, &v);
     return true;
 }
