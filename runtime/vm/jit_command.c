@@ -185,6 +185,7 @@ static void add_flags(const lathe_options *options, jit_command *c)
         c->width = 8 * m.vector_bytes;
     }
     jit_words_copy(&c->flags, "-fno-math-errno");
+    jit_words_copy(&c->flags, "-fno-trapping-math");
     jit_words_copy(&c->flags, "-ffp-contract=fast");
     jit_words_add(&c->flags, jit_printf("-D" MODULE_MACRO_VECTOR_BYTES "=%u", (unsigned)m.vector_bytes));
     jit_words_add(&c->flags, jit_printf("-D" MODULE_MACRO_VECTOR_REGS "=%u", (unsigned)m.vector_regs));

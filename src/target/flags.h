@@ -4,8 +4,10 @@
 #define LATHE_TARGET_FLAGS_H
 
 #define CONTRACT " -ffp-contract=fast"
-#define QUIET    " -fno-math-errno" /* a square root is an instruction: nothing reads errno */
-#define FLOATS   QUIET CONTRACT
+/* Nothing reads errno, so that a square root is an instruction, and nothing stops at an exception of floats, which gcc
+ * else expects: a floor or a product below a condition then stays out of vectors. */
+#define QUIET  " -fno-math-errno -fno-trapping-math"
+#define FLOATS QUIET CONTRACT
 
 /* Everything that whole-model targets of 64 bits share. */
 #define HOST .stack_limit = 16384, .workers = 4, .address_bits = 64

@@ -40,7 +40,7 @@ KNOWN = ("test_hardmax_axis_2", "test_hardmax_default_axis", "test_hardmax_negat
 STRIDE = 120
 TARGETS = ("x86-64-v3", "x86-64-v4")
 LEVELS = ("-O2", "-O3")
-FLAGS = ["-std=c99", "-w", "-ffp-contract=fast", "-fno-math-errno"]
+FLAGS = ["-std=c99", "-w", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 
 # ---- Registers, numbers, addresses ---------------------------------------------------------------
 

@@ -144,7 +144,7 @@ static void test_width(void **state)
         jit_unload(l);
     }
 #if defined(__x86_64__)
-    const char *const flags[] = {" -fPIC -shared -Wl,-Bsymbolic -fno-math-errno -ffp-contract=fast ",
+    const char *const flags[] = {" -fPIC -shared -Wl,-Bsymbolic -fno-math-errno -fno-trapping-math -ffp-contract=fast ",
                                  " -march=x86-64-v2 ",
                                  " -march=x86-64-v3 ", " -march=x86-64-v4 -mprefer-vector-width=512 "};
     p->options.cache_dir = "";
@@ -187,7 +187,8 @@ static void test_cross(void **state)
     p->options.keep_sources = place_file(p, "kept", keep);
     assert_int_equal(jit_compile(&p->options, "text", width_text, strlen(width_text), &l, &e), LATHE_E_COMPILER);
     place_said(p, "RVV compile command: riscv64-linux-gnu-gcc -O3 -fPIC -shared -Wl,-Bsymbolic -march=rv64gcv "
-                  "-mabi=lp64d -fno-math-errno -ffp-contract=fast -DLATHE_VECTOR_BYTES=16 -DLATHE_VECTOR_REGS=32 -o ");
+                  "-mabi=lp64d -fno-math-errno -fno-trapping-math -ffp-contract=fast "
+                  "-DLATHE_VECTOR_BYTES=16 -DLATHE_VECTOR_REGS=32 -o ");
     if (!strstr(e.message, "made 'text' for riscv64 (ELF machine 243), and this machine is "))
         fail_msg("%s", e.message);
     FILE *f = fopen(place_file(p, "kept/text.so", path), "rb");
@@ -219,7 +220,8 @@ static void test_target(void **state)
     jit_library *l = NULL;
     p->options.compiler = "s390x-linux-gnu-gcc";
     assert_int_equal(jit_compile(&p->options, "text", width_text, strlen(width_text), &l, &e), LATHE_E_COMPILER);
-    place_said(p, " -fPIC -shared -Wl,-Bsymbolic -fno-math-errno -ffp-contract=fast -DLATHE_VECTOR_BYTES=0 ");
+    place_said(p, " -fPIC -shared -Wl,-Bsymbolic -fno-math-errno -fno-trapping-math -ffp-contract=fast "
+                  "-DLATHE_VECTOR_BYTES=0 ");
     if (!strstr(e.message, "is not a whole 64-bit")) /* big endian */
         fail_msg("%s", e.message);
 #endif
