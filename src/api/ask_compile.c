@@ -251,6 +251,12 @@ static bool check_artifact_options(const ask *x, const compile_options *o)
     return true;
 }
 
+/* LiteRT's rounding is chosen while the model is read, not by a pass. */
+static bool is_steered(const ask *x, ask_option option)
+{
+    return ask_has(x, option) && (option != OPT_REQUANT || strcmp(ask_get(x, OPT_REQUANT, ""), "litert") != 0);
+}
+
 bool ask_check_level(const ask *x, int level)
 {
     static const struct {
@@ -261,7 +267,7 @@ bool ask_check_level(const ask *x, int level)
         {OPT_NO_SPLIT_DATA, 3}, {OPT_TREES, 1},
     };
     for (size_t i = 0; i < sizeof some / sizeof *some && !ask_has(x, OPT_PASSES); i++)
-        if (ask_has(x, some[i].option) && level < some[i].least)
+        if (level < some[i].least && is_steered(x, some[i].option))
             return ask_usage_error(x, arena_printf(&x->c->mem, "leave it out, or -O %d", some[i].least),
                                    "--%s has no effect at -O %d", ask_option_name(some[i].option), level);
     return true;

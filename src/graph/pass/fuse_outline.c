@@ -5,14 +5,22 @@
 #include "graph/pass/rounded.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_NAME 80u
+
+/* A method of rounding in fixed point is made of the scales, and a definition that does not see them rounds floats. */
+static bool rounds_by_scales(const graph_node *n)
+{
+    const char *method = graph_attr(n, "method") ? graph_attr_string(n, "method") : "float";
+    return strcmp(method, "tflite") == 0 || strcmp(method, "fast") == 0;
+}
 
 bool fuse_takes_constant(bool literals, const graph_node *n, uint32_t i)
 {
     if (!graph_is_literal(n, i))
-        return false; /* level 0 leaves constants where the model has them, but for shapes */
-    return literals || graph_is_shape_arg(n, i);
+        return false; /* level 0 leaves constants where the model has them, but for shapes and scales */
+    return literals || graph_is_shape_arg(n, i) || rounds_by_scales(n);
 }
 
 static bool takes(const void *literals, const graph_node *n, uint32_t i)
