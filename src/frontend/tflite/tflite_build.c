@@ -145,10 +145,16 @@ const tfl_subgraph *tflite_graph_at(tflite_node *n, int64_t at)
     return NULL;
 }
 
+/* A constant that is a result, too, leaves its name to the copy that is handed over. */
+static const char *constant_name(const tflite_tensor *t)
+{
+    return t->is_result ? "" : t->name;
+}
+
 graph_value *tflite_plain(tflite_importer *im, tflite_tensor *t, src_loc loc)
 {
     if (!t->plain && t->data)
-        t->plain = graph_add_constant(im->f, t->data, t->name, loc);
+        t->plain = graph_add_constant(im->f, t->data, constant_name(t), loc);
     if (!t->plain && t->image) {
         const attr a = attr_ints(im->c, "perm", 4, to_plain);
         t->plain = graph_emit(im->f, NULL, "transpose", 1, &t->image, 1, &a, loc);
@@ -169,7 +175,7 @@ graph_value *tflite_image(tflite_node *n, uint32_t i)
     if (!t)
         return nothing(n);
     if (!t->image && t->data && t->data->rank == 4)
-        t->image = graph_add_constant(n->f, tflite_permuted(n->c, t->data, to_image), t->name, n->loc);
+        t->image = graph_add_constant(n->f, tflite_permuted(n->c, t->data, to_image), constant_name(t), n->loc);
     if (t->image)
         return t->image;
     graph_value *x = tflite_in(n, i);

@@ -404,8 +404,8 @@ static bool add_result(tflite_importer *im, tflite_tensor *t, uint32_t i)
         return t->poison || diag_error(&im->c->diags, DIAG_FORMAT, tflite_loc(im),
                                        "nothing makes the model's output '%s'", t->name);
     if (!v->def || graph_constant(v) || ptr_map_get(&im->results, v, &times)) {
-        const char *name = graph_constant(v) ? graph_new_name(im->f, t->name) : t->name;
-        graph_node *n = graph_add_node(im->f, graph_find_op(im->c, "copy"), 1, &v, 0, NULL, 1, &name, tflite_loc(im));
+        const graph_op *copy = graph_find_op(im->c, "copy");
+        graph_node *n = graph_add_node(im->f, copy, 1, &v, 0, NULL, 1, &t->name, tflite_loc(im));
         v = graph_infer_node(im->c, n) ? n->outputs[0] : NULL;
     } else if (v->name != t->name) {
         const bool taken = ptr_map_get(im->f->names, t->name, &suffix);
