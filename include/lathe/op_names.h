@@ -634,6 +634,7 @@
 #define tensor_size lathe_op_tensor_size
 #define tensor_splat lathe_op_tensor_splat
 #define tensor_type lathe_op_tensor_type
+#define text_in_shell lathe_op_text_in_shell
 #define text_line lathe_op_text_line
 #define text_plain_length lathe_op_text_plain_length
 #define tir_add lathe_op_tir_add

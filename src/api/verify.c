@@ -55,7 +55,39 @@ static const codegen_remark *in_floats(const session *s, uint32_t *out_n)
     return first;
 }
 
-static bool mismatch(const verify_judge *j, const run_tensor *got, const compare_result *r, const char *what)
+/* The options of this command that say what is compiled and run on one sample. */
+static const char *options_again(const verify_judge *j, uint32_t at)
+{
+    static const ask_option others[] = {OPT_AGAINST, OPT_SEEDS, OPT_SEED, OPT_STEPS, OPT_DATA, OPT_JSON,
+                                        OPT_PER_NODE, OPT_KEEP, OPT_RTOL, OPT_ATOL, OPT_MODEL};
+    const session *s = j->s;
+    const ask *x = s->x;
+    writer w;
+    writer_init(&w, &x->c->mem);
+    if (s->data_sets)
+        w_fmt(&w, " --data %s", text_in_shell(w.a, path_join(w.a, s->data_sets, verify_sample_name(s, at))));
+    else if (s->data && !s->rows)
+        w_fmt(&w, " --data %s", text_in_shell(w.a, s->data));
+    else if (!s->rows && !s->steps && (ask_has(x, OPT_SEEDS) || ask_has(x, OPT_SEED)))
+        w_fmt(&w, " --%s", verify_sample_name(s, at));
+    if (s->options.requant == REQUANT_LITERT && !ask_has(x, OPT_REQUANT))
+        w_str(&w, " --requant litert");
+    for (uint32_t o = 0; o < OPT_COUNT; o++) {
+        bool other = false;
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            other |= others[i] == o;
+        for (uint32_t i = 0; !other && i < x->values[o].len; i++) {
+            const char *value = x->values[o].data[i];
+            w_fmt(&w, " --%s%s%s", ask_option_name((ask_option)o), *value ? " " : "",
+                  *value ? text_in_shell(w.a, value) : "");
+        }
+    }
+    return w.data;
+}
+
+/* at: which sample has that result. */
+static bool mismatch(const verify_judge *j, const run_tensor *got, const compare_result *r, const char *what,
+                     uint32_t at)
 {
     diags *d = &j->s->x->c->diags;
     uint32_t n;
@@ -89,7 +121,9 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
         diag_hint(d, "two of onnxruntime's settings differ from each other as much, so neither result is the exact "
                      "one; --against interpreter compares with the definitions of the operators");
     else if (d->last && !d->last->hint && !ask_has(j->s->x, OPT_PER_NODE) && format_frontend_of(j->s->x->c, j->s->path))
-        diag_hint(d, "the first operator that differs: lathe verify %s --against interpreter --per-node", j->s->path);
+        diag_hint(d, "the first operator that differs: lathe verify %s --against %s --per-node%s",
+                  text_in_shell(&j->s->x->c->mem, j->s->path),
+                  reference_is(j->s->x, "onnxruntime") ? "onnxruntime" : "interpreter", options_again(j, at));
     return false;
 }
 
@@ -203,7 +237,7 @@ static bool judge_output(verify_judge *j, uint32_t i, const char *file, bool fro
     if (!compare_output(j, i, file, from_data, &r) || (r.wrong && !from_data && !compare_sessions(j, i)))
         return false;
     j->teller->output(j, got, &r, NULL);
-    return r.wrong == 0 || mismatch(j, got, &r, "output");
+    return r.wrong == 0 || mismatch(j, got, &r, "output", 0);
 }
 
 static bool judge_outputs(verify_judge *j, bool from_data)
@@ -295,7 +329,7 @@ static bool judge_result(verify_judge *j, const prog_step *step, uint32_t at, ve
     compare_result r = compare_tensors(got, want, j->rtol, j->atol);
     j->teller->output(j, got, &r, op);
     t->agree += r.wrong == 0;
-    return r.wrong == 0 || mismatch(j, got, &r, first);
+    return r.wrong == 0 || mismatch(j, got, &r, first, 0);
 }
 
 static bool judge_step(verify_judge *j, const prog_func *f, const prog_step *step, verify_tally *t)
@@ -606,7 +640,7 @@ static bool judge_samples(verify_judge *j, bool against)
         j->teller->total(j, &s->model.outputs[i], t);
         const char *what = arena_printf(&c->mem, "%u of %u %s are wrong; %s, output", t->wrong, s->samples,
                                         s->steps ? "steps" : "samples", verify_sample_name(s, t->at));
-        ok &= t->wrong == 0 || mismatch(j, &s->model.outputs[i], &t->worst, what);
+        ok &= t->wrong == 0 || mismatch(j, &s->model.outputs[i], &t->worst, what, t->at);
     }
     return ok;
 }

@@ -40,6 +40,8 @@ size_t text_plain_length(const char *s, size_t n);
 /* Makes one line of s to show to a person, in place: line ends and tabs become spaces, other characters that are not
  * plain become '?'. Returns s. */
 char *text_line(char *s);
+/* A word as a shell reads it: in quotes where it needs them. */
+const char *text_in_shell(arena *a, const char *text);
 
 /* --- interned strings: equal text, equal pointer --- */
 typedef struct interner interner;

@@ -327,3 +327,16 @@ const char *intern_unique(interner *in, ptr_map *taken, const char *want)
     ptr_map_set(taken, name, 1);
     return name;
 }
+
+const char *text_in_shell(arena *a, const char *text)
+{
+    writer w;
+    if (!text[strcspn(text, " \t\n\"'\\$`&|;<>()*?[]#~!{}")])
+        return text;
+    writer_init(&w, a);
+    w_str(&w, "'");
+    for (const char *s = text; *s; s++)
+        w_fmt(&w, *s == '\'' ? "'\\''" : "%c", *s);
+    w_str(&w, "'");
+    return w.data;
+}

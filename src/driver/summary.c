@@ -196,24 +196,10 @@ static void print_records(writer *w, const compile_result *r)
         w_line(w, "forms      %u of %u given ones are used", forms, r->records->forms.list.len);
 }
 
-/* A path as a shell reads it. */
-static const char *in_shell(arena *a, const char *path)
-{
-    writer w;
-    if (!path[strcspn(path, " \t\n\"'\\$`&|;<>()*?[]#~!{}")])
-        return path;
-    writer_init(&w, a);
-    w_str(&w, "'");
-    for (const char *s = path; *s; s++)
-        w_fmt(&w, *s == '\'' ? "'\\''" : "%c", *s);
-    w_str(&w, "'");
-    return w.data;
-}
-
 /* The next command, with a compiler for a machine that is not this one. */
 static void print_next(writer *w, const compile_result *r, const char *path)
 {
-    const char *place = in_shell(w->a, path);
+    const char *place = text_in_shell(w->a, path);
     const char *cc = target_cross_cc(r->unit.target);
     const char *with = cc ? arena_printf(w->a, " CC=%s", cc) : "";
     if (r->unit.board) {
@@ -338,7 +324,7 @@ void summary_print_module(compiler *c, writer *w, const compile_result *r, const
     if (r->unit.offload)
         offload_show_short(w, r->unit.offload);
     w_line(w, "module     %s: %zu bytes, of which C source %llu; next: lathe run %s", place,
-           r->artifact.files.data[0].len, (unsigned long long)r->artifact.source_bytes, in_shell(w->a, place));
+           r->artifact.files.data[0].len, (unsigned long long)r->artifact.source_bytes, text_in_shell(w->a, place));
 }
 
 static void put_functions(json_out *j, const compile_result *r)

@@ -82,6 +82,11 @@ relu='operator fused_nn_relu \(node second\) is the first wrong one \(right resu
 # shellcheck disable=SC2046
 {
     expect 1 "output 'y': .* outside of the tolerance" $(net wrong_loops --against interpreter)
+    # the next command has the options of this one, and one sample
+    expect 1 'lathe verify net.onnx --against interpreter --per-node --seed [34] --target demo --opt-level 2 --load-ops ./wrong_loops.so$' \
+        $(net wrong_loops --against interpreter --seeds 2 --seed 3 -O2)
+    expect 1 'net.onnx --against onnxruntime --per-node --target demo --requant fast --load-ops' \
+        $(net wrong_meaning --against onnxruntime --requant fast)
     expect 1 "output 'y': .* outside of the tolerance" $(net wrong_loops --against c)
     expect 1 "$relu" $(net wrong_loops --against interpreter --per-node)
     expect 1 "$relu" $(net wrong_loops --against onnxruntime --per-node -O3)
