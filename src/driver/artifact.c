@@ -68,12 +68,22 @@ static bool check_neighbors(compiler *c, const char *dir, const char *model)
     return c->diags.errors == before;
 }
 
-static void hint_at(compiler *c, const manifest_look *look)
+/* Of the firmware that --example writes. */
+static bool is_example(const manifest_look *look)
 {
-    diag_hint(&c->diags, look->missing ? "an earlier version wrote it, or it is not a package: remove it yourself if "
-                                         "nothing in it is yours, or choose another folder with -o"
-                                       : "move these elsewhere ('make clean' there removes what was built), or choose "
-                                         "another folder with -o");
+    return !look->missing && strncmp(look->in_the_way.data[0], "example/", 8) == 0 && look->in_the_way.data[0][8];
+}
+
+static void hint_at(compiler *c, const manifest_look *look, const char *shown)
+{
+    if (is_example(look))
+        diag_hint(&c->diags, "the firmware is yours now: move the folder %s/example elsewhere, and run 'make run "
+                             "PACKAGE=...' there, with the path of the package", shown);
+    else
+        diag_hint(&c->diags, look->missing ? "an earlier version wrote it, or it is not a package: remove it yourself "
+                                             "if nothing in it is yours, or choose another folder with -o"
+                                           : "move these elsewhere ('make clean' there removes what was built), or "
+                                             "choose another folder with -o");
 }
 
 static bool check_entries(compiler *c, const char *dir, const char *shown)
@@ -93,7 +103,7 @@ static bool check_entries(compiler *c, const char *dir, const char *shown)
                look.missing ? "it has no " MANIFEST_NAME ", the list of the files that lathe wrote, and holds"
                             : "it holds files that do not belong to the package that lathe wrote",
                w.data);
-    hint_at(c, &look);
+    hint_at(c, &look, shown);
     return false;
 }
 

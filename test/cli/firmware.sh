@@ -140,6 +140,12 @@ if have arm-none-eabi-gcc && have qemu-system-arm; then
     expect 0 'make -C own/example run' compile six.txt --example --target cortex-m4 -o own
     check "the example runs in the emulator" sh -c "timeout $limit make -s -C own/example run > said 2>&1 && grep -q '^status 0, [0-9]* instructions' said &&
         grep -q '^y 3.000' said"
+    # firmware of one's own: a copy of the example, which outlives the next compile
+    cp -r own/example mine && echo '/* mine */' >> mine/main.c && cp mine/main.c own/example
+    expect_error 2 'move the folder own/example elsewhere' compile six.txt --example --target cortex-m4 -o own
+    rm -r own/example
+    expect 0 '' compile six.txt --example --target cortex-m4 -q -o own
+    check "a copy runs, too" sh -c "timeout $limit make -s -C mine run PACKAGE=../own > said 2>&1 && grep -q '^y 3.000' said"
 fi
 
 # integers have their own types, and what does not fit is refused
