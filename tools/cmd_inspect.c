@@ -2,6 +2,7 @@
 /* lathe inspect: what a compile makes of a model: a table, JSON, or a page with pictures. */
 #include "base/file.h"
 #include "cli.h"
+#include "driver/describe.h"
 #include "driver/format.h"
 #include "driver/groups.h"
 #include "driver/html.h"
@@ -132,11 +133,38 @@ static void show_remarks(writer *w, compiler *c, const compile_result *r)
     }
 }
 
-static void add_tensor(table *t, const char *what, const prog_func *f, uint32_t value, const char *name)
+/* "scale 0.5, zero point -3" of quantized numbers; before it their type, where the end itself has floats. */
+static const char *scale_text(arena *a, const number_end *x, dtype dt)
+{
+    if (!x)
+        return "";
+    return arena_printf(a, "%s%sscale %.9g, zero point %lld", dtype_is_float(dt) ? dtype_name(x->dt) : "",
+                        dtype_is_float(dt) ? " in the model, " : "", x->end.scale, (long long)x->end.zero_point);
+}
+
+static void add_tensor(table *t, const char *what, const prog_func *f, uint32_t value, const char *name,
+                       const number_end *scale)
 {
     table_add(t, "%s", what);
     table_add(t, "%s", type_text(t->a, &f->values.data[value]));
     table_add(t, "%s", name);
+    if (t->align[3])
+        table_add(t, "%s", scale_text(t->a, scale, f->values.data[value].type.dt));
+}
+
+/* Inputs, outputs and states. */
+static void show_ends(writer *w, const compile_result *r)
+{
+    const prog_func *f = r->unit.func;
+    table t = table_begin(w->a, r->n_scales > 0 ? "llll" : "lll");
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        add_tensor(&t, "input", f, i, f->values.data[i].name, describe_scale(r, f->values.data[i].name, true));
+    for (uint32_t i = 0; i < f->results.len; i++)
+        add_tensor(&t, "output", f, f->results.data[i].value, f->results.data[i].name,
+                   describe_scale(r, f->results.data[i].name, false));
+    for (uint32_t i = f->n_inputs; i < f->n_inputs + f->n_states; i++)
+        add_tensor(&t, "state", f, i, f->values.data[i].name, NULL);
+    table_print(&t, w);
 }
 
 static void add_operator(table *t, const compile_result *r, uint32_t i, bool shared)
@@ -190,28 +218,21 @@ static void show_table(writer *w, const compile_result *r)
 {
     static const char *const heads[] = {"op", "layer", "parts", "MACs", "bytes", "result",
                                         "on", "operators", "of the model"};
-    const prog_func *f = r->unit.func;
     uint64_t macs = 0;
-    table io = table_begin(w->a, "lll"), t;
-    bool shared = is_shared(r);
-    t = table_begin(w->a, shared ? "rrrrrllll" : "rrrrrlll");
-    for (uint32_t i = 0; i < f->n_inputs; i++)
-        add_tensor(&io, "input", f, i, f->values.data[i].name);
-    for (uint32_t i = 0; i < f->results.len; i++)
-        add_tensor(&io, "output", f, f->results.data[i].value, f->results.data[i].name);
-    for (uint32_t i = f->n_inputs; i < f->n_inputs + f->n_states; i++)
-        add_tensor(&io, "state", f, i, f->values.data[i].name);
+    const bool shared = is_shared(r);
+    table t = table_begin(w->a, shared ? "rrrrrllll" : "rrrrrlll");
     add_heads(&t, heads, sizeof heads / sizeof *heads, shared);
     for (uint32_t i = 0; i < r->plan.problem->ops.len; i++) {
         add_operator(&t, r, i, shared);
         macs += (uint64_t)r->plan.problem->ops.data[i].func->macs;
     }
     show_facts(w, r);
-    table_print(&io, w);
+    show_ends(w, r);
     w_str(w, "\n");
     table_print(&t, w);
-    w_fmt(w, "\n%u operator%s in %u layer%s, %llu MACs, target %s\n", r->plan.problem->ops.len,
+    w_fmt(w, "\n%u operator%s in %u layer%s, %s%llu MACs, target %s\n", r->plan.problem->ops.len,
           r->plan.problem->ops.len == 1 ? "" : "s", r->plan.n_layers, r->plan.n_layers == 1 ? "" : "s",
+          r->graph && r->graph->n_operators > 0 ? arena_printf(w->a, "from %u of the model, ", r->n_nodes) : "",
           (unsigned long long)macs, r->unit.target->name);
     w_fmt(w, "workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n",
            (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
@@ -243,7 +264,10 @@ static void list_tensors(ask *x, const char *kind, const run_tensor *list, uint3
             else
                 w_fmt(&x->out, "%lld", (long long)list[i].dims[k]);
         }
-        w_str(&x->out, "]\n");
+        w_str(&x->out, "]");
+        if (list[i].is_quantized)
+            w_fmt(&x->out, ", scale %.9g, zero point %lld", list[i].scale, (long long)list[i].zero_point);
+        w_str(&x->out, "\n");
     }
 }
 

@@ -63,6 +63,8 @@ static void put_cell(const table *t, writer *w, uint32_t column, const char *cel
     }
     int gap = columns < width ? (int)(width - columns) : 0;
     w_fmt(w, "%*s%s%*s", right ? gap : 0, "", cell, right || last ? 0 : gap, "");
+    while (last && w->len > 0 && w->data[w->len - 1] == ' ')
+        w->data[--w->len] = '\0';
     w_str(w, last ? "\n" : "  ");
 }
 

@@ -44,6 +44,68 @@ static void find_spans(compiler *c, const graph_func *f, compile_result *r)
     r->spans = spans;
 }
 
+/* Where n quantizes or dequantizes by one scale. */
+static bool read_scale(const graph_node *n, number_end *out)
+{
+    const bool makes = strcmp(n->op->name, "qnn.quantize") == 0;
+    if (!makes && strcmp(n->op->name, "qnn.dequantize") != 0)
+        return false;
+    const tensor_data *scale = one_number(n, 1), *zero = one_number(n, 2);
+    out->dt = makes ? n->outputs[0]->type.dt : n->inputs[0]->type.dt;
+    out->end.scale = scale ? tensor_get_f64(scale, 0) : 0;
+    out->end.zero_point = zero ? tensor_get_i64(zero, 0) : 0;
+    return scale && dtype_is_int(out->dt) && (zero || n->n_inputs < 3 || !n->inputs[2]);
+}
+
+/* The node that made v, or what only moved elements on the way to it; NULL: a parameter. */
+static const graph_node *made_by(const graph_value *v)
+{
+    while (v && v->def && (v->def->op->flags & OPF_MOVES))
+        v = v->def->inputs[0];
+    return v ? v->def : NULL;
+}
+
+/* What the front end says of ends; then what nodes say that read an input or make an output. */
+static void find_scales(compiler *c, const graph_module *m, const graph_func *f, compile_result *r)
+{
+    number_end x = {{0}, DT_NONE};
+    number_end *list = arena_array(&c->mem, number_end, m->ends.len + f->nodes.len + f->results.len + 1u);
+    for (uint32_t i = 0; i < m->ends.len; i++)
+        list[r->n_scales++] = (number_end){m->ends.data[i], DT_NONE};
+    for (uint32_t i = 0; i < f->nodes.len; i++) {
+        const graph_value *p = f->nodes.data[i]->n_inputs > 0 ? moved_from(f->nodes.data[i]->inputs[0]) : NULL;
+        if (!p || !read_scale(f->nodes.data[i], &x))
+            continue;
+        x.end.name = p->name;
+        x.end.is_input = true;
+        list[r->n_scales++] = x;
+    }
+    for (uint32_t i = 0; i < f->results.len; i++) {
+        const graph_node *n = made_by(f->results.data[i]);
+        if (!n || !read_scale(n, &x))
+            continue;
+        x.end.name = f->results.data[i]->name;
+        x.end.is_input = false;
+        list[r->n_scales++] = x;
+    }
+    r->scales = list;
+}
+
+const number_end *describe_scale(const compile_result *r, const char *name, bool is_input)
+{
+    const number_end *found = NULL;
+    for (uint32_t i = 0; i < r->n_scales; i++) {
+        const number_end *x = &r->scales[i];
+        if (x->end.is_input != is_input || strcmp(x->end.name, name) != 0)
+            continue;
+        if (found && !(found->end.zero_point == x->end.zero_point && found->end.scale <= x->end.scale &&
+                       found->end.scale >= x->end.scale))
+            return NULL;
+        found = found ? found : x;
+    }
+    return found;
+}
+
 static bool is_dequantized(const graph_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++)
@@ -89,11 +151,15 @@ void describe_model(compiler *c, const compile_options *o, compile_result *r)
     const graph_func *f = graph_module_find(r->graph, "main");
     if (f)
         find_spans(c, f, r);
+    if (f)
+        find_scales(c, r->graph, f, r);
     if (o->page)
         r->model = html_model_of(c, r->graph);
+    r->n_nodes = r->graph->n_operators;
+    const bool is_text = r->n_nodes == 0;
     for (uint32_t i = 0; f && i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
-        r->n_nodes += n->n_outputs == 0 || !graph_constant(n->outputs[0]);
+        r->n_nodes += is_text && (n->n_outputs == 0 || !graph_constant(n->outputs[0]));
         r->n_quantised += is_dequantized(n);
         r->quantised |= strncmp(n->op->name, "qnn.", 4) == 0;
         r->dynamic |= strcmp(n->op->name, "qnn.quantize") == 0 && !graph_constant(n->inputs[1]);

@@ -93,6 +93,12 @@ typedef struct input_span {
     double least, most;
 } input_span;
 
+/* How an input or an output is quantized: its numbers, or those that the model makes of its floats. */
+typedef struct number_end {
+    model_end end;
+    dtype dt; /* of the numbers; DT_NONE: that of the end itself */
+} number_end;
+
 /* A state that an option made: names of the model, and its type. */
 typedef struct state_pair {
     const char *out, *in;
@@ -108,10 +114,12 @@ typedef struct compile_result {
     bool half_up;   /* some operator rounds halves up */
     bool dynamic;   /* some operator quantises by a scale that is computed as the model runs */
     bool integers;  /* it computes with quantised numbers */
-    uint32_t n_nodes, n_quantised; /* without constants: of the model as read, and those that compute in float between
-                                    * quantised values */
+    uint32_t n_nodes, n_quantised; /* of the model's file, of text without constants; those that compute in float
+                                    * between quantised values */
     const input_span *spans;
     uint32_t n_spans;
+    const number_end *scales; /* of the model as it was read; an end that is not quantized by one scale has none */
+    uint32_t n_scales;
     const codegen_remark *remarks; /* of passes on the graph */
     uint32_t n_remarks;
     graph_module *graph;

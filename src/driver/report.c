@@ -52,6 +52,9 @@ static bool read_tensor(compiler *c, const json_t *o, run_tensor *t)
     t->is_text = json_object_get(o, "string_bytes") != NULL;
     if (t->is_text && (t->dt != DT_U8 || t->rank == 0))
         return false;
+    t->is_quantized = json_is_number(json_object_get(o, "scale"));
+    t->scale = json_number_value(json_object_get(o, "scale"));
+    t->zero_point = json_integer_value(json_object_get(o, "zero_point"));
     if (!tensor_count(t->rank, t->dims, &t->count) || !i64_mul(t->count, (int64_t)dtype_bytes(t->dt), &bytes))
         return false;
     t->bytes = t->most_bytes = (size_t)bytes;

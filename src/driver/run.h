@@ -20,6 +20,9 @@ typedef struct run_tensor {
     uint8_t *data;     /* aligned to 64 */
     bool filled;
     bool is_text;      /* strings: u8, the bytes along the last axis, zeros behind them */
+    bool is_quantized;           /* value = scale * (number - zero_point) */
+    double scale;
+    int64_t zero_point;
     bool is_shape;               /* a module's function takes extents there: `dims` is all that it is */
 } run_tensor;
 

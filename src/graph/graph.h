@@ -76,6 +76,7 @@ typedef struct graph_module {
                        * of one of floats are called; integers or strings */
     VEC(list_io) lists; /* sequences and optionals of main: inputs, then results, each in the model's order */
     VEC(graph_note) notes;
+    uint32_t n_operators;    /* of the main graph in the model's file; 0: text, or a file without any */
     struct ptr_map *names;   /* taken function names */
     compiler *c;
 } graph_module;

@@ -166,6 +166,7 @@ def test_scales(tmp_path):
     (x,), (y,) = m.inputs, m.outputs
     assert (x.dtype, y.dtype) == ("int8", "int8") and x.scale == m.report["inputs"][0]["scale"] > 0
     assert (y.scale, y.zero_point) == (1 / 256, -128)
+    assert "probabilities: int8[1, 10] (scale 0.00390625, zero point -128)" in repr(m)
     m.save(tmp_path / "saved")
     assert lathe.load(tmp_path / "saved").outputs == (y,)
     assert lathe.compile(DIGITS, "generic").inputs[0].scale is None

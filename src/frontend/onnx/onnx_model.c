@@ -180,6 +180,7 @@ bool onnx_import(compiler *c, span bytes, const char *path, const frontend_optio
     const pb_graph *g = model->graph;
     onnx_scope scope = {.top = true};
     im.module = graph_module_new(c);
+    im.module->n_operators = g->node.len;
     onnx_env env = {.im = &im, .f = graph_func_new(im.module, "main"), .scope = &scope};
     reserve_names(&im, g);
     bool ok = onnx_import_names(&env, g);

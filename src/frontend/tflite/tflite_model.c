@@ -468,6 +468,7 @@ bool tflite_import(compiler *c, span bytes, const char *path, const frontend_opt
         !tflite_name_ends(&im) || !tflite_fix_shapes(&im))
         return false;
     im.module = graph_module_new(c);
+    im.module->n_operators = im.graph->operators.len;
     im.f = graph_func_new(im.module, "main");
     variables.main = im.f;
     tflite_tell_about(&im);

@@ -218,7 +218,8 @@ class Tensor:
     string_bytes: int = 0
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(str(d) for d in self.shape)}]"
+        scale = "" if self.scale is None else f" (scale {self.scale:.9g}, zero point {self.zero_point})"
+        return f"{self.name}: {self.dtype}[{', '.join(str(d) for d in self.shape)}]{scale}"
 
 
 _Rows = typing.Iterable[typing.Dict[str, typing.Any]]
