@@ -20,6 +20,7 @@
 #else
 #define LATHE_VNNI256 0
 #endif
+#define LATHE_VNNI128 LATHE_VNNI256
 #if defined(__AVX512BW__) || defined(__AVX512VNNI__)
 #define LATHE_X86 64
 #elif defined(__AVX2__)
@@ -44,8 +45,10 @@
 #if defined(__clang__)
 #define LATHE_DPBUSD512  __builtin_ia32_vpdpbusd512
 #define LATHE_DPBUSD256  __builtin_ia32_vpdpbusd256
+#define LATHE_DPBUSD128  __builtin_ia32_vpdpbusd128
 #define LATHE_DPWSSD512  __builtin_ia32_vpdpwssd512
 #define LATHE_DPWSSD256  __builtin_ia32_vpdpwssd256
+#define LATHE_DPWSSD128  __builtin_ia32_vpdpwssd128
 #define LATHE_MADD512    __builtin_ia32_pmaddwd512
 #define LATHE_MADDUBS512 __builtin_ia32_pmaddubsw512
 #if __has_builtin(__builtin_elementwise_abs)
@@ -65,8 +68,10 @@ typedef int16_t lathe_i16x32 __attribute__((vector_size(64)));
 typedef int32_t lathe_i32x16 __attribute__((vector_size(64)));
 #define LATHE_DPBUSD512        __builtin_ia32_vpdpbusd_v16si
 #define LATHE_DPBUSD256        __builtin_ia32_vpdpbusd_v8si
+#define LATHE_DPBUSD128        __builtin_ia32_vpdpbusd_v4si
 #define LATHE_DPWSSD512        __builtin_ia32_vpdpwssd_v16si
 #define LATHE_DPWSSD256        __builtin_ia32_vpdpwssd_v8si
+#define LATHE_DPWSSD128        __builtin_ia32_vpdpwssd_v4si
 #define LATHE_MADD512(a, b)    __builtin_ia32_pmaddwd512_mask((a), (b), (lathe_i32x16){0}, 0xffff)
 #define LATHE_MADDUBS512(a, b) __builtin_ia32_pmaddubsw512_mask((a), (b), (lathe_i16x32){0}, 0xffffffffu)
 #define LATHE_ABS512(a)        __builtin_ia32_pabsb512_mask((a), (a), -1LL)

@@ -95,13 +95,15 @@ func @main(%x: f32[n, n]) where n <= 16 {
 TEXT
 expect 0 '^slow .*loops left without vectors or with guards: [1-9]' compile left.txt -O0 -o left --target x86-64-v3
 expect 0 '^loops whose schedule asks for vectors, and that got none: [0-9]+ in [0-9]+ [a-z_.+]+ \(' inspect left.txt -O0 --target x86-64-v3
-# what a processor has instructions for, and gets none: nothing of the demo on a microcontroller, one loop on a host
-for target in cortex-m0plus cortex-m4 cortex-m55; do
+# what a processor has instructions for, and gets none: nothing of the demo, one loop of a product with two columns
+for target in cortex-m0plus cortex-m4 cortex-m55 x86-64-v4-vnni aarch64-dotprod; do
     expect 0 '^package' compile "$top/demo/digits_int8.tflite" --target $target -o used
     check "$target: each instruction is used" sh -c '! grep -q "\"instructions_left\": [1-9]" used/report.json'
 done
+printf 'func @main(%%x: i8[1, 64]) {\n  %%w = constant i8[2, 64] dense [%s]\n  %%y = qnn.matmul(%%x, %%w) {transpose_b = 1}\n  return %%y\n}\n' \
+    "$(seq -s, -64 63)" > narrow.txt
 expect 0 '^loops and values for which the processor has instructions, and that got none: 1 in 1 qnn.matmul' \
-    inspect "$top/demo/digits_int8.tflite" --target x86-64-v4-vnni
+    inspect narrow.txt --target x86-64-v4-vnni
 expect 0 '"on_one_worker": 1, "on_fewer_workers": 1' compile alone.txt -o alone --json
 expect 0 '^slow *operators with loops that run without vectors: cumsum$' compile alone.txt -o alone --workers 1
 bytes_1x1 > bytes.txt # a layer of bytes between planes of channels

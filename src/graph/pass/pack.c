@@ -160,7 +160,8 @@ static const target_dot *matmul_dot(const packer *p, const graph_node *n, const 
     int64_t rows = 0, all = shape_is_static(s) ? shape_count(s) : 0;
     const bool whole = all > 0 && s.rank >= 2 && dim_is_const(s.dims[s.rank - 2], &rows) && units % p->lanes == 0;
     const target_dot *wider = whole && row->a != DT_I16 ? target_find_wide_dot_for(p->target, row, rows) : NULL;
-    const target_dot *tiles = rows > 0 ? target_find_tile_dot(p->target, row, rows, k) : NULL;
+    const target_dot *tiles = rows > 0 && units >= (int64_t)p->lanes ? target_find_tile_dot(p->target, row, rows, k)
+                                                                     : NULL;
     *wide = wider != NULL;
     return wider ? wider : tiles ? tiles : row;
 }
@@ -206,6 +207,20 @@ static void widen_weights(packer *p, graph_node *n, int64_t columns)
         n->inputs[1] = v;
 }
 
+/* Vectors of a row of columns are added one after the other, each to the sum before: narrower ones take as long as rows
+ * that the C compiler adds in lanes. */
+#define FEWEST_LANES 8
+
+/* Of a vector of weights for `units` columns: as many as the target has, or the most that so few columns fill. 0: too
+ * few columns. */
+static int64_t lanes_for(const packer *p, int64_t units)
+{
+    int64_t lanes = p->lanes;
+    while (lanes > units && lanes / 2 >= FEWEST_LANES)
+        lanes /= 2;
+    return lanes <= units ? lanes : 0;
+}
+
 static void pack_integer_matmul(packer *p, graph_node *n)
 {
     compiler *c = p->r.c;
@@ -219,12 +234,15 @@ static void pack_integer_matmul(packer *p, graph_node *n)
     bool transposed = graph_attr_int(n, "transpose_b") != 0;
     const tensor_data *w = integer_weights(p, n, transposed ? 1 : 0, &row);
     if (!w || w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
-        graph_attr_int(n, "transpose_a") != 0 || w->dims[transposed ? 0 : 1] < (int64_t)p->lanes)
+        graph_attr_int(n, "transpose_a") != 0)
         return;
     bool wide;
-    row = matmul_dot(p, n, row, w->dims[transposed ? 1 : 0], w->dims[transposed ? 0 : 1], &wide);
-    const char *packed = arena_printf(&c->mem, "NK%un%uk", p->lanes, row->granule);
-    graph_value *x = filled_rows(p, n, w->dims[transposed ? 1 : 0], row->granule);
+    const int64_t k = w->dims[transposed ? 1 : 0], units = w->dims[transposed ? 0 : 1], lanes = lanes_for(p, units);
+    if (lanes == 0)
+        return;
+    row = matmul_dot(p, n, row, k, units, &wide);
+    const char *packed = arena_printf(&c->mem, "NK%lldn%uk", (long long)lanes, row->granule);
+    graph_value *x = filled_rows(p, n, k, row->granule);
     graph_value *v = x ? packer_transform(p, n, transposed ? "NK" : "KN", packed, row->needs_proof) : NULL;
     if (!v)
         return;
@@ -232,7 +250,7 @@ static void pack_integer_matmul(packer *p, graph_node *n)
     n->inputs[1] = v;
     graph_set_attr(p->r.f, n, attr_int(c, "transpose_b", 0));
     graph_set_attr(p->r.f, n, attr_string(c, "weight_layout", packed));
-    graph_set_attr(p->r.f, n, attr_int(c, "units", w->dims[transposed ? 0 : 1]));
+    graph_set_attr(p->r.f, n, attr_int(c, "units", units));
     graph_set_attr(p->r.f, n, attr_int(c, "pairs", row->needs_proof));
     if (wide)
         graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));

@@ -490,7 +490,7 @@ static const target_dot *dot_of(const te_case *x)
     const bool read = granule && !te_is_taken_apart(x->s->g, x->n), pairs = read && graph_attr_int(x->n, "pairs") != 0;
     const target_dot *d = read ? target_find_packed_dot(x->t, te_in_type(x->n, 0)->dt, te_in_type(x->n, 1)->dt, pairs,
                                                         granule) : NULL;
-    return d && v * 4 == x->t->vector_bytes && columns_of(x) >= v && (!d->tile || x->last->n_axes > 1) ? d : NULL;
+    return d && v * 4 <= x->t->vector_bytes && columns_of(x) >= v && (!d->tile || x->last->n_axes > 1) ? d : NULL;
 }
 
 static bool takes_dots(const te_case *x)
