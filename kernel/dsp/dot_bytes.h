@@ -42,17 +42,18 @@ static LATHE_ALWAYS void lathe_dot_bytes(int32_t *out, const void *data, const i
 #if LATHE_DSP == 1
     lathe_byte_words(out, a, w, r, n, is_signed);
 #else
-    int j, k, e;
+    const int m = 1;
+    int i, j, k, e;
 #if LATHE_DSP == 2
     if (r == 4 || r == 2) {
         lathe_dot_bytes_tile(out, a, w, r, n, is_signed);
         return;
     }
 #endif
-    for (k = 0; k < n; k++, a += 4, w += 4 * r)
-        for (e = 0; e < 4; e++)
-            for (j = 0; j < r; j++)
-                out[j] += (is_signed ? (int8_t)a[e] : a[e]) * w[4 * j + e];
+    for (k = 0; k < n; k++, a += 4, w += 4 * r) {
+#define LATHE_TERM (is_signed ? (int8_t)a[e] : a[e]) * w[4 * j + e]
+#include "kernel/dsp/four_products.inc"
+    }
 #endif
 }
 

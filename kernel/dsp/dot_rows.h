@@ -53,11 +53,10 @@ static LATHE_ALWAYS void lathe_dot_rows(int32_t *out, const int16_t *a, const in
         return;
 #endif
     (void)words;
-    for (k = 0; k < n; k++, a += step, w += 4 * r)
-        for (e = 0; e < 4; e++)
-            for (i = 0; i < m; i++)
-                for (j = 0; j < r; j++)
-                    out[i * r + j] += a[i * row + e] * w[4 * j + e % 2 * 2 + e / 2];
+    for (k = 0; k < n; k++, a += step, w += 4 * r) {
+#define LATHE_TERM a[i * row + e] * w[4 * j + e % 2 * 2 + e / 2]
+#include "kernel/dsp/four_products.inc"
+    }
 #endif
 }
 

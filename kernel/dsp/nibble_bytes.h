@@ -47,18 +47,18 @@ static LATHE_ALWAYS void lathe_nibble_bytes(int32_t *out, const void *data, cons
 #if LATHE_DSP == 1
     lathe_nibble_byte_words(out, a, w, r, n, is_signed);
 #else
-    int j, k, e;
+    const int m = 1;
+    int i, j, k, e;
 #if LATHE_DSP == 2
     if (r == 4 || r == 2) {
         lathe_nibble_bytes_tile(out, a, w, r, n, is_signed);
         return;
     }
 #endif
-    for (k = 0; k < n; k++, a += 4, w += 2 * r)
-        for (e = 0; e < 4; e++)
-            for (j = 0; j < r; j++)
-                out[j] += (is_signed ? (int8_t)a[e] : a[e]) *
-                          LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2);
+    for (k = 0; k < n; k++, a += 4, w += 2 * r) {
+#define LATHE_TERM (is_signed ? (int8_t)a[e] : a[e]) * LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2)
+#include "kernel/dsp/four_products.inc"
+    }
 #endif
 }
 

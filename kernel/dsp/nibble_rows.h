@@ -55,12 +55,11 @@ static LATHE_ALWAYS void lathe_nibble_rows(int32_t *out, const int16_t *a, const
         return;
 #endif
     (void)words;
-    for (k = 0; k < n; k++, a += step, w += 2 * r)
-        for (e = 0; e < 4; e++) /* the elements 0, 2, 1, 3: both halves of a byte */
-            for (i = 0; i < m; i++)
-                for (j = 0; j < r; j++)
-                    out[i * r + j] += a[i * row + e % 2 * 2 + e / 2] *
-                                      LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2);
+    for (k = 0; k < n; k++, a += step, w += 2 * r) {
+/* The elements 0, 2, 1, 3: both halves of a byte. */
+#define LATHE_TERM a[i * row + e % 2 * 2 + e / 2] * LATHE_HALF(w[j / 2 * 4 + e / 2 * 2 + j % 2], e % 2)
+#include "kernel/dsp/four_products.inc"
+    }
 #endif
 }
 

@@ -158,10 +158,11 @@ if [ "$(uname -m)" = x86_64 ]; then
         [ -z "$clang" ] || amx "$clang"
         x86 gcc
         [ -z "$clang" ] || x86 "$clang"
-        vectors=0
-        lanes x86-64-v2 __SSE2__ gcc -O1 -march=x86-64 -DLATHE_VECTORS=0
     else
         can avx2 && lanes x86-64-v3 __AVX2__ gcc -O1 -march=x86-64-v3
     fi
+    vectors=0 # and sums in C wrap as they should
+    lanes x86-64-v2 __SSE2__ gcc -O1 -march=x86-64 -DLATHE_VECTORS=0 -fsanitize=signed-integer-overflow \
+        -fno-sanitize-recover=all
 fi
 exit $failed

@@ -839,7 +839,8 @@ static const char table_text[] =
     "static const struct {\n    const char *row;\n    void (*nest)(void *const *), (*kernel)(void *const *);\n"
     "    int adds;\n    unsigned n;\n    unsigned long bytes[5];\n    int zero;\n} tests[] = {\n";
 
-/* An operand has a margin on both sides, which nobody may write. */
+/* An operand has a margin on both sides, which nobody may write. SUMS_WRAP: microcontrollers get no sums that leave 32
+ * bits (graph/op/rows.c). */
 static const char program_text[] =
     "};\n\nenum { MARGIN = 64, MOST = 1 << 14 };\n"
     "static union {\n    double align;\n    unsigned char bytes[MOST];\n} memory[3][5];\n"
@@ -856,8 +857,10 @@ static const char program_text[] =
     "                    state = state * 1664525u + 1013904223u;\n"
     "                    b = (unsigned char)(state >> 24);\n"
     "                    b = round == 1 && i != out ? (b & 1 ? 0x80 : 0x7f) : b;\n"
-    "                    if (i == out && tests[t].adds && k % 4 == 3) /* sums that are not large */\n"
+    "                    if (!SUMS_WRAP && i == out && tests[t].adds && k % 4 == 3) /* sums that are not large */\n"
     "                        b = memory[0][i].bytes[k - 1] & 0x80 ? 0xff : 0;\n"
+    "                    if (SUMS_WRAP && i == out && tests[t].adds && round == 1) /* the largest and the least */\n"
+    "                        b = (k % 4 == 3 ? 0x7f : 0xff) ^ (k / 4 % 2 ? 0xff : 0);\n"
     "                    memory[0][i].bytes[k] = memory[1][i].bytes[k] = memory[2][i].bytes[k] = b;\n"
     "                    if (i == out && !tests[t].adds && k >= MARGIN && k < MARGIN + bytes)\n"
     "                        memory[1][i].bytes[k] ^= 0xff;\n"
@@ -893,6 +896,7 @@ static int write_program(const char *target_name, const char *path)
     writer w;
     writer_init(&w, &p.c.mem);
     w_str(&w, "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n\n");
+    w_fmt(&w, "enum { SUMS_WRAP = %d };\n", !p.t->small);
     needs_write(&p.c.mem, &w, &p.needs);
     w_str(&w, p.functions.data);
     w_str(&w, table_text);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define MOST_PATCH     4  /* steps in two rows of a window: below, a loop over its rows costs more than the products */
-#define MOST_DIRECT    65536 /* products whose sum has room in 32 bits without a zero point taken off */
 #define MOST_CHUNKS    65536
 #define PATCH_CHANNELS 16 /* of the result: that many times a patch is read */
 
@@ -38,6 +37,19 @@ static bool last_is_whole(const rows_conv *v)
     return rest > 0 && full > 0 && more * 10 <= as_it_is;
 }
 
+#define MOST_OF_BYTE  32768   /* of a number of 9 bits by a weight: a byte less its zero point */
+#define MOST_OF_HALF  4194304 /* of a number of 16 bits by a weight */
+
+/* Whether no sum leaves 32 bits: kernels add signed numbers. Other sums of 16 bits are made in chunks that fit, which
+ * depends on the weights. */
+static bool sums_have_room(const rows_conv *v)
+{
+    const int64_t most = INT32_MAX / (v->halves ? MOST_OF_HALF : MOST_OF_BYTE), channels = v->depthwise ? 1 : v->in;
+    return (v->halves && !v->depthwise) ||
+           (v->win.kernel[0] <= most && v->win.kernel[1] <= most / v->win.kernel[0] &&
+            channels <= most / (v->win.kernel[0] * v->win.kernel[1]));
+}
+
 /* Whether the window fits into the padded input, and all that follows from these numbers has room: no product below is
  * more than images, rows and columns with some strides beside them, and channels make. */
 static bool has_room(const rows_conv *v)
@@ -52,7 +64,7 @@ static bool has_room(const rows_conv *v)
             !i64_mul(most, extent, &most))
             return false;
     }
-    return i64_add(v->in, ROWS_LANES * ROWS_GRANULE, &more) && i64_mul(most, more, &most) &&
+    return sums_have_room(v) && i64_add(v->in, ROWS_LANES * ROWS_GRANULE, &more) && i64_mul(most, more, &most) &&
            i64_mul(most, 2 * ROWS_LANES * ROWS_GRANULE, &most);
 }
 
@@ -97,7 +109,7 @@ bool rows_conv_can_be_direct(const rows_conv *v)
     bool one = v->images * v->extent[0] * v->extent[1] * w->kernel[0] * w->kernel[1] == 1;
     for (uint32_t i = 0; i < 2; i++)
         one = one && w->pad_begin[i] == 0 && w->pad_end[i] == 0;
-    return one && !v->planar && !v->depthwise && !v->halves && v->in % ROWS_GRANULE == 0 && v->in <= MOST_DIRECT;
+    return one && !v->planar && !v->depthwise && !v->halves && v->in % ROWS_GRANULE == 0;
 }
 
 uint32_t rows_conv_weights(const rows_conv *v, int64_t dims[6])

@@ -286,12 +286,15 @@ static const uint8_t *pack(converter *v, const rows_conv *r, const source *s)
 #define MOST_CHUNKS 64 /* of them each adds to sums in memory */
 
 /* The packed weights, and in how many chunks they are summed: the fewest that leave 32 bits to none, where n's sums
- * have 64. NULL: there are no such. */
+ * have 64. NULL: there are no such, or n's sums of 32 bits might wrap. */
 static const uint8_t *pack_in_chunks(converter *v, const graph_node *n, rows_conv *r, const source *s)
 {
-    if (n->outputs[0]->type.dt != DT_I64)
-        return pack(v, r, s);
-    for (r->chunks = 1; r->chunks <= MOST_CHUNKS && !r->depthwise && !r->nibbles; r->chunks++) {
+    const bool packed_otherwise = r->depthwise || r->nibbles;
+    if (n->outputs[0]->type.dt != DT_I64) {
+        const uint8_t *bytes = pack(v, r, s);
+        return !r->halves || packed_otherwise || chunks_fit(r, (const int8_t *)bytes, 1) ? bytes : NULL;
+    }
+    for (r->chunks = 1; r->chunks <= MOST_CHUNKS && !packed_otherwise; r->chunks++) {
         if (!rows_conv_derive(r))
             return NULL;
         const arena_mark mark = arena_get_mark(&v->t.r.c->mem);
@@ -678,6 +681,12 @@ static const char *why_plain(converter *v, const graph_node *n)
 }
 
 #define FEW_ROWS 4 /* for which widening the right operand takes longer than it saves */
+#define MOST_PAIRED (INT32_MAX / (255 * 255)) /* products of two bytes less their zero points that 32 bits hold */
+
+static bool is_known_matrix(const type *t)
+{
+    return t->shape.rank >= 2 && shape_is_static(t->shape);
+}
 
 /* Products of two operands that only the run knows: by pairs of 16 bits, where the processor has those. Vectors of
  * bytes would want both operands in rows, and the zero point taken out of the sums. */
@@ -686,9 +695,12 @@ static bool is_product_of_pairs(const graph_node *n)
     if (strcmp(n->op->name, "qnn.matmul") != 0 || graph_constant(n->inputs[1]) || graph_constant(n->inputs[0]))
         return false;
     const type *a = &n->inputs[0]->type, *b = &n->inputs[1]->type, *y = &n->outputs[0]->type;
-    bool fits = dtype_bits(a->dt) == 8 && dtype_bits(b->dt) == 8 && y->dt == DT_I32 && a->shape.rank >= 2 &&
-                b->shape.rank >= 2 && shape_is_static(y->shape) && shape_is_static(a->shape) &&
-                shape_is_static(b->shape) && extent(n->outputs[0], (uint32_t)y->shape.rank - 2) >= FEW_ROWS;
+    if (!is_known_matrix(a) || !is_known_matrix(b) || !is_known_matrix(y))
+        return false;
+    const uint32_t along = (uint32_t)a->shape.rank - (graph_attr_int(n, "transpose_a") ? 2 : 1);
+    bool fits = dtype_bits(a->dt) == 8 && dtype_bits(b->dt) == 8 && y->dt == DT_I32 &&
+                extent(n->outputs[0], (uint32_t)y->shape.rank - 2) >= FEW_ROWS &&
+                extent(n->inputs[0], along) <= MOST_PAIRED;
     for (uint32_t i = 2; i < n->n_inputs; i++)
         fits = fits && (!n->inputs[i] || shape_count(n->inputs[i]->type.shape) == 1);
     return fits;
