@@ -291,6 +291,16 @@ graph_value *onnx_emit(onnx_node *n, onnx_args a)
     return n->failed ? onnx_nothing(n) : emit(n, a, made_name(n, op_tail(a.op)), -1);
 }
 
+void onnx_emit_all(onnx_node *n, onnx_args a, uint32_t n_out, graph_value **out)
+{
+    const char **names = arena_array(&n->c->mem, const char *, n_out);
+    for (uint32_t i = 0; i < n_out; i++)
+        names[i] = made_name(n, op_tail(a.op));
+    graph_node *g = n->failed ? NULL : add_node(n, a, n_out, names, -1);
+    for (uint32_t i = 0; i < n_out; i++)
+        out[i] = g ? g->outputs[i] : onnx_nothing(n);
+}
+
 graph_value *onnx_result(onnx_node *n, uint32_t i, onnx_args a)
 {
     if (n->failed)

@@ -492,7 +492,9 @@ typedef struct onnx_args {
 
 /* One node of the IR, typed; integer results of constants are computed at once, because shapes depend on them. */
 graph_value *onnx_emit(onnx_node *n, onnx_args a);
-/* The same as result i of the node: with the model's name and declared type. */
+/* A node of which several results are wanted: out[0] to out[n_out - 1], all of them intermediate values. */
+void onnx_emit_all(onnx_node *n, onnx_args a, uint32_t n_out, graph_value **out);
+/* The same as onnx_emit, as result i of the node: with the model's name and declared type. */
 graph_value *onnx_result(onnx_node *n, uint32_t i, onnx_args a);
 /* All results of the node in one go (n_out of the IR operator; results beyond n->n_out have no uses). */
 bool onnx_results(onnx_node *n, onnx_args a, uint32_t n_out);

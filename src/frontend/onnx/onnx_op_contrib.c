@@ -291,16 +291,11 @@ bool onnx_op_inverse(onnx_node *n)
 bool onnx_op_unique_ms(onnx_node *n)
 {
     attr a[2] = {attr_int(n->c, "axis", 0), attr_int(n->c, "sorted", 0)};
-    graph_value *x = onnx_in(n, 0);
+    graph_value *x = onnx_in(n, 0), *all[4];
     if (onnx_rank(x) != 1)
         return onnx_fail(n, DIAG_TYPE, "the input must have one dimension");
-    const char **names = arena_array(&n->c->mem, const char *, 4);
-    for (uint32_t i = 0; i < 4; i++)
-        names[i] = "";
-    graph_node *g = graph_add_node(n->f, graph_find_op(n->c, "unique"), 1, &x, 2, a, 4, names, n->loc);
-    if (!graph_infer_node(n->c, g))
-        return false;
-    return onnx_alias(n, 0, g->outputs[0]) && onnx_alias(n, 1, g->outputs[2]) && onnx_alias(n, 2, g->outputs[3]);
+    onnx_emit_all(n, ONNX_ARGS("unique", 2, a, x), 4, all);
+    return onnx_alias(n, 0, all[0]) && onnx_alias(n, 1, all[2]) && onnx_alias(n, 2, all[3]);
 }
 
 bool onnx_op_range_ms(onnx_node *n)

@@ -71,27 +71,22 @@ static bool read_experts(experts *e)
 static bool choose(experts *e)
 {
     onnx_node *n = e->n;
-    graph_value *p = onnx_in(n, 1), *number = onnx_const_ints(n, 1, &e->k);
+    graph_value *p = onnx_in(n, 1), *number = onnx_const_ints(n, 1, &e->k), *best[2];
     const attr last = attr_int(n->c, "axis", 1);
     const int64_t behind = 2;
-    const char *names[2] = {"", ""};
     const bool parts = !e->quantized && onnx_attr_int(n, "normalize_routing_weights", 0) == 0;
     if (onnx_rank(p) != 2 || e->k < 1 || e->k > onnx_static_dim(n, p, 1))
         return onnx_fail(n, DIAG_TYPE, "the router must give each token a number for each expert, and k = %lld of them "
                                        "are chosen", (long long)e->k);
     if (parts)
         p = onnx_emit(n, ONNX_ARGS("nn.softmax", 1, &last, p));
-    if (n->failed)
-        return false;
-    graph_value *in[2] = {p, number};
-    graph_node *best = graph_add_node(n->f, graph_find_op(n->c, "topk"), 2, in, 1, &last, 2, names, n->loc);
-    n->failed |= !graph_infer_node(n->c, best);
+    onnx_emit_all(n, ONNX_ARGS("topk", 1, &last, p, number), 2, best);
     if (n->failed)
         return false;
     const dim all = dim_mul(n->c, e->tokens, dim_const(n->c, e->k));
-    graph_value *share = parts ? best->outputs[0] : onnx_emit(n, ONNX_ARGS("nn.softmax", 1, &last, best->outputs[0]));
+    graph_value *share = parts ? best[0] : onnx_emit(n, ONNX_ARGS("nn.softmax", 1, &last, best[0]));
     e->share = onnx_expand_dims(n, share, 1, &behind);
-    e->chosen = onnx_reshape(n, best->outputs[1], 1, &all);
+    e->chosen = onnx_reshape(n, best[1], 1, &all);
     return !n->failed;
 }
 

@@ -298,17 +298,11 @@ static graph_value *by_length(const search *s, onnx_node *in, graph_value *sums,
     return onnx_binary(in, "divide", sums, by);
 }
 
-static graph_node *best(onnx_node *in, graph_value *x, int64_t count)
+/* The greatest numbers of each row, and their places. */
+static void best(onnx_node *in, graph_value *x, int64_t count, graph_value *out[2])
 {
-    attr a = attr_int(in->c, "axis", 1);
-    const char *names[2] = {"", ""};
-    const int64_t k = count;
-    graph_value *v[2] = {x, onnx_const_ints(in, 1, &k)};
-    if (in->failed)
-        return NULL;
-    graph_node *g = graph_add_node(in->f, graph_find_op(in->c, "topk"), 2, v, 1, &a, 2, names, in->loc);
-    in->failed |= !graph_infer_node(in->c, g);
-    return in->failed ? NULL : g;
+    const attr axis = attr_int(in->c, "axis", 1);
+    onnx_emit_all(in, ONNX_ARGS("topk", 1, &axis, x, onnx_const_ints(in, 1, &count)), 2, out);
 }
 
 /* Rows [samples, m, most] of tokens at places i64[samples, k]. */
@@ -322,10 +316,10 @@ static graph_value *rows_at(const search *s, onnx_node *in, graph_value *rows, g
 static void keep_best(const search *s, onnx_node *in, graph_value **kept, graph_value **scores, graph_value *more,
                       graph_value *more_scores)
 {
-    graph_value *all = onnx_concat(in, 2, (graph_value *[]){*kept, more}, 1);
-    graph_node *b = best(in, onnx_concat(in, 2, (graph_value *[]){*scores, more_scores}, 1), s->beams);
-    *kept = b ? rows_at(s, in, all, b->outputs[1], s->beams) : onnx_nothing(in);
-    *scores = b ? b->outputs[0] : onnx_nothing(in);
+    graph_value *all = onnx_concat(in, 2, (graph_value *[]){*kept, more}, 1), *b[2];
+    best(in, onnx_concat(in, 2, (graph_value *[]){*scores, more_scores}, 1), s->beams, b);
+    *kept = rows_at(s, in, all, b[1], s->beams);
+    *scores = b[0];
 }
 
 /* The best sum that a sample may reach, as onnxruntime finds it: among 2 * beams candidates from number sample * beams
@@ -350,13 +344,13 @@ static void idle(const search *s, onnx_node *in, const round_in *x, graph_value 
 static void beam_round(const search *s, onnx_node *in, onnx_region *r, const round_in *x)
 {
     const int64_t vocabulary = onnx_static_dim(in, x->next, 1), k = s->beams, one = 1, two = 2;
-    graph_value *scores = onnx_binary(in, "add", x->next, with_axis(in, x->scores, 1));
-    graph_node *b = best(in, shaped(in, scores, s->batch, k * vocabulary, -1), 2 * k);
-    if (!b)
+    graph_value *scores = onnx_binary(in, "add", x->next, with_axis(in, x->scores, 1)), *b[2];
+    best(in, shaped(in, scores, s->batch, k * vocabulary, -1), 2 * k, b);
+    if (in->failed)
         return;
     graph_value *size = onnx_const_int(in, DT_I64, vocabulary), *none = onnx_const_float(in, DT_F32, -INFINITY);
-    graph_value *sums = b->outputs[0], *from = onnx_binary(in, "divide", b->outputs[1], size);
-    graph_value *next = onnx_cast(in, onnx_binary(in, "mod", b->outputs[1], size), DT_I32);
+    graph_value *sums = b[0], *from = onnx_binary(in, "divide", b[1], size);
+    graph_value *next = onnx_cast(in, onnx_binary(in, "mod", b[1], size), DT_I32);
     graph_value *ends = onnx_binary(in, "equal", next, number(in, s->end));
     graph_value *rows = rows_at(s, in, shaped(in, x->tokens, s->batch, k, s->most), from, 2 * k);
     /* what ends among the first is kept */

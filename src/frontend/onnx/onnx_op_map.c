@@ -100,16 +100,11 @@ static graph_value *cast_values(onnx_node *n, graph_value *v, graph_value **out_
 /* The places of all entries by their keys, from the least on. */
 static graph_value *sorted_places(onnx_node *n, graph_value *keys)
 {
-    const char *names[2] = {"", ""};
     const dim line[1] = {dim_const(n->c, 1)};
     const attr a[3] = {attr_int(n->c, "axis", 0), attr_int(n->c, "largest", 0), attr_int(n->c, "sorted", 1)};
-    graph_value *in[2] = {keys, onnx_reshape(n, onnx_extent(n, keys, 0), 1, line)};
-    if (n->failed)
-        return onnx_nothing(n);
-    graph_node *g = graph_add_node(n->f, graph_find_op(n->c, "topk"), 2, in, 3, a, 2, names, n->loc);
-    if (!graph_infer_node(n->c, g))
-        return onnx_refuse(n, DIAG_TYPE, "the keys cannot be sorted");
-    return onnx_binary(n, "add", g->outputs[1], onnx_const_int(n, DT_I64, 1));
+    graph_value *count = onnx_reshape(n, onnx_extent(n, keys, 0), 1, line), *least[2];
+    onnx_emit_all(n, ONNX_ARGS("topk", 3, a, keys, count), 2, least);
+    return onnx_binary(n, "add", least[1], onnx_const_int(n, DT_I64, 1));
 }
 
 /* DENSE: the values by their keys. SPARSE: max_map columns, of which each takes the value whose key is its number. */
