@@ -91,6 +91,20 @@ for name in least bytes; do
             -I$name/src -c $name/src/ops.c -o lanes.o
     done
 done
+# Extents that a run decides, maps and labels: the program that runs the package, too.
+while read -r name options; do
+    # shellcheck disable=SC2086
+    expect 0 '' compile "$top/test/golden/onnx/$name.onnx" -o $name -q --target generic $options
+    for cc in gcc clang-19; do
+        command -v $cc > /dev/null && [ -z "${LATHE_SANITIZE:-}" ] || continue
+        check "$name, $cc" sh -c "cd $name/src && $cc -std=c99 -O1 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror \
+            -I../include -I. -c *.c"
+    done
+done << 'ROWS'
+maps --dim words<=8 --dim places<=4
+zip_map --dim X_0<=4
+run_time_axes
+ROWS
 # Layers of all kinds in integers, as the compilers of microcontrollers read them, as C and as C++.
 strict='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror -DTVMRT_NUM_WORKERS=0 -DTVMRT_HOOKS=0'
 for type in u8 i8 i16; do python3 "$top/test/cli/network.py" $type > $type.txt; done

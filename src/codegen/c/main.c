@@ -39,10 +39,51 @@ static void write_tensors(const package *p, writer *w)
 
 /* --- extents that are known when it runs --- */
 
+/* Arithmetic of extents that C has no operator for. */
+static const struct {
+    dim_kind kind;
+    const char *name, *result;
+} functions[] = {
+    {DIM_FLOORDIV, "floordiv", "b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0))"},
+    {DIM_MOD, "mod", "b == 0 ? 0 : a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0)"},
+    {DIM_MIN, "min", "a < b ? a : b"},
+    {DIM_MAX, "max", "a > b ? a : b"},
+};
+
+static const char *function_of(dim_kind kind)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (functions[i].kind == kind)
+            return functions[i].name;
+    return "";
+}
+
+static bool calls(dim d, dim_kind kind)
+{
+    const dim *parts = NULL;
+    const uint32_t n = dim_operands(d, &parts);
+    bool found = dim_get_kind(d) == kind;
+    for (uint32_t i = 0; i < n; i++)
+        found |= calls(parts[i], kind);
+    return found;
+}
+
+/* Those that sizes of inputs need: compilers warn of others. */
+static void write_functions(const package *p, writer *w)
+{
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
+        bool needed = false;
+        for (uint32_t i = 0; i < p->n_inputs; i++)
+            for (int32_t a = 0; package_is_data(&p->inputs[i]) && a < p->inputs[i].type.shape.rank; a++)
+                needed |= calls(p->inputs[i].type.shape.dims[a], functions[k].kind);
+        if (needed)
+            w_fmt(w, "static int64_t %s(int64_t a, int64_t b)\n{\n    return %s;\n}\n\n", functions[k].name,
+                  functions[k].result);
+    }
+}
+
 static void extent_expr(const package *p, writer *w, dim d)
 {
-    static const char *const words[] = {
-        [DIM_FLOORDIV] = "floordiv", [DIM_MOD] = "mod", [DIM_MIN] = "min", [DIM_MAX] = "max"};
     const dim *parts = NULL;
     uint32_t n = dim_operands(d, &parts);
     int64_t v;
@@ -53,8 +94,7 @@ static void extent_expr(const package *p, writer *w, dim d)
         w_fmt(w, "extents[%u].value", package_extent(p, d));
     } else {
         bool sum = kind == DIM_ADD || kind == DIM_MUL;
-        w_str(w, sum ? "(" : words[kind]);
-        w_str(w, sum ? "" : "(");
+        w_fmt(w, "%s(", sum ? "" : function_of(kind));
         for (uint32_t i = 0; i < n; i++) {
             w_str(w, i == 0 ? "" : kind == DIM_ADD ? " + " : kind == DIM_MUL ? " * " : ", ");
             extent_expr(p, w, parts[i]);
@@ -66,6 +106,7 @@ static void extent_expr(const package *p, writer *w, dim d)
 /* Sizes of the inputs, once the extents are set. */
 static void write_input_sizes(const package *p, writer *w)
 {
+    write_functions(p, w);
     w_str(w, "static void size_inputs(void)\n{\n");
     for (uint32_t i = 0, at = 0; i < p->n_inputs; i++) {
         const shape *s = &p->inputs[i].type.shape;
@@ -84,7 +125,6 @@ static void write_input_sizes(const package *p, writer *w)
 /* What the run says of its outputs. */
 static void write_output_sizes(const package *p, writer *w)
 {
-    uint32_t written = 0;
     for (uint32_t i = 0; i < p->n_outputs; i++)
         if (p->outputs[i].shape_of != PROG_NONE)
             w_fmt(w, "static char shape_%u[%d];\n", p->outputs[i].shape_of,
@@ -98,9 +138,8 @@ static void write_output_sizes(const package *p, writer *w)
                  "    outputs[%u].shape = shape_%u;\n",
               io->shape_of, io->c_name, p->outputs[io->shape_of].type.shape.rank, io->shape_of, io->shape_of,
               io->shape_of, io->shape_of);
-        written++;
     }
-    w_str(w, written ? "}\n\n" : "    (void)out;\n}\n\n");
+    w_str(w, package_tells_shapes(p) ? "}\n\n" : "    (void)out;\n}\n\n");
 }
 
 static void write_extents(const package *p, writer *w)

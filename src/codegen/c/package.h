@@ -85,6 +85,7 @@ bool package_is_data(const package_io *io);
 bool package_is_inside(const package *p, const package_io *io);
 bool package_has_inside(const package *p);
 bool package_has_extents(const package *p); /* a caller states some */
+bool package_tells_shapes(const package *p); /* a run says how large some outputs are */
 /* Which of the caller's extents that symbol is, counted among them; UINT32_MAX: the caller states none of that name. */
 uint32_t package_extent(const package *p, dim symbol);
 /* Extents that data decides among those that operator i of the plan compares with their bounds: "found <= 12, ..."; ""

@@ -155,14 +155,17 @@ bool package_has_extents(const package *p)
     return false;
 }
 
-bool package_is_open(const package *p)
+bool package_tells_shapes(const package *p)
 {
-    if (package_has_extents(p))
-        return true;
     for (uint32_t i = 0; i < p->n_outputs; i++)
         if (p->outputs[i].shape_of != PROG_NONE)
             return true;
     return false;
+}
+
+bool package_is_open(const package *p)
+{
+    return package_has_extents(p) || package_tells_shapes(p);
 }
 
 const char *package_upper(arena *a, const char *s)

@@ -161,6 +161,7 @@ static bool find_condition(const package *p, const char *s, size_t n, bool *out)
                  {"main_dualcore", main == PORT_MAIN_DUALCORE},
                  {"open", package_is_open(p)},
                  {"extents", package_has_extents(p)},
+                 {"shapes", package_tells_shapes(p)},
                  {"states", package_has_states(p)},
                  {"function", p->u->group != NULL},
                  {"inside", package_has_inside(p)},

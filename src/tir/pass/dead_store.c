@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drop-dead-stores: a store into an element of a private array goes when nothing reads the element: what is left of a
  * tile where a loop was cut short. Only arrays whose accesses all have constant indices, so that elements can be told
- * apart; what one round drops may have been the last reader of something else. */
+ * apart; what one round drops may have been the last reader of something else. An array that nothing touches goes,
+ * too. */
 #include "tir/build.h"
 #include "tir/map.h"
 #include "tir/node.h"
@@ -15,6 +16,7 @@
 /* One allocated buffer. */
 typedef struct element_use {
     bool constant; /* all indices so far */
+    bool touched;  /* by anything */
     bool *read;    /* of each element */
     int64_t count;
 } element_use;
@@ -71,6 +73,8 @@ static void note_read(void *ctx, tir_expr_ref e)
     bool access = e->kind == TIR_LOAD || e->kind == TIR_ADDRESS;
     element_use *u = access ? use_of(r->d, e->u.buffer) : NULL;
     int64_t first = 0;
+    if (u)
+        u->touched = true;
     if (!u || !u->constant)
         return;
     u->constant = e->kind == TIR_LOAD && constant_elements(u, e->n_args, e->args, &first);
@@ -87,8 +91,10 @@ static void note_accesses(void *ctx, tir_stmt *s)
 {
     reading r = {ctx, s};
     int64_t first = 0;
-    element_use *u = s->kind == TIR_STORE ? use_of(ctx, s->buffer) : NULL;
-    if (u && u->constant)
+    element_use *u = s->buffer && s->kind != TIR_ALLOCATE ? use_of(ctx, s->buffer) : NULL;
+    if (u)
+        u->touched = true;
+    if (u && u->constant && s->kind == TIR_STORE)
         u->constant = constant_elements(u, s->n_indices, s->indices, &first);
     tir_stmt_exprs(s, note_reads, &r);
 }
@@ -97,6 +103,10 @@ static tir_stmt *drop(tir_rewriter *r, tir_stmt *s)
 {
     dropper *d = r->ctx;
     int64_t first = 0;
+    if (s->kind == TIR_ALLOCATE && !use_of(d, s->buffer)->touched) {
+        d->changed = true;
+        return s->body;
+    }
     const element_use *u = s->kind == TIR_STORE ? use_of(d, s->buffer) : NULL;
     if (!u || !u->constant || !constant_elements(u, s->n_indices, s->indices, &first) || tir_has_extern(s->value))
         return s;
