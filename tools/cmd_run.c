@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json_out.h"
+#include "codegen/c/package.h"
 
 enum { MOST_SHOWN = 8 };
 
@@ -36,8 +37,41 @@ static void show_strings(ask *x, const run_tensor *t)
     w_fmt(w, "%s\n", count > MOST_SHOWN ? " ..." : "");
 }
 
-static void show(ask *x, const run_tensor *t)
+/* What the model calls the numbers, or the columns, of an output. NULL: it does not, or a package runs, which does not
+ * hand out its names. */
+static const attr *labels_of(const session *s, const run_tensor *t)
 {
+    const graph_module *g = s->result.graph;
+    for (uint32_t i = 0; g && i < g->labels.len; i++)
+        if (strcmp(g->labels.data[i].name, t->name) == 0)
+            return &g->labels.data[i];
+    return NULL;
+}
+
+static const char *label_at(ask *x, const attr *labels, int64_t i)
+{
+    if (i < 0 || i >= labels->n)
+        return "no label";
+    return labels->kind == ATTR_STRINGS ? cli_shown(x, labels->u.strings[i])
+                                        : arena_printf(&x->c->mem, "%lld", (long long)labels->u.ints[i]);
+}
+
+/* Behind the numbers: the labels that they are, or those of the columns. */
+static void show_labels(ask *x, const run_tensor *t, const attr *labels)
+{
+    const bool columns = dtype_is_float(t->dt);
+    const int64_t count = columns ? labels->n : t->count;
+    w_str(&x->out, columns ? " (columns:" : " (");
+    for (int64_t i = 0; i < count && i < MOST_SHOWN; i++)
+        w_fmt(&x->out, "%s%s", i ? ", " : columns ? " " : "",
+              label_at(x, labels, columns ? i : dtype_load_i64(t->dt, t->data + (size_t)i * dtype_bytes(t->dt))));
+    w_str(&x->out, count > MOST_SHOWN ? ", ...)" : ")");
+}
+
+static void show(const session *s, const run_tensor *t)
+{
+    ask *x = s->x;
+    const attr *labels = labels_of(s, t);
     if (t->is_text) {
         show_strings(x, t);
         return;
@@ -63,7 +97,10 @@ static void show(ask *x, const run_tensor *t)
     w_str(w, t->count > 0 ? ":" : "");
     for (int64_t i = 0; i < t->count && i < MOST_SHOWN; i++)
         w_fmt(w, " %.6g", dtype_load_f64(t->dt, t->data + (size_t)i * size));
-    w_fmt(w, "%s\n", t->count > MOST_SHOWN ? " ..." : "");
+    w_str(w, t->count > MOST_SHOWN ? " ..." : "");
+    if (labels && t->count > 0)
+        show_labels(x, t, labels);
+    w_str(w, "\n");
 }
 
 static void write_strings(ask *x, json_out *j, const run_tensor *t)
@@ -79,7 +116,7 @@ static void show_all(const session *s)
 {
     const run_model *m = &s->model;
     for (uint32_t i = 0; i < m->n_outputs; i++)
-        show(s->x, &m->outputs[i]);
+        show(s, &m->outputs[i]);
     for (uint32_t i = 0; i < m->n_lists && m->seen; i++)
         if (!m->lists[i].is_input && m->seen[i].count == 0)
             w_fmt(&s->x->out, "%s: %s\n", cli_shown(s->x, m->lists[i].name),
@@ -119,6 +156,8 @@ static bool show_json(const session *s)
             write_strings(s->x, &j, t);
         else
             write_values(&j, t);
+        if (labels_of(s, t))
+            report_labels(&j, "labels", labels_of(s, t));
         json_out_end(&j);
     }
     json_out_end(&j);

@@ -111,6 +111,14 @@ expect 0 '' run six.txt --input x=ten.bin
 [ ! -s stderr ] && good || bad "a note without a reason: $(cat stderr)"
 expect 0 "^note: input x is random \(seed 3\); set it with --input x=FILE" run six.txt --seed 3
 
+# --- labels of a classifier
+printf '\0\0\20\101\0\0\0\0\0\0\0\0\0\0\0\0\0\0\200\77\0\0\0\0\0\0\200\77\0\0\0\0' > rows.bin
+expect 0 '^named: i64\[2\], 0 to 1: 0 1 \(a, b\)$' run "$top/test/golden/onnx/zip_map.onnx" --dim X_0=2 --input X=rows.bin
+expect 0 '^probabilities: f32\[2, 3\], 0 to 1: 1 0 0 0.25 0.75 0 \(columns: a, b, c\)$' \
+    run "$top/test/golden/onnx/zip_map.onnx" --dim X_0=2 --input X=rows.bin
+expect 0 '"values":\[0,1\],"labels":\["a","b","c"\]' run "$top/test/golden/onnx/zip_map.onnx" --dim X_0=2 \
+    --input X=rows.bin --json
+
 # --- data folders, and what differs from them
 python=${LATHE_PYTHON:-$top/build/venv/bin/python}
 if "$python" -c 'import onnx, onnxruntime' 2> /dev/null; then

@@ -67,6 +67,36 @@ def test_lists():
     assert m.run(xs=xs[:1], x=x, p=first, c=True, o=x)["same_o"].tolist() == [7, 8]
 
 
+@pytest.mark.parametrize("emit", ["c", "module"])
+def test_maps(emit):
+    """Maps are dicts: with entries that the model does not know, in any order, and with none."""
+    m = lathe.compile(TOP / "test" / "golden" / "onnx" / "maps.onnx", dims={"words": "<=8", "places": 3}, emit=emit)
+    assert [t.name for t in m.inputs] == ["words_keys", "words_values", "places_keys", "places_values"]
+    places = {3: 0.5, 9: 7.0, 0: 1.5}
+    found = m.run(words={"light": 2.0, "other": 9.0, "heat": 4.0}, places=places)
+    assert {k: v.ravel().tolist() for k, v in found.items()} == {
+        "row": [4, 2, 4], "sparse": [1, 0, 0], "dense": ["1.500000", "0.500000", "7.000000"]}
+    assert m({}, places)[0].ravel().tolist() == [0, 0, 0]
+    with pytest.raises(TypeError, match="input 'words' is a map: it takes a dict, not list"):
+        m([("heat", 2.0)], places)
+    with pytest.raises(lathe.InputError, match="'words_keys' has elements of type int, and has to be string"):
+        m({1: 2.0}, places)
+    with pytest.raises(lathe.InputError, match="extent 9 at axis 0, but words is at most 8"):
+        m({str(i): 1.0 for i in range(9)}, places)
+
+
+@pytest.mark.parametrize("emit", ["c", "module"])
+def test_labels(emit):
+    """A classifier with names of classes: numbers, and what they stand for."""
+    m = lathe.compile(TOP / "test" / "golden" / "onnx" / "zip_map.onnx", dims={"X_0": 2}, emit=emit)
+    found = m.run(np.float32([[9, 0, 0, 0], [1, 0, 1, 0]]))
+    assert found["named"].tolist() == [0, 1] and found["probabilities"].tolist() == [[1, 0, 0], [0.25, 0.75, 0]]
+    assert m.labels == {"named": ["a", "b", "c"], "probabilities": ["a", "b", "c"]}
+    named, probabilities = m.labeled(found).values()
+    assert named.tolist() == ["a", "b"]
+    assert probabilities == [{"a": 1, "b": 0, "c": 0}, {"a": 0.25, "b": 0.75, "c": 0}]
+
+
 def test_kinds_of_models(tmp_path):
     image = np.random.default_rng(0).random((1, 1, 8, 8), dtype=np.float32)
     m = lathe.compile(DIGITS)

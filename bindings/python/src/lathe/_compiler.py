@@ -18,7 +18,7 @@ import warnings
 import numpy as np
 import tvm_ffi
 
-from ._lists import arrange, elements, gather
+from ._lists import arrange, elements, gather, with_labels
 from ._samples import Samples, as_files
 from ._summary import summary
 
@@ -269,7 +269,11 @@ def _array_in(array: np.ndarray[typing.Any, typing.Any], want: Tensor) -> typing
 def _bytes_in(value: typing.Any, want: Tensor) -> np.ndarray[typing.Any, typing.Any]:
     """Strings as the library has them: bytes along one more axis, with zeros behind them."""
     array = np.asarray(value, dtype=object)
-    rows = [s if isinstance(s, bytes) else str(s).encode() for s in array.reshape(-1)]
+    other = next((s for s in array.reshape(-1) if not isinstance(s, (str, bytes))), None)
+    if other is not None:
+        text = f"input {want.name!r} has elements of type {type(other).__name__}, and has to be string"
+        raise InputError([Diagnostic("error", "data", None, text, None)])
+    rows = [s if isinstance(s, bytes) else s.encode() for s in array.reshape(-1)]
     longest = max((len(s) for s in rows), default=0)
     if longest > want.string_bytes:
         text = f"input {want.name!r} has a string of {longest} bytes, and takes at most {want.string_bytes}"
@@ -373,7 +377,8 @@ class Executable:
         report = self.report if integers else {}
         self.inputs = _tensors(about["inputs"], report.get("inputs", ()))
         self.outputs = _tensors(about["outputs"], report.get("outputs", ()))
-        self.__dict__.pop("_lists", None)
+        for name in ("_lists", "labels"):
+            self.__dict__.pop(name, None)
 
     @functools.cached_property
     def _lists(self) -> tuple[list[typing.Any], list[typing.Any]]:
@@ -447,6 +452,17 @@ class Executable:
             return self.run(**args[0])
         results = self._results(args, named)
         return dict(zip((name for name, _, _ in self._lists[1]), results))
+
+    @functools.cached_property
+    def labels(self) -> dict[str, list[int | str]]:
+        """By the name of an output: what its integers stand for, or what its columns of floats are called."""
+        return {row["name"]: row["labels"] for row in self.report.get("outputs", ()) if "labels" in row}
+
+    def labeled(self, results: dict[str, typing.Any]) -> dict[str, typing.Any]:
+        """The results of ``run`` as the model has them: labels as an array of ``str``, and for the scores of ``ZipMap``
+        a list with a dict for each row."""
+        return {name: with_labels(value, self.labels[name]) if name in self.labels else value
+                for name, value in results.items()}
 
     def reset(self) -> Executable:
         """States begin anew, as in the first run. They keep their values from run to run until then."""

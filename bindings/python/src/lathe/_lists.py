@@ -7,6 +7,8 @@ from __future__ import annotations
 import collections.abc
 import typing
 
+import numpy as np
+
 Entry = typing.Dict[str, typing.Any]  # of "lists" in report.json
 
 
@@ -69,3 +71,12 @@ def gather(entry: Entry, tensors: typing.Sequence[typing.Any]) -> typing.Any:
     if not present:
         return None
     return items if entry["kind"] != "optional" else items[0]
+
+
+def with_labels(value: typing.Any, labels: typing.Sequence[int | str]) -> typing.Any:
+    """Integers as what they stand for; rows of floats as dictionaries."""
+    if value.dtype.kind == "f":
+        return [dict(zip(labels, row)) for row in value.reshape(-1, len(labels)).tolist()]
+    found = np.empty(value.shape, object)
+    found[...] = np.array(labels, object)[value]
+    return found
