@@ -117,17 +117,39 @@ static bool counted_by_user(const compile_options *o, const char *name)
     return false;
 }
 
-/* The entries of a map are as many as its keys; `b` is one more of the dims. */
-static bool take_entries(const tensor_list *l, dim_binding *b, dim_binding *dims, compile_options *o)
+/* One more of the extents that --dim NAME=N gives. */
+static void add_count(compiler *c, const char *name, int64_t count, compile_options *o)
+{
+    dim_binding *dims = arena_array(&c->mem, dim_binding, o->n_dims + 1u);
+    memcpy(dims, o->dims, o->n_dims * sizeof *dims);
+    dims[o->n_dims] = (dim_binding){.name = intern(c->names, name), .rank = 1, .dims = {count}};
+    o->dims = dims;
+    o->n_dims++;
+}
+
+/* The entries of a map are as many as its keys. */
+static bool take_entries(compiler *c, const char *map, const tensor_list *l, compile_options *o)
 {
     int64_t extents[TYPE_MAX_RANK];
     uint32_t rank = 0;
-    if (l->n == 0 || !tensor_file_element_shape(l, 0, &rank, extents) || rank == 0)
-        return true; /* whoever reads the elements says what is wrong */
-    b->dims[0] = extents[0];
-    o->n_dims++;
-    o->dims = dims;
-    return true;
+    if (l->n > 0 && tensor_file_element_shape(l, 0, &rank, extents) && rank > 0)
+        add_count(c, map, extents[0], o);
+    return true; /* whoever reads the elements says what is wrong */
+}
+
+/* The keys and the values of a map may be in files of their own. */
+static void take_columns(compiler *c, const list_io *map, samples_file *file_of, const void *from, compile_options *o)
+{
+    bool found = counted_by_user(o, map->name);
+    for (uint32_t i = 0; i < map->n_parts && !found; i++) {
+        const char *file = file_of(from, map->parts[i].name, map->place);
+        int64_t extents[TYPE_MAX_RANK];
+        uint32_t rank = 0;
+        dtype dt;
+        found = file && tensor_file_peek(c, file, map->parts[i].name, &dt, &rank, extents) && rank > 0;
+        if (found)
+            add_count(c, map->name, extents[0], o);
+    }
 }
 
 /* How many elements a sequence has, and their shapes, as --dim NAME=N and --shape NAME[0]=... would say them. */
@@ -138,15 +160,11 @@ static bool take_list(compiler *c, const char *file, const graph_value *v, const
         return true;
     if (!tensor_file_list(c, file, kind, &l))
         return false;
-    dim_binding *dims = arena_array(&c->mem, dim_binding, o->n_dims + 1u);
-    dim_binding *shapes = arena_array(&c->mem, dim_binding, o->n_shapes + l.n + 1u);
-    memcpy(dims, o->dims, o->n_dims * sizeof *dims);
-    memcpy(shapes, o->shapes, o->n_shapes * sizeof *shapes);
-    dims[o->n_dims] = (dim_binding){.name = intern(c->names, v->name), .rank = 1, .dims = {l.none ? -1 : (int64_t)l.n}};
     if (kind->is_map)
-        return take_entries(&l, &dims[o->n_dims], dims, o);
-    o->n_dims++;
-    o->dims = dims;
+        return take_entries(c, v->name, &l, o);
+    dim_binding *shapes = arena_array(&c->mem, dim_binding, o->n_shapes + l.n + 1u);
+    memcpy(shapes, o->shapes, o->n_shapes * sizeof *shapes);
+    add_count(c, v->name, l.none ? -1 : (int64_t)l.n, o);
     o->shapes = shapes;
     for (uint32_t k = 0; k < l.n; k++) {
         dim_binding *b = &shapes[o->n_shapes];
@@ -159,8 +177,7 @@ static bool take_list(compiler *c, const char *file, const graph_value *v, const
     return true;
 }
 
-bool samples_shapes_from_files(compiler *c, const char *path,
-                               const char *(*file_of)(const void *from, const char *name, uint32_t i), const void *from,
+bool samples_shapes_from_files(compiler *c, const char *path, samples_file *file_of, const void *from,
                                samples_axis axis, compile_options *o)
 {
     compiler probe; /* so that nothing of it stays */
@@ -178,6 +195,8 @@ bool samples_shapes_from_files(compiler *c, const char *path,
                     kind = &m->lists.data[k];
             if (file && kind)
                 ok = take_list(c, file, v, kind, o);
+            else if (kind && kind->is_map)
+                take_columns(c, kind, file_of, from, o);
             else if (file)
                 take_shape(c, file, v, is_text(m, v->name), axis, o);
         }

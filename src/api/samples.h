@@ -22,10 +22,11 @@ typedef struct samples {
 
 /* What the first axis of a file is: one of the input; or the samples or steps, where there is one more of them. */
 typedef enum samples_axis { SAMPLES_WHOLE, SAMPLES_STEPS, SAMPLES_ROWS } samples_axis;
-/* Open dimensions of the model at `path` become those of the files of its inputs (NULL: there is none), unless the user
- * fixed them. A model that cannot be read is no error here. */
-bool samples_shapes_from_files(compiler *c, const char *path,
-                               const char *(*file_of)(const void *from, const char *name, uint32_t i), const void *from,
+/* The file of the model's input i; NULL: there is none. */
+typedef const char *samples_file(const void *from, const char *name, uint32_t i);
+/* Open dimensions of the model at `path` become those of the files of its inputs, unless the user fixed them. A model
+ * that cannot be read is no error here. */
+bool samples_shapes_from_files(compiler *c, const char *path, samples_file *file_of, const void *from,
                                samples_axis axis, compile_options *o);
 
 bool samples_open(compiler *c, const char *path, samples *out);

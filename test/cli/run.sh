@@ -111,13 +111,22 @@ expect 0 '' run six.txt --input x=ten.bin
 [ ! -s stderr ] && good || bad "a note without a reason: $(cat stderr)"
 expect 0 "^note: input x is random \(seed 3\); set it with --input x=FILE" run six.txt --seed 3
 
-# --- labels of a classifier
+# --- labels of a classifier; the keys and the values of a map in files of their own
 printf '\0\0\20\101\0\0\0\0\0\0\0\0\0\0\0\0\0\0\200\77\0\0\0\0\0\0\200\77\0\0\0\0' > rows.bin
 expect 0 '^named: i64\[2\], 0 to 1: 0 1 \(a, b\)$' run "$top/test/golden/onnx/zip_map.onnx" --dim X_0=2 --input X=rows.bin
 expect 0 '^probabilities: f32\[2, 3\], 0 to 1: 1 0 0 0.25 0.75 0 \(columns: a, b, c\)$' \
     run "$top/test/golden/onnx/zip_map.onnx" --dim X_0=2 --input X=rows.bin
 expect 0 '"values":\[0,1\],"labels":\["a","b","c"\]' run "$top/test/golden/onnx/zip_map.onnx" --dim X_0=2 \
     --input X=rows.bin --json
+npy() { # FILE DESCR COUNT BYTES: an array of one dimension
+    printf '\223NUMPY\1\0v\0%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': ($3,), }" > "$1"
+    printf "$4" >> "$1"
+}
+npy keys.npy '|S5' 3 'lightotherheat\0'
+npy values.npy '<f4' 3 '\0\0\0\100\0\0\020\101\0\0\200\100'
+maps="run $top/test/golden/onnx/maps.onnx --dim places=1"
+expect 0 '^row: f32\[1, 3\], 2 to 4: 4 2 4$' $maps --input words_keys=keys.npy --input words_values=values.npy
+expect 0 '^note: inputs words_values, places_keys, places_values are random .*' $maps --input words_keys=keys.npy
 
 # --- data folders, and what differs from them
 python=${LATHE_PYTHON:-$top/build/venv/bin/python}

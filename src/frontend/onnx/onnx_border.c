@@ -207,13 +207,14 @@ bool onnx_map_input(onnx_env *env, const pb_value_info *from, uint32_t place, gr
         return diag_error(&im->c->diags, DIAG_UNSUPPORTED, onnx_loc(im),
                           "input '%s' is neither a tensor, a sequence, an optional nor a map to numbers or strings",
                           l.name);
+    for (uint32_t i = 0; i < 2; i++)
+        told[i].name = part_name(im, arena_printf(a, "%s_%s", l.name, what[i]));
     if (im->o && im->o->inputs_only) {
         vec_push(a, &im->module->lists, l);
         *out = graph_add_param(env->f, l.name, (type){.kind = TYPE_SEQUENCE});
         return true;
     }
     for (uint32_t i = 0; i < 2; i++) {
-        told[i].name = part_name(im, arena_printf(a, "%s_%s", l.name, what[i]));
         if (!add_column(env, l.name, told[i].name, types[i], &parts[i].v))
             return false;
     }
