@@ -64,14 +64,16 @@ static void write_shift(writer *w, const c_need *n, const char *ctype)
         w_fmt(w, "    return by < %uu ? (%s)(a >> by) : (%s)0;\n}\n\n", bits, ctype, ctype);
 }
 
+/* Of floats NaN when either is. gcc makes vectors of this form, and no jumps, whether or not it minds exceptions. */
 static void write_extreme(writer *w, const c_need *n, const char *ctype)
 {
-    const char *name = n->op == TIR_MIN ? "min" : "max", *sign = n->op == TIR_MIN ? "<" : ">";
-    w_fmt(w, "static inline %s lathe_%s_%s(%s a, %s b)\n{\n", ctype, name, dtype_name(n->dt), ctype, ctype);
+    const bool least = n->op == TIR_MIN;
+    w_fmt(w, "static inline %s lathe_%s_%s(%s a, %s b)\n{\n", ctype, least ? "min" : "max", dtype_name(n->dt), ctype,
+          ctype);
     if (dtype_is_float(n->dt))
-        w_fmt(w, "    return a %s b || a != a ? a : b; /* NaN when either is */\n}\n\n", sign);
+        w_fmt(w, "    return ((a %s b) | (b != b)) ? b : a; /* NaN when either is */\n}\n\n", least ? ">=" : "<=");
     else
-        w_fmt(w, "    return a %s b ? a : b;\n}\n\n", sign);
+        w_fmt(w, "    return a %s b ? a : b;\n}\n\n", least ? "<" : ">");
 }
 
 static void write_bits(writer *w, const c_need *n)
