@@ -73,7 +73,7 @@ def cos_near(z):  # (cos(x) - 1 + x^2 / 2) / x^4
 show("exp", fit(exp_rest, lambda r: r * r + 1e-9, -half, half, 4))
 show("erf, near", fit(erf_near, lambda z: 1 / (1 + erf_near(z)), 1e-12, 0.875**2, 5))
 show("log of erfc, far", fit(lambda a: np.log(erfc(a)), lambda a: erfc(a) / erf(a), 0.875, 4.0, 6))
-show("tanh, near", fit(tanh_near, lambda z: z / (1 + z * tanh_near(z)) + 1e-9, 1e-12, 0.625**2, 4))
+show("tanh", fit(tanh_near, lambda z: z / (1 + z * tanh_near(z)) + 1e-9, 1e-12, (0.8 * half / 1.01 * 1.003) ** 2, 2))
 show("log", fit(log_near, lambda f: np.abs(f**3 / np.where(np.abs(f) < 1e-9, 1, np.log1p(f))) + 1e-9, 0.5**0.5 - 1,
                 2**0.5 - 1, 7))
 quarter = (math.pi / 4 * 1.001) ** 2

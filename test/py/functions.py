@@ -27,7 +27,7 @@ FUNCTIONS = {
     "Sin": ("sin(x)", 1.0, 0),
     "Cos": ("cos(x)", 1.0, 0),
     "Erf": ("erf(x)", 1.4, 0),
-    "Tanh": ("tanh(x)", 1.4, 0),
+    "Tanh": ("tanh(x)", 1.9, 0),
     "Elu": ("x < 0 ? expm1(x) : x", 1.0, 0),
     "Sigmoid": ("1 / (1 + exp(-x))", 2.8, 1.2e-38),
     "Softplus": ("x > 0 ? x + log1p(exp(-x)) : x == x ? log1p(exp(x)) : x", 2.0, 0),

@@ -2,9 +2,9 @@
 /* expand-math: exp, decay, expm1, log, log1p, erf and tanh of float32 become arithmetic: a range reduction, a
  * polynomial, a scale by bits; sin and cos do where they are in lanes. The same operations in the same order for any
  * number of lanes, so results depend neither on the vector width nor on the C library; errors against exact values stay
- * below 1.1 (exp, decay), 1.8 (expm1), 1.0 (log), 1.3 (log1p), 1.0 (sin, cos), 1.4 (erf, tanh) units of the last place,
- * with and without fused multiply-add (test_math.c, test/py/functions.py). Infinities, NaN and subnormal results are
- * those of the C library. Coefficients: minimax fits, scripts/fit_math.py.
+ * below 1.1 (exp, decay), 1.8 (expm1), 1.0 (log), 1.3 (log1p), 1.0 (sin, cos), 1.4 (erf), 1.9 (tanh) units of the last
+ * place, with and without fused multiply-add (test_math.c, test/py/functions.py). Infinities, NaN and subnormal results
+ * are those of the C library. Coefficients: minimax fits, scripts/fit_math.py.
  *
  * Every step is named by a let in front of the statement. A call behind a condition whose argument loads stays as it
  * is, unless the statement loads the same without the condition: the load must not happen when that does not hold. */
@@ -88,6 +88,7 @@ static tir_expr_ref polynomial(expander *x, tir_expr_ref z, uint32_t n, const do
  */
 
 #define LOG2_E       1.4426950408889634
+#define LN2          0.6931471805599453
 #define LN2_HIGH     0.693145751953125       /* few bits: its product with a small integer is exact */
 #define LN2_LOW      1.42860682030941723e-06 /* ln 2 - LN2_HIGH */
 #define ROUNDER      12582912.0              /* 1.5 * 2^23: adding it rounds to an integer, kept in the low bits */
@@ -204,20 +205,27 @@ static tir_expr_ref expand_erf(expander *x, tir_expr_ref a)
     return named(x, "erf", with_sign(x, y, a));
 }
 
-/* a + a a^2 P(a^2) up to 0.625; beyond it 1 - 2 / (exp(2|a|) + 1), which is 1 from 10 on. */
+#define TANH_SHIFT 0.3 /* of what is rounded: 1 below starts late, where den / num is small enough */
+
+/* |a| = n ln 2 / 2 + r, and then t = tanh(r) = r + r r^2 P(r^2). With w = 2^n the result is num / den = (w - 1 +
+ * (w + 1) t) / (w + 1 + (w - 1) t). num is den - 2 + 2t: den - 2 is exact, so that one rounding is above and below, and
+ * where n is 0 t is left, which is exact for small numbers. From 10 on the result is 1. */
 static tir_expr_ref expand_tanh(expander *x, tir_expr_ref a)
 {
-    static const double p[] = {-0.3333328068256378, 0.13331441581249237, -0.05373971536755562, 0.0206390880048275,
-                               -0.005704987328499556};
+    static const double p[] = {-0.33333158, 0.13319552, -0.050852366};
+    const double rounder = ROUNDER + 127; /* so that t's low bits are the exponent of w */
     a = named(x, "x", a);
-    tir_expr_ref abs = magnitude(x, a), z = named(x, "z", bin(x, TIR_MUL, a, a));
-    tir_expr_ref near = mul_add(x, bin(x, TIR_MUL, z, abs), polynomial(x, z, 5, p), abs);
-    tir_expr_ref far = named(x, "far", at_most(x, abs, 10.0));
-    tir_expr_ref power = exp_between(x, named(x, "twice", bin(x, TIR_ADD, far, far)), true);
-    tir_expr_ref part = bin(x, TIR_DIV, f32(x, 2.0), bin(x, TIR_ADD, power, f32(x, 1.0)));
-    tir_expr_ref rest = bin(x, TIR_SUB, f32(x, 1.0), part);
-    tir_expr_ref y = tir_select(x->c, bin(x, TIR_LT, abs, f32(x, 0.625)), near, rest);
-    return named(x, "tanh", with_sign(x, y, a));
+    tir_expr_ref abs = named(x, "far", at_most(x, magnitude(x, a), 10.0));
+    tir_expr_ref shifted = mul_add(x, abs, f32(x, 2 * LOG2_E), f32(x, -TANH_SHIFT));
+    tir_expr_ref t = named(x, "t", bin(x, TIR_ADD, shifted, f32(x, rounder)));
+    tir_expr_ref n = bin(x, TIR_SUB, t, f32(x, rounder));
+    tir_expr_ref r = named(x, "r", mul_add(x, n, f32(x, -LN2 / 2), abs)), z = named(x, "z", bin(x, TIR_MUL, r, r));
+    tir_expr_ref near = named(x, "near", mul_add(x, bin(x, TIR_MUL, r, z), polynomial(x, z, 3, p), r));
+    tir_expr_ref w = named(x, "power", from_bits(x, bin(x, TIR_SHL, bits(x, t), u32(x, 23)))), one = f32(x, 1.0);
+    tir_expr_ref den = mul_add(x, near, bin(x, TIR_SUB, w, one), bin(x, TIR_ADD, w, one));
+    den = named(x, "den", den);
+    tir_expr_ref num = bin(x, TIR_ADD, bin(x, TIR_ADD, near, near), bin(x, TIR_SUB, den, f32(x, 2.0)));
+    return named(x, "tanh", with_sign(x, bin(x, TIR_DIV, num, den), a));
 }
 
 #define SQRT_HALF_BITS 0x3f3504f3 /* of the float next to sqrt(1/2) */
