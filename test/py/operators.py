@@ -455,9 +455,10 @@ def fourier(g, rng, dtype):
         for taken in (window, np.ones(length)):
             y = np.fft.fft(z[:, at] * wide(taken))
             given = [(window,)] if taken is window else [None, (np.array(length, np.int64),)]
-            g.node("STFT", [x, (np.array(step, np.int64),), *given],
-                   [result(y[..., :length // 2 + 1] if onesided else y)], near=(near[0], 4 * near[1]),
-                   onesided=onesided)
+            for signal in (x, x[..., 0]) if parts == 1 else (x,):  # PyTorch's exporter leaves out the last axis
+                g.node("STFT", [signal, (np.array(step, np.int64),), *given],
+                       [result(y[..., :length // 2 + 1] if onesided else y)], near=(near[0], 4 * near[1]),
+                       onesided=onesided)
 
 
 def mels(g, rng, dtype):

@@ -285,13 +285,14 @@ bool onnx_op_dft(onnx_node *n)
 /* --- STFT --- */
 
 /* Frames of the signal, times the window: [batch * frames, length, parts], and how many of them each signal has. */
-static graph_value *read_frames(onnx_node *n, const fourier *f, int64_t step, graph_value *window, dim *out_frames)
+static graph_value *read_frames(onnx_node *n, const fourier *f, int64_t step, graph_value *signal, graph_value *window,
+                                dim *out_frames)
 {
     const int64_t size[2] = {f->length, f->parts_in}, strides[2] = {step, 1};
     const dim length = dim_const(n->c, f->length), parts = dim_const(n->c, f->parts_in), one = dim_const(n->c, 1);
     attr a[3] = {attr_int(n->c, "axis", 1), attr_ints(n->c, "window_shape", 2, size),
                  attr_ints(n->c, "strides", 2, strides)};
-    graph_value *x = onnx_emit(n, ONNX_ARGS("sliding_window", 3, a, onnx_in(n, 0)));
+    graph_value *x = onnx_emit(n, ONNX_ARGS("sliding_window", 3, a, signal));
     *out_frames = onnx_dim(n, x, 1);
     if (window) {
         window = onnx_reshape(n, onnx_cast(n, window, f->dt), 2, (dim[]){length, one});
@@ -360,8 +361,10 @@ bool onnx_op_stft(onnx_node *n)
     graph_value *x = onnx_in(n, 0), *window = onnx_optional(n, 2);
     int64_t step = 0, have = 0;
     fourier f = {.rank = 3, .dt = onnx_dtype(x), .onesided = onnx_attr_int(n, "onesided", 1) != 0, .parts_out = 2};
+    if (onnx_rank(x) == 2) /* exporters leave the axis of a real signal out */
+        x = onnx_expand_dims(n, x, 1, &(int64_t){2});
     if (onnx_rank(x) != 3)
-        return onnx_fail(n, DIAG_TYPE, "the signal needs three dimensions: batch, samples, parts");
+        return onnx_fail(n, DIAG_TYPE, "the signal needs three dimensions: batch, samples, parts; or the first two");
     f.parts_in = onnx_static_dim(n, x, 2);
     if (f.parts_in < 1 || f.parts_in > 2)
         return onnx_fail(n, DIAG_TYPE, "the last axis must hold one or two parts");
@@ -378,7 +381,7 @@ bool onnx_op_stft(onnx_node *n)
     f.in = f.length;
     f.out = f.onesided ? f.length / 2 + 1 : f.length;
     dim frames = NULL, whole[4] = {onnx_dim(n, x, 0)};
-    graph_value *y = transform_rows(n, &f, read_frames(n, &f, step, window, &frames));
+    graph_value *y = transform_rows(n, &f, read_frames(n, &f, step, x, window, &frames));
     whole[1] = frames;
     whole[2] = dim_const(n->c, f.out);
     whole[3] = dim_const(n->c, f.parts_out);
