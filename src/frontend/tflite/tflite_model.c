@@ -223,6 +223,17 @@ static bool check_tensors(tflite_node *n)
     return true;
 }
 
+/* A constant without elements: its buffer is as empty as that of what an operator makes. */
+static bool is_empty_constant(compiler *c, tflite_tensor *t)
+{
+    static const char none[8];
+    int64_t dims[TYPE_MAX_RANK];
+    if (t->poison || shape_count(t->type.shape) != 0 || !dtype_usable(t->type.dt) || !shape_get(t->type.shape, dims))
+        return false;
+    t->data = tensor_dense(c, t->type.dt, (uint32_t)t->type.shape.rank, dims, none);
+    return true;
+}
+
 /* false: an operand is poisoned, or nobody has made it. */
 static bool check_order(tflite_node *n)
 {
@@ -241,6 +252,8 @@ static bool check_order(tflite_node *n)
         }
         if (!t->poison && t->t->is_variable)
             return note_missing(n, "variable tensors", 1, NULL);
+        if (is_empty_constant(n->c, t))
+            continue;
         if (!t->poison)
             return tflite_fail(n, DIAG_FORMAT, "'%s' is read before anything makes it, and is not a constant", t->name);
         ok = false;
