@@ -288,7 +288,7 @@ def split_v(net, r, q):
 
 
 def ints(net, *values, kind="int32"):
-    """A constant vector; a single number has no dimensions."""
+    """A constant vector, which may be empty; a single number has no dimensions."""
     return net.tensor(kind, [len(values[0])] if isinstance(values[0], (list, tuple)) else [], data=values[0])
 
 
@@ -328,13 +328,15 @@ def resize(name, kind, version=4):
 
 
 def gather(net, r, q):
+    """Entries of the first axes may have indices of their own."""
     shape = r.shape(r.int(1, 4))
-    axis = r.int(-len(shape), len(shape) - 1)
-    at = r.shape(r.int(1, 2), 3)
+    axis = r.int(0, len(shape) - 1)
+    batch = r.int(0, axis) if r.pick(True, False) else 0
+    at = shape[:batch] + r.shape(r.int(1, 2), 3)
     many = r.rng.integers(0, shape[axis], at)
     t = net.tensor("int32", at, data=many)
-    k = axis % len(shape)
-    moved(net, r, q, shape, "GATHER", 2, [t], shape[:k] + at + shape[k + 1:], "Gather", axis=axis)
+    moved(net, r, q, shape, "GATHER", 2, [t], shape[:axis] + at[batch:] + shape[axis + 1:], "Gather",
+          axis=axis - r.pick(0, len(shape)), batchDims=batch)
 
 
 def gather_nd(net, r, q):
@@ -357,7 +359,7 @@ def arg_choice(name, kind):
 def reduction(name, moves=False):
     def one(net, r, q):
         shape, keep = r.shape(4, 6), r.pick(True, False)
-        axes = r.pick([1, 2], [-1], [0, 3], [1], [2, 1, -2])
+        axes = r.pick([1, 2], [-1], [0, 3], [1], [2, 1, -2], *([[]] if moves else []))
         gone = {a % 4 for a in axes}
         to = [1 if i in gone else s for i, s in enumerate(shape) if keep or i not in gone]
         (moved if moves else spread)(net, r, q, shape, name, 2, [ints(net, axes)], to, "Reducer", keepDims=keep)
@@ -717,6 +719,107 @@ def where(net, r, q):
     condition = r.rng.integers(0, 2, shape).astype(bool)
     net.operator("WHERE", 1, [net.tensor("bool", shape, data=condition)],
                  [net.tensor("int64", [int(condition.sum()), len(shape)])])
+
+
+def segments(name, has_count=True):
+    """Rows by the numbers of segments; one below 0 counts for none."""
+    def one(net, r, q):
+        shape, kind, count = r.shape(r.int(1, 4), 5), r.pick("float32", "int32"), r.int(1, 6)
+        lead = r.int(1, len(shape)) if has_count else 1
+        ids = r.rng.integers(-1 if has_count else 0, count, shape[:lead])
+        ids = ids if has_count else np.unique(np.sort(ids), return_inverse=True)[1]  # without gaps
+        at = net.input("int32", shape[:lead], span=(-1, count - 1)) if has_count and r.pick(True, False) else \
+            net.tensor("int32", shape[:lead], data=ids)
+        more = [ints(net, count)] if has_count else []
+        y = net.tensor(kind, [count if has_count else int(ids[-1]) + 1, *shape[lead:]])
+        net.operator(name, 1, [net.input(kind, shape), at, *more], [y])
+    return one
+
+
+def sparse_to_dense(net, r, q):
+    """Indices of a vector may be a vector or a single one; there may be one value for all."""
+    to, kind = r.shape(r.int(1, 4), 5), r.pick("float32", "int32")
+    every = np.argwhere(np.ones(to))
+    at = every[np.sort(r.rng.choice(len(every), r.int(1, min(6, len(every))), False))]
+    rows = len(at)
+    if len(to) == 1:
+        at = r.pick(at, at[:, 0], at[0, 0])
+        rows = 1 if np.ndim(at) == 0 else rows
+    values = net.input(kind, r.pick([], [rows]) if rows > 1 else r.pick([], [1]))
+    net.operator("SPARSE_TO_DENSE", 1, [net.tensor("int32", list(np.shape(at)), data=at), ints(net, to), values,
+                                        net.tensor(kind, [], data=-3)], [net.tensor(kind, to)])
+
+
+def matrix_diag(net, r, q):
+    shape, kind = r.shape(r.int(1, 3), 5), q or r.pick("float32", "int32")
+    net.operator("MATRIX_DIAG", 1, [net.input(kind, shape)], [net.tensor(kind, shape + shape[-1:])])
+
+
+def matrix_set_diag(net, r, q):
+    shape, kind = r.shape(r.int(2, 4), 5), q or r.pick("float32", "int32")
+    net.operator("MATRIX_SET_DIAG", 1, [net.input(kind, shape), net.input(kind, shape[:-2] + [min(shape[-2:])])],
+                 [net.tensor(kind, shape)])
+
+
+def bucketize(net, r, q):
+    """Boundaries that numbers meet."""
+    shape, kind = r.shape(), r.pick("float32", "int32", "int64")
+    ends = [float(v) for v in np.sort(r.rng.integers(-60, 60, r.int(0, 9)) / r.pick(1, 16))]
+    net.operator("BUCKETIZE", 1, [net.input(kind, shape)], [net.tensor("int32", shape)],
+                 options("Bucketize", boundaries=ends))
+
+
+def atan2(net, r, q):
+    """Also of numbers of which many are 0. LiteRT takes equal shapes alone."""
+    shape = r.shape()
+    y, x = net.input("float32", shape), net.input("float32", shape)
+    if r.pick(True, False):
+        turned = [net.tensor("float32", shape) for _ in range(2)]
+        for a, b in zip((y, x), turned):
+            net.operator("FLOOR", 1, [a], [b])
+        y, x = turned
+    net.operator("ATAN2", 1, [y, x], [net.tensor("float32", shape)])
+
+
+def right_shift(net, r, q):
+    shape, kind = r.shape(), r.pick("int8", "uint8", "int16", "int32")
+    net.operator("RIGHT_SHIFT", 1, [net.input(kind, shape), net.input(kind, shape, span=(0, 40))],
+                 [net.tensor(kind, shape)])
+
+
+def conv_3d_transpose(net, r, q):
+    """Weights have the window first, then outputs, then inputs."""
+    depth, outputs, padding = r.int(1, 4), r.int(1, 5), r.int(0, 1)
+    kernel, stride = [r.int(1, 3) for _ in range(3)], [r.int(1, 2) for _ in range(3)]
+    shape = [r.int(1, 2), *[r.int(1, 4) for _ in kernel], depth]
+    size = [s * t if padding == 0 else (s - 1) * t + max(k, t) for s, t, k in zip(shape[1:4], stride, kernel)]
+    w = net.tensor("float32", [*kernel, outputs, depth], data=r.floats([*kernel, outputs, depth]))
+    bias = net.tensor("float32", [outputs], data=r.floats([outputs]))
+    to = [shape[0], *size, outputs]
+    net.operator("CONV_3D_TRANSPOSE", 1, [ints(net, to), w, net.input("float32", shape), bias],
+                 [net.tensor("float32", to)], options(
+        "Conv3D", padding=padding, strideD=stride[0], strideH=stride[1], strideW=stride[2],
+        fusedActivationFunction=r.pick(*ACTIVATIONS)))
+
+
+def unique(net, r, q):
+    count, kind = r.int(1, 12), r.pick("int32", "float32")
+    values = r.rng.integers(-3, 4, count)
+    net.operator("UNIQUE", 1, [net.tensor(kind, [count], data=values)],
+                 [net.tensor(kind, [len(set(values))]), net.tensor("int32", [count])], options("Unique", idxOutType=2))
+
+
+def suppression(version):
+    """Boxes by their scores, in any order of corners."""
+    def one(net, r, q):
+        boxes, most = r.int(1, 30), r.int(1, 12)
+        x, s = net.input("float32", [boxes, 4], span=(0.0, 4.0)), net.input("float32", [boxes], span=(0.0, 1.0))
+        limits = [ints(net, most), *[net.tensor("float32", [], data=v) for v in (
+            r.pick(0.1, 0.3, 0.5), r.pick(0.0, 0.3, 0.7), *([0.0] if version == 5 else []))]]
+        ys = [net.tensor("int32", [most]), net.tensor("int32", [])]
+        ys[1:1] = [net.tensor("float32", [most])] if version == 5 else []
+        net.operator(f"NON_MAX_SUPPRESSION_V{version}", 1, [x, s, *limits], ys)
+    return one
 
 
 def zeros_like(net, r, q):
@@ -1123,6 +1226,11 @@ KINDS = {
     "any_true": truth("REDUCE_ANY"), "all_true": truth("REDUCE_ALL"), "reverse_sequence": reverse_sequence,
     "scatter_nd": scatter_nd, "select_rows": select_rows, "sign": floats("SIGN"), "where": where,
     "zeros_like": zeros_like, "composite": composite,
+    **{"unsorted_segment_" + k.lower(): segments("UNSORTED_SEGMENT_" + k) for k in ("SUM", "PROD", "MAX", "MIN")},
+    "segment_sum": segments("SEGMENT_SUM", False), "sparse_to_dense": sparse_to_dense, "matrix_diag": matrix_diag,
+    "matrix_set_diag": matrix_set_diag, "bucketize": bucketize, "atan2": atan2, "right_shift": right_shift,
+    "conv_3d_transpose": conv_3d_transpose, "unique": unique, "suppression_4": suppression(4),
+    "suppression_5": suppression(5),
     "signal_window": signal_window, "signal_fft_auto_scale": signal_fft_auto_scale, "signal_energy": signal_energy,
     "signal_rfft": spectrum("SignalRfft", False), "signal_irfft": spectrum("SignalIrfft", True),
     "signal_filter_bank": signal_filter_bank, "signal_square_root": signal_square_root, "signal_pcan": signal_pcan,
@@ -1169,6 +1277,11 @@ HAVE = {
     **{k: ("", "float32") for k in ("composite", "rfft_2d", "local_response", "fake_quant", "embedding_lookup",
                                "range", "rank", "any_true", "scatter_nd", "sign", "where")},
     **{k: ("float32", "") for k in KINDS if k.startswith("signal_")},  # they have types of their own
+    **{k: ("", "float32") for k in KINDS if k.startswith(("unsorted_", "suppression_"))},
+    **{k: ("", "float32") for k in ("sparse_to_dense", "bucketize", "atan2", "right_shift",
+                               "conv_3d_transpose", "unique")},
+    "segment_sum": ("", ""),  # not in LiteRT's reference
+    **{k: ("", "int8 uint8 int16 float32") for k in ("matrix_diag", "matrix_set_diag")},
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
     "densify": ("", "int8 float32"), "lstm_cell": ("", "float32"), "lstm_step": ("", "float32"),
     "lstm_cell_of_bytes": ("", "uint8"), "l2_norm": ("int8 float32", "int8 uint8 float32"),

@@ -168,19 +168,24 @@ graph_value *compose_with_rows(tflite_node *n, graph_value *y, uint32_t drop, ui
     return tflite_reshape(n, y, rank, dims);
 }
 
+bool compose_several(tflite_node *n, const char *op, uint32_t n_in, graph_value *const *in, const attr *a,
+                     uint32_t n_out, graph_value **out)
+{
+    const char *names[4] = {"", "", "", ""};
+    for (uint32_t i = 0; i < n_out; i++)
+        out[i] = &n->im->nothing;
+    if (n->failed)
+        return false;
+    graph_node *all = graph_add_node(n->f, graph_find_op(n->c, op), n_in, in, 1, a, n_out, names, n->loc);
+    n->failed = !graph_infer_node(n->c, all);
+    for (uint32_t i = 0; i < n_out && !n->failed; i++)
+        out[i] = all->outputs[i];
+    return !n->failed;
+}
+
 bool compose_top_k(tflite_node *n, graph_value *x, int64_t k, bool largest, graph_value *out[2])
 {
     graph_value *in[2] = {x, tflite_const(n, tensor_from_i64s(n->c, 1, &k), "k")};
     const attr a = attr_int(n->c, "largest", largest);
-    out[0] = out[1] = &n->im->nothing;
-    if (n->failed)
-        return false;
-    const char *names[2] = {graph_new_name(n->f, "values"), graph_new_name(n->f, "indices")};
-    graph_node *both = graph_add_node(n->f, graph_find_op(n->c, "topk"), 2, in, 1, &a, 2, names, n->loc);
-    n->failed = !graph_infer_node(n->c, both);
-    if (n->failed)
-        return false;
-    out[0] = both->outputs[0];
-    out[1] = both->outputs[1];
-    return true;
+    return compose_several(n, "topk", 2, in, &a, 2, out);
 }

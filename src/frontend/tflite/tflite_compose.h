@@ -47,6 +47,9 @@ compose_root compose_inverse_root(tflite_node *n, graph_value *x, bool wide);
 /* Elements from `from` to `to` of the axis. */
 graph_value *compose_slice(tflite_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to);
 graph_value *compose_joined(tflite_node *n, graph_value *a, graph_value *b, int64_t axis);
+/* What an operator with one attribute and several results gives, four at most; false: the node fails. */
+bool compose_several(tflite_node *n, const char *op, uint32_t n_in, graph_value *const *in, const attr *a,
+                     uint32_t n_out, graph_value **out);
 /* The k largest, or least, of the last axis in order, of equal ones the first: numbers, and places in i64. */
 bool compose_top_k(tflite_node *n, graph_value *x, int64_t k, bool largest, graph_value *out[2]);
 #endif

@@ -229,6 +229,10 @@ typedef struct tflite_window {
 bool tflite_window_pads(tflite_node *n, const graph_value *x, uint32_t axis, uint32_t count, const tflite_window *w,
                         int64_t *pads);
 bool tflite_check_padding(tflite_node *n, int64_t padding);
+/* Of a transposed convolution, along axes 2 and on of x: the extents of the result say where the window starts, as if
+ * they were a convolution's data. */
+bool tflite_transposed_pads(tflite_node *n, const graph_value *x, uint32_t count, const tflite_window *w,
+                            const int64_t *out, int64_t *pads, int64_t *out_pads);
 
 /* Rows of floats times the transposed weights of bytes, operand i: each row becomes bytes, symmetric or with a zero
  * point. */

@@ -400,22 +400,22 @@ bool tflite_op_depthwise(tflite_node *n)
     return convolution(n, perm, 3, &w, o->fused_activation_function);
 }
 
-/* The result's extents, operand 0, say where the window starts: as if they were a convolution's data. */
-static bool transposed_pads(tflite_node *n, const graph_value *x, window *w, const int64_t *out, int64_t *out_pads)
+bool tflite_transposed_pads(tflite_node *n, const graph_value *x, uint32_t count, const tflite_window *w,
+                            const int64_t *out, int64_t *pads, int64_t *out_pads)
 {
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t stride = w->stride[i], kernel = w->kernel[i];
         int64_t in = 0;
-        if (w->stride[i] < 1 || w->kernel[i] < 1 || w->kernel[i] > INT32_MAX || w->stride[i] > INT32_MAX || out[i] < 1)
+        if (stride < 1 || kernel < 1 || kernel > INT32_MAX || stride > INT32_MAX || out[i] < 1)
             return tflite_fail(n, DIAG_FORMAT, "a stride, an extent of the window or of the result is out of range");
         if (!tflite_extent(n, x, 2 + i, &in))
             return false;
-        const int64_t steps = (out[i] + w->stride[i] - 1) / w->stride[i];
-        const int64_t over = w->padding == PAD_SAME ? (steps - 1) * w->stride[i] + w->kernel[i] - out[i] : 0;
-        const int64_t full = (in - 1) * w->stride[i] + w->kernel[i];
-        w->pads[i] = over > 0 ? over / 2 : 0;
-        w->pads[2 + i] = full - w->pads[i] - out[i];
-        out_pads[i] = w->pads[2 + i] < 0 ? -w->pads[2 + i] : 0;
-        w->pads[2 + i] = w->pads[2 + i] < 0 ? 0 : w->pads[2 + i];
+        const int64_t steps = (out[i] + stride - 1) / stride;
+        const int64_t over = w->padding == PAD_SAME ? (steps - 1) * stride + kernel - out[i] : 0;
+        pads[i] = over > 0 ? over / 2 : 0;
+        const int64_t end = (in - 1) * stride + kernel - pads[i] - out[i];
+        out_pads[i] = end < 0 ? -end : 0;
+        pads[count + i] = end < 0 ? 0 : end;
     }
     return true;
 }
@@ -431,12 +431,13 @@ bool tflite_op_transpose_conv(tflite_node *n)
     uint32_t count = 4;
     bool is_hybrid;
     graph_value *x = tflite_image(n, 2);
+    const tflite_window all = {w.padding, w.kernel, w.stride, w.dilation};
     if (tflite_constant(n, 0) ? !tflite_ints(n, 0, "the result's shape", dims, &count)
                               : y->type.shape.rank != 4 || !shape_get(y->type.shape, dims))
         return tflite_fail(n, DIAG_UNSUPPORTED, "the result's shape is not known");
     if (n->failed || count != 4 || !read_weights(n, 1, perm, &l, &w, &is_hybrid) ||
         !tflite_check_padding(n, w.padding) ||
-        !transposed_pads(n, x, &w, dims + 1, out_pads))
+        !tflite_transposed_pads(n, x, 2, &all, dims + 1, w.pads, out_pads))
         return tflite_fail(n, DIAG_FORMAT, "the result's shape does not have four extents");
     if (is_hybrid)
         return tflite_fail(n, DIAG_UNSUPPORTED, "floats by weights of i8 are not supported yet");

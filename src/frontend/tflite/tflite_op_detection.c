@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TFLite_Detection_PostProcess: what a network of object detection says of its anchors, as boxes, of which those that
- * overlap a better one are left out. There are as many results as the model asks for; those behind the boxes that are
- * found are zeros. Of several classes for each box TensorFlow Lite Micro writes beyond its results; LiteRT does not. */
+/* Boxes of object detection: those that overlap a better one are left out (NON_MAX_SUPPRESSION_V4 and _V5), and what a
+ * network says of its anchors becomes boxes before that (TFLite_Detection_PostProcess). There are as many results as
+ * the model asks for; those behind the boxes that are found are zeros. Of several classes for each box TensorFlow Lite
+ * Micro writes beyond its results; LiteRT does not. */
 #include "frontend/tflite/tflite_compose.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct detection {
     int64_t boxes, classes, columns; /* columns: of scores; one more than there are classes: the first is background */
     int64_t most, each, per_class;   /* results; classes of each box; boxes of each class, where they are chosen so */
     int64_t by_class;
-    double least, overlap, scale[4];
+    float under, overlap; /* a box must have a score above one, and share no more than the other with a better box */
+    double scale[4];
     graph_value *corners, *scores; /* [boxes, 4]; [boxes, classes] */
 } detection;
 
 static bool read_options(tflite_node *n, detection *d)
 {
     static const char *const scales[4] = {"y_scale", "x_scale", "h_scale", "w_scale"};
+    double least = 0, overlap = 0;
     d->per_class = 100;
     d->each = 1;
     bool ok = tflite_custom_int(n, "max_detections", 1, 1 << 16, &d->most) &&
               tflite_custom_int(n, "num_classes", 1, 1 << 16, &d->classes) &&
-              tflite_custom_float(n, "nms_score_threshold", &d->least) &&
-              tflite_custom_float(n, "nms_iou_threshold", &d->overlap);
+              tflite_custom_float(n, "nms_score_threshold", &least) &&
+              tflite_custom_float(n, "nms_iou_threshold", &overlap);
     if (ok && tflite_custom_has(n, "use_regular_nms"))
         ok = tflite_custom_int(n, "use_regular_nms", 0, 1, &d->by_class);
     if (ok && tflite_custom_has(n, "detections_per_class"))
@@ -31,9 +35,11 @@ static bool read_options(tflite_node *n, detection *d)
         ok = tflite_custom_int(n, "max_classes_per_detection", 1, 1 << 16, &d->each);
     for (uint32_t i = 0; i < 4; i++)
         ok = ok && tflite_custom_float(n, scales[i], &d->scale[i]);
-    return ok && ((d->overlap > 0 && d->overlap <= 1) ||
+    d->under = nextafterf((float)least, -INFINITY); /* the least score counts, too */
+    d->overlap = (float)overlap;
+    return ok && ((overlap > 0 && overlap <= 1) ||
                   tflite_fail(n, DIAG_FORMAT, "its option 'nms_iou_threshold' is %g; it must be above 0, and 1 at most",
-                              d->overlap));
+                              overlap));
 }
 
 /* Operand i as floats, of that rank, whose last extent is `last` at least; out_rows: the extent before it. */
@@ -91,9 +97,8 @@ static graph_value *ranks_of(tflite_node *n, const detection *d, graph_value *sc
 {
     graph_value *in[5] = {tflite_reshape(n, d->corners, 3, (int64_t[]){1, d->boxes, 4}),
                           tflite_reshape(n, scores, 3, (int64_t[]){1, groups, d->boxes}),
-                          compose_number(n, DT_I64, most), tflite_number(n, DT_F32, (double)(float)d->overlap),
-                          /* the least score counts, too; the operator wants more */
-                          tflite_number(n, DT_F32, (double)nextafterf((float)d->least, -INFINITY))};
+                          compose_number(n, DT_I64, most), tflite_number(n, DT_F32, (double)d->overlap),
+                          tflite_number(n, DT_F32, (double)d->under)};
     graph_value *ranks = tflite_emit(n, "nn.nms", 5, in, 0, NULL);
     return tflite_reshape(n, ranks, 2, (int64_t[]){groups, d->boxes});
 }
@@ -189,4 +194,43 @@ bool tflite_op_detection(tflite_node *n)
     d.corners = corners_of(n, &d, boxes, units);
     d.scores = compose_slice(n, scores, 1, d.columns - d.classes, d.columns);
     return d.by_class ? by_each_class(n, &d) : by_best_class(n, &d);
+}
+
+/* --- without anchors --- */
+
+static bool read_limit(tflite_node *n, uint32_t i, float *out)
+{
+    const tensor_data *t = tflite_constant(n, i);
+    *out = t && t->count == 1 && t->dt == DT_F32 ? (float)tensor_get_f64(t, 0) : NAN;
+    return !isnan(*out) || tflite_fail(n, DIAG_UNSUPPORTED, "operand %u must be one constant float", i);
+}
+
+/* The boxes that are chosen, the best first, and how many there are. The target "scores": their scores, too. */
+bool tflite_op_nms(tflite_node *n)
+{
+    detection d = {0};
+    float least, overlap, sigma = 0;
+    const bool has_scores = strcmp(n->row->target, "scores") == 0;
+    graph_value *order[2], *scores = compose_vector(n, 1, DT_F32, 0, NULL);
+    d.corners = floats_of(n, 0, 2, 4, &d.boxes);
+    if (n->failed || !tflite_one_int(n, 2, "the number of results", &d.most) || !read_limit(n, 3, &overlap) ||
+        !read_limit(n, 4, &least) || (has_scores && !read_limit(n, 5, &sigma)))
+        return false;
+    if (sigma != 0)
+        return tflite_fail(n, DIAG_UNSUPPORTED, "scores that are lowered (a sigma other than 0) are not supported yet");
+    if (d.most < 1 || d.most > 1 << 16 || shape_count(scores->type.shape) != d.boxes || n->n_out != 2u + has_scores)
+        return tflite_fail(n, DIAG_FORMAT, "its numbers of boxes, scores or results do not fit");
+    const int64_t found = d.most < d.boxes ? d.most : d.boxes, column[2] = {found, 1};
+    d.under = least;
+    d.overlap = nextafterf(overlap, -INFINITY); /* as much as the limit is too much */
+    graph_value *ranks = tflite_reshape(n, ranks_of(n, &d, scores, 1, d.most), 1, &d.boxes);
+    graph_value *count = count_of(n, ranks, d.most), *none = compose_number(n, DT_I64, INT32_MAX);
+    if (!compose_top_k(n, compose_chosen(n, compose_by(n, "greater", ranks, 0), ranks, none), found, false, order))
+        return false;
+    graph_value *boxes = filled(n, tflite_reshape(n, order[1], 2, column), count, found, d.most, 0);
+    graph_value *theirs = tflite_reshape(n, compose_entry(n, scores, order[1]), 2, column);
+    boxes = tflite_cast(n, tflite_reshape(n, boxes, 1, &d.most), DT_I32);
+    theirs = tflite_reshape(n, filled(n, theirs, count, found, d.most, 0), 1, &d.most);
+    return tflite_result(n, 0, boxes) && (!has_scores || tflite_result(n, 1, theirs)) &&
+           tflite_result(n, 1 + has_scores, count);
 }

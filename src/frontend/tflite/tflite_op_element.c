@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums, products, choices, functions of one number with straight pieces, and changes of type. */
+#include "frontend/tflite/tflite_compose.h"
 #include "frontend/tflite/tflite_fixed.h"
 #include "frontend/tflite/tflite_import.h"
 
@@ -300,4 +301,29 @@ bool tflite_op_fake_quant(tflite_node *n)
     v = tflite_unary(n, "floor", tflite_binary(n, "add", v, tflite_number(n, DT_F32, 0.5)));
     v = tflite_binary(n, "multiply", v, tflite_number(n, DT_F32, (double)scale));
     return tflite_result_as(n, 0, tflite_binary(n, "add", v, tflite_number(n, DT_F32, (double)low)), image);
+}
+
+/* Bits are counted from 0 to one less than the type has. */
+bool tflite_op_right_shift(tflite_node *n)
+{
+    graph_value *x = tflite_in(n, 0), *bits = tflite_in(n, 1);
+    if (n->failed || x->type.dt != bits->type.dt)
+        return tflite_fail(n, DIAG_TYPE, "its operands have different types");
+    graph_value *in[3] = {bits, tflite_number(n, x->type.dt, 0),
+                          tflite_number(n, x->type.dt, (double)dtype_bits(x->type.dt) - 1)};
+    return tflite_result(n, 0, tflite_binary(n, "right_shift", x, tflite_emit(n, "clip", 3, in, 0, NULL)));
+}
+
+/* The angle of (x, y): the arc tangent is that of the right half, and of 0 / 0 it is 0 or a half turn. */
+bool tflite_op_atan2(tflite_node *n)
+{
+    graph_value *y = tflite_in(n, 0), *x = tflite_in(n, 1), *zero = tflite_number(n, DT_F32, 0);
+    graph_value *half_turn = tflite_number(n, DT_F32, 3.14159265358979323846);
+    graph_value *at = tflite_unary(n, "atan", tflite_binary(n, "divide", y, x));
+    graph_value *is_origin = tflite_binary(n, "logical_and", tflite_binary(n, "equal", y, zero),
+                                           tflite_binary(n, "equal", x, zero));
+    graph_value *is_left = tflite_binary(n, "less", x, zero), *is_below = tflite_binary(n, "less", y, zero);
+    graph_value *turned = compose_chosen(n, is_below, tflite_binary(n, "subtract", at, half_turn),
+                                         tflite_binary(n, "add", at, half_turn));
+    return tflite_result(n, 0, compose_chosen(n, is_origin, y, compose_chosen(n, is_left, turned, at)));
 }

@@ -15,25 +15,40 @@ static graph_value *axis_op(tflite_node *n, const char *op, uint32_t n_in, graph
     return tflite_emit(n, op, n_in, in, 1, &a);
 }
 
+/* Of axes 0 to batch - 1 each entry has indices of its own: the axis stands behind these for gather_nd, which leaves
+ * the axes of the indices there. */
+static bool gather_in_batches(tflite_node *n, graph_value *x, graph_value *at, int64_t axis, int64_t batch)
+{
+    const int32_t rank = at->type.shape.rank, of_x = x->type.shape.rank;
+    int64_t dims[TYPE_MAX_RANK + 1], to[TYPE_MAX_RANK], back[2 * TYPE_MAX_RANK];
+    uint32_t m = 0, k = 0;
+    if (batch < 0 || batch > axis || batch > rank || rank + of_x - batch - 1 > TYPE_MAX_RANK)
+        return tflite_fail(n, DIAG_FORMAT, "axis %" PRId64 " with %" PRId64 " axes in common is out of range", axis,
+                           batch);
+    if (!shape_get(at->type.shape, dims))
+        return tflite_fail(n, DIAG_UNSUPPORTED, "an extent of its indices is open; it must be known");
+    dims[rank] = 1;
+    for (int64_t i = 0; i < of_x; i++)
+        to[m++] = i < batch || i > axis ? i : i == batch ? axis : i - 1;
+    for (int64_t i = 0; i < rank + of_x - batch - 1; i++)
+        back[k++] = i < batch ? i : i < axis ? i + rank - batch : i < axis + rank - batch ? i - axis + batch : i;
+    graph_value *in[2] = {axis > batch ? tflite_transpose(n, x, m, to) : x,
+                          tflite_reshape(n, at, (uint32_t)rank + 1, dims)};
+    graph_value *y = axis_op(n, "gather_nd", 2, in, "batch_dims", batch);
+    return tflite_result(n, 0, axis > batch ? tflite_transpose(n, y, k, back) : y);
+}
+
 bool tflite_op_gather(tflite_node *n)
 {
     const tfl_gather_options *o = n->options;
     graph_value *in[2] = {tflite_in(n, 0), tflite_in(n, 1)};
-    int64_t axis, dims[TYPE_MAX_RANK + 1];
+    int64_t axis;
     if (n->failed || !tflite_axis(n, o->axis, in[0]->type.shape.rank, &axis))
         return false;
-    const int32_t rank = in[1]->type.shape.rank;
-    const int64_t batch = o->batch_dims < 0 ? o->batch_dims + rank : o->batch_dims;
-    if (batch == 0)
-        return tflite_result(n, 0, axis_op(n, "take", 2, in, "axis", axis));
-    if (batch != axis || batch > rank)
-        return tflite_fail(n, DIAG_UNSUPPORTED, "axis %" PRId64 " with %" PRId64 " axes in common is not supported yet",
-                           axis, batch);
-    if (!shape_get(in[1]->type.shape, dims))
-        return tflite_fail(n, DIAG_UNSUPPORTED, "an extent of its indices is open; it must be known");
-    dims[rank] = 1;
-    in[1] = tflite_reshape(n, in[1], (uint32_t)rank + 1, dims);
-    return tflite_result(n, 0, axis_op(n, "gather_nd", 2, in, "batch_dims", batch));
+    const int64_t batch = o->batch_dims < 0 ? o->batch_dims + in[1]->type.shape.rank : o->batch_dims;
+    if (batch != 0)
+        return gather_in_batches(n, in[0], in[1], axis, batch);
+    return tflite_result(n, 0, axis_op(n, "take", 2, in, "axis", axis));
 }
 
 bool tflite_op_gather_nd(tflite_node *n)
