@@ -411,6 +411,8 @@ tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *ar
         a[i] = tir_broadcast(c, args[i], t.lanes);
     if (op == TIR_BITNOT && a[0]->kind == TIR_INT)
         return tir_int(c, t.dt, t.dt == DT_BOOL ? !a[0]->u.i : ~a[0]->u.i);
+    if (op == TIR_RARE && a[0]->kind == TIR_INT)
+        return a[0];
     if (tir_op_is_fixed(op) && a[0]->kind == TIR_INT && a[1]->kind == TIR_INT)
         return tir_int(c, t.dt, tir_eval_fixed(op, a[0]->u.i, a[1]->u.i));
     dtype result = tir_op_result(op, t.dt);

@@ -75,6 +75,7 @@ static bool fits(tir_op op, dtype dt)
     case TIR_BITNOT: return is_int || dt == DT_BOOL;
     case TIR_TO_BITS: return dt == DT_F32 || dt == DT_F64;
     case TIR_FROM_BITS: return dt == DT_U32 || dt == DT_U64;
+    case TIR_RARE: return dt == DT_BOOL;
     case TIR_SCALED: return dt == DT_I64;
     case TIR_HIGH:
     case TIR_DOUBLED:

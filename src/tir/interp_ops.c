@@ -214,6 +214,7 @@ UNARY(isnan_float, float, int64_t, isnan(x))
 UNARY(isnan_double, double, int64_t, isnan(x))
 UNARY(isinf_float, float, int64_t, isinf(x) != 0)
 UNARY(isinf_double, double, int64_t, isinf(x) != 0)
+UNARY(same_int, int64_t, int64_t, x)
 UNARY(bitnot_int, int64_t, int64_t, ~x)
 UNARY(bits_of_float, float, int64_t, eval_f32_bits(x))
 UNARY(bits_of_double, double, int64_t, eval_f64_bits(x))
@@ -236,6 +237,8 @@ instr_fn interp_call(dtype dt, tir_op op)
 {
     if (op == TIR_BITNOT)
         return dt == DT_BOOL ? interp_not : bitnot_int;
+    if (op == TIR_RARE)
+        return same_int;
     if (op == TIR_SCALED)
         return scaled_int;
 #define X(fixed, value) \

@@ -58,6 +58,7 @@
         X(TIR_DOUBLED, "doubled_product", 2)         /* of i32: (x * y + 2^30) >> 31; y is above -2^31 */        \
         X(TIR_SHIFTED, "rounded_shift", 2)           /* of i32: x / 2^n, halves away from 0; n: 0 to 31 */       \
         X(TIR_APART, "apart", 1)                     /* x; no compiler makes one step of its product and a sum */ \
+        X(TIR_RARE, "rare", 1)                       /* of bool: x, nearly always false */                       \
         X(TIR_LDEXP, "ldexp", 2)                     /* x * 2^n for a whole n of x's type, rounded once */        \
         X(TIR_TO_BITS, "to_bits", 1)                 /* f32 as u32, f64 as u64: the same bits */                 \
         X(TIR_FROM_BITS, "from_bits", 1)             /* and back */

@@ -109,6 +109,8 @@ static bool takes(tir_op op, dtype dt)
                floating == (op == TIR_TO_BITS);
     if (tir_op_is_fixed(op))
         return dt == DT_I32;
+    if (op == TIR_RARE)
+        return dt == DT_BOOL;
     if (op == TIR_SCALED)
         return dt == DT_I64;
     if (op == TIR_AND || op == TIR_OR)
@@ -129,7 +131,7 @@ static bool is_exact(tir_op op)
 {
     return tir_op_is_binary(op) || op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_RINT ||
            op == TIR_TRUNC || op == TIR_FABS || op == TIR_ISNAN || op == TIR_ISINF || op == TIR_BITNOT ||
-           op == TIR_TO_BITS || op == TIR_FROM_BITS || op == TIR_SCALED || op == TIR_APART ||
+           op == TIR_TO_BITS || op == TIR_FROM_BITS || op == TIR_SCALED || op == TIR_APART || op == TIR_RARE ||
            tir_op_is_fixed(op);
 }
 

@@ -297,14 +297,6 @@ static bool choice_by_comparison(c_emit *e, tir_expr_ref x, c_text a, c_text b, 
     return true;
 }
 
-/* The exact steps of a rounding, which are there for what is near to a tie. */
-static bool is_rare(tir_expr_ref x)
-{
-    while (x->kind == TIR_CAST || expr_is_binary(x, TIR_MIN) || expr_is_binary(x, TIR_MAX))
-        x = x->args[0];
-    return x->kind == TIR_CALL && x->op == TIR_SCALED;
-}
-
 static c_text choice(c_emit *e, tir_expr_ref x)
 {
     c_text a = expr_text(e, x->args[1]), b = expr_text(e, x->args[2]), chosen;
@@ -317,12 +309,8 @@ static c_text choice(c_emit *e, tir_expr_ref x)
                     arena_printf(e->tmp, "%s_select", v),
                     arena_printf(e->tmp, "%s, %s, %s", expr_text(e, x->args[0]).s, a.s, b.s));
     }
-    const char *cond = expr_condition(e, x->args[0]), *rare = is_rare(x->args[1]) ? "LATHE_RARE" : "";
-    if (*rare)
-        needs_add_kernel(e->needs, "kernel/common/rare.h");
-    const char *text =
-        arena_printf(e->tmp, "%s(%s) ? %s : %s", rare, cond, scalar_at(e->tmp, a, PREC_ADD),
-                     scalar_at(e->tmp, b, PREC_ADD));
+    const char *text = arena_printf(e->tmp, "(%s) ? %s : %s", expr_condition(e, x->args[0]),
+                                    scalar_at(e->tmp, a, PREC_ADD), scalar_at(e->tmp, b, PREC_ADD));
     if (x->type.lanes == 1 && dtype_bits(x->type.dt) < 32 && !dtype_is_float(x->type.dt) && x->type.dt != DT_BOOL)
         return (c_text){arena_printf(e->tmp, "(%s)(%s)", scalar_type(x->type.dt), text), PREC_PRIMARY};
     return (c_text){text, PREC_LOW};

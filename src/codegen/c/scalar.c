@@ -174,6 +174,10 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
                : dtype_bits(dt) < 32 ? narrowed(a, dt, t)
                                      : t;
     }
+    if (op == TIR_RARE) {
+        needs_add_kernel(n, "kernel/common/rare.h");
+        return (c_text){arena_printf(a, "LATHE_RARE(%s)", args[0].s), PREC_PRIMARY};
+    }
     if (op == TIR_SCALED) {
         needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
         return (c_text){arena_printf(a, "lathe_%s(%s, %s, %s)", tir_op_text(op), args[0].s, args[1].s, args[2].s),

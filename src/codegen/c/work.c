@@ -131,7 +131,8 @@ static int64_t function_work(const work_prices *p, tir_expr_ref e)
     case TIR_CEIL:
     case TIR_TRUNC:
     case TIR_LDEXP: return is_double ? p->twice : p->convert + 4 * p->order;
-    case TIR_APART: return 0;
+    case TIR_APART:
+    case TIR_RARE: return 0;
     case TIR_HIGH: return p->wide_multiply;
     case TIR_DOUBLED: return p->wide_multiply + p->wide;
     case TIR_SHIFTED: return 10 * p->op;

@@ -54,7 +54,8 @@ static tir_expr_ref rounded_i64(te_graph *g, tir_expr_ref y, tir_expr_ref shift,
     tir_expr_ref fast = near_range(g, tir_binary(c, TIR_SHR, up, shift));
     tir_expr_ref part = tir_binary(c, TIR_BITAND, tir_add(c, up, reach), tir_sub(c, unit, one));
     tir_expr_ref near = tir_binary(c, TIR_LE, part, tir_mul(c, reach, i64(g, 2)));
-    return tir_select(c, also ? tir_binary(c, TIR_OR, also, near) : near, slow, fast);
+    near = also ? tir_binary(c, TIR_OR, also, near) : near;
+    return tir_select(c, tir_call1(c, TIR_RARE, near), slow, fast);
 }
 
 /* y * 2^-shift of i64, which is exact. */
