@@ -20,7 +20,7 @@ static bool adds_floats(const te_node *op)
     if (!r || r->n != 1 || op->n_outputs != 1 || !dtype_is_float(op->outputs[0]->dt))
         return false;
     tir_expr_ref e = r->combine[0];
-    return e->kind == TIR_BINOP && e->op == TIR_ADD && e->args[0]->kind == TIR_VAR && e->args[1]->kind == TIR_VAR &&
+    return tir_is_binary(e, TIR_ADD) && e->args[0]->kind == TIR_VAR && e->args[1]->kind == TIR_VAR &&
            e->args[0]->u.var == r->acc[0] && e->args[1]->u.var == r->x[0];
 }
 
@@ -29,7 +29,7 @@ static bool is_product(tir_expr_ref e)
 {
     while (e->kind == TIR_CAST || e->kind == TIR_SELECT)
         e = e->args[e->kind == TIR_SELECT ? 1 : 0];
-    return e->kind == TIR_BINOP && e->op == TIR_MUL && !tir_expr_equal(e->args[0], e->args[1]);
+    return tir_is_binary(e, TIR_MUL) && !tir_expr_equal(e->args[0], e->args[1]);
 }
 
 static int64_t most(const te_lowering *lw, const te_iter *it)

@@ -397,15 +397,21 @@ static void shape_graph(builder *b, const struct target *t)
 }
 
 /* t NULL: the empty schedule. */
+/* The rules' entry for what the kernel computes; NULL: none, or several operators that need one. */
+static te_schedule_hook hook_of(const builder *b, const struct target *t)
+{
+    te_schedule_hook hook = b->rigid && t && !b->several ? b->rigid->op->te->schedule : NULL;
+    const bool lines = b->rigid && t && t->line_axis > 0 && !te_keeps_lines(te_family_of(hook));
+    return lines ? te_schedule_lines : hook;
+}
+
 static bool default_schedule(builder *b, const struct target *t, te_sched **out)
 {
     shape_graph(b, t);
     if (t && t->line_axis == 0 && b->records && (!te_records_find(b->records, b->g, t, out) || *out))
         return *out != NULL;
     te_sched *s = te_sched_new(b->g);
-    te_schedule_hook hook = b->rigid && t && !b->several ? b->rigid->op->te->schedule : NULL;
-    if (b->rigid && t && t->line_axis > 0 && !te_keeps_lines(te_family_of(hook)))
-        hook = te_schedule_lines;
+    const te_schedule_hook hook = hook_of(b, t);
     bool reads_weights = t && b->rigid && b->rigid->op->cls == CLASS_OUT_FUSABLE && !b->region;
     inline_producers(s, t, reads_weights ? b->first : 0);
     if (hook && !hook(s, t, b->rigid, anchor_of(b), vec_last(&b->g->params)->node))

@@ -94,7 +94,7 @@ static bool in_blocks(tir_expr_ref e, const tir_var *axis, int64_t *by)
     int64_t n = 0;
     if (!tir_uses_var(e, axis))
         return true;
-    if (e->kind == TIR_BINOP && e->op == TIR_FLOORDIV && e->args[0]->kind == TIR_VAR && tir_is_int(e->args[1], &n)) {
+    if (tir_is_binary(e, TIR_FLOORDIV) && e->args[0]->kind == TIR_VAR && tir_is_int(e->args[1], &n)) {
         const bool same = n > 0 && (*by == 0 || *by == n);
         *by = n;
         return same;

@@ -168,7 +168,7 @@ static int32_t last_leaf(const nest *n, tir_expr_ref e)
 
 static void add_where(nest *n, int32_t at, tir_expr_ref e, tir_expr_ref *cond)
 {
-    if (e->kind == TIR_BINOP && e->op == TIR_AND) {
+    if (tir_is_binary(e, TIR_AND)) {
         add_where(n, at, e->args[0], cond);
         add_where(n, at, e->args[1], cond);
     } else if (last_leaf(n, e) == at) {

@@ -203,7 +203,7 @@ static tir_expr_ref product_apart(tir_rewriter *r, tir_expr_ref e)
     const bool is_apart = e->kind == TIR_CALL && e->op == TIR_APART;
     if (is_apart && e->args[0]->kind == TIR_CALL && e->args[0]->op == TIR_APART)
         return e->args[0];
-    const bool product = e->kind == TIR_BINOP && e->op == TIR_MUL && dtype_is_float(e->type.dt);
+    const bool product = tir_is_binary(e, TIR_MUL) && dtype_is_float(e->type.dt);
     return product ? tir_call1(r->c, TIR_APART, e) : e;
 }
 

@@ -102,7 +102,7 @@ static void look_for_self(void *ctx, tir_expr_ref e)
 {
     self_scan *x = ctx;
     x->adds |= e->kind == TIR_LOAD && is_same_place(x->store, e->u.buffer, e->n_args, e->args);
-    x->multiplies |= e->kind == TIR_BINOP && e->op == TIR_MUL && dtype_is_float(e->type.dt);
+    x->multiplies |= tir_is_binary(e, TIR_MUL) && dtype_is_float(e->type.dt);
 }
 
 static void scan_store(void *ctx, tir_stmt *s)

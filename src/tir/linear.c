@@ -172,7 +172,7 @@ bool linear_of(tir_bounds *b, tir_expr_ref e, linear *out)
     if (e->kind == TIR_BINOP && (e->op == TIR_ADD || e->op == TIR_SUB))
         return linear_of(b, e->args[0], out) && linear_of(b, e->args[1], &y) &&
                linear_add(b, out, &y, e->op == TIR_ADD ? 1 : -1);
-    if (e->kind == TIR_BINOP && e->op == TIR_MUL && of_product(b, e, out))
+    if (tir_is_binary(e, TIR_MUL) && of_product(b, e, out))
         return true;
     *out = (linear){.len = 1, .terms = {{.coeff = 1, .n = 1, .atoms = {e}}}};
     return true;

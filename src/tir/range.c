@@ -154,7 +154,7 @@ static void assume(tir_bounds *b, tir_expr_ref e)
 
 static void assume_not(tir_bounds *b, tir_expr_ref e)
 {
-    bool is_or = e->kind == TIR_BINOP && e->op == TIR_OR;
+    bool is_or = tir_is_binary(e, TIR_OR);
     if (is_or) {
         assume_not(b, e->args[0]);
         assume_not(b, e->args[1]);

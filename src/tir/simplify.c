@@ -13,11 +13,6 @@ static tir_expr_ref simplify(tir_bounds *b, tir_expr_ref e);
 
 /* --- sums: quotient and remainder that belong together become their dividend --- */
 
-static bool is_op(tir_expr_ref e, tir_op op)
-{
-    return e->kind == TIR_BINOP && e->op == op;
-}
-
 static bool remove_term(linear *l, uint32_t i)
 {
     l->terms[i] = l->terms[--l->len];
@@ -34,7 +29,7 @@ static void drop_atom(linear_term *t, uint32_t i)
 static bool without_remainder(linear_term t, linear_term *out, tir_expr_ref *mod)
 {
     uint32_t i = 0;
-    while (i < t.n && !is_op(t.atoms[i], TIR_FLOORMOD))
+    while (i < t.n && !tir_is_binary(t.atoms[i], TIR_FLOORMOD))
         i++;
     if (i == t.n)
         return false;
@@ -214,7 +209,7 @@ static bool open_remainders(tir_bounds *b, linear *r, int64_t d)
         int64_t m, km;
         linear_term t = r->terms[i];
         linear x, sum = *r;
-        if (t.n != 1 || !is_op(t.atoms[0], TIR_FLOORMOD) || !tir_is_int(t.atoms[0]->args[1], &m) || m <= 0)
+        if (t.n != 1 || !tir_is_binary(t.atoms[0], TIR_FLOORMOD) || !tir_is_int(t.atoms[0]->args[1], &m) || m <= 0)
             continue;
         if (!i64_mul(t.coeff, m, &km) || km % d != 0 || !linear_of(b, t.atoms[0]->args[0], &x))
             continue;
@@ -430,7 +425,7 @@ static tir_expr_ref simplify_minmax(tir_bounds *b, tir_expr_ref e)
     if (negated(b, &d, 0, &opposite) && linear_is_nonnegative(b, &opposite))
         return is_min ? y : x;
     int64_t k, m;
-    if (is_op(x, e->op) && tir_is_int(x->args[1], &k) && tir_is_int(y, &m))
+    if (tir_is_binary(x, e->op) && tir_is_int(x->args[1], &k) && tir_is_int(y, &m))
         return tir_binary(b->c, e->op, x->args[0], tir_int(b->c, e->type.dt, is_min == (k < m) ? k : m));
     return e;
 }

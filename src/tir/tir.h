@@ -193,6 +193,11 @@ static inline bool tir_is_access(tir_expr_ref e)
     return e->kind == TIR_LOAD || e->kind == TIR_ADDRESS;
 }
 
+static inline bool tir_is_binary(tir_expr_ref e, tir_op op)
+{
+    return e->kind == TIR_BINOP && e->op == op;
+}
+
 typedef enum tir_for_kind { FOR_SERIAL, FOR_PARALLEL, FOR_VECTORIZED, FOR_UNROLLED, FOR_VTHREAD } tir_for_kind;
 
 typedef enum tir_stmt_kind {

@@ -68,7 +68,7 @@ static bool is_attained(tir_expr_ref e)
 static bool is_attained_whole(tir_expr_ref e)
 {
     int64_t k;
-    bool quotient = e->kind == TIR_BINOP && e->op == TIR_FLOORDIV && tir_is_int(e->args[1], &k) && k > 0;
+    bool quotient = tir_is_binary(e, TIR_FLOORDIV) && tir_is_int(e->args[1], &k) && k > 0;
     return is_attained(quotient ? e->args[0] : e);
 }
 

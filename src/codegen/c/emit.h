@@ -145,10 +145,6 @@ const char *scalar_store(arena *a, c_needs *n, dtype dt, c_text value);      /* 
 const char *scalar_at(arena *a, c_text t, c_prec least); /* in brackets when it binds less than `least` */
 const char *scalar_type(dtype dt);                       /* C type of arithmetic */
 
-static inline bool expr_is_binary(tir_expr_ref x, tir_op op)
-{
-    return x->kind == TIR_BINOP && x->op == op;
-}
 c_text expr_text(c_emit *e, tir_expr_ref x);
 const char *expr_operand(c_emit *e, tir_expr_ref x, bool pointer); /* of an instruction */
 bool expr_is_index(const c_emit *e, tir_expr_ref x);

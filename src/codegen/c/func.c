@@ -338,13 +338,13 @@ static bool is_stepped(const tir_stmt *s, tir_expr_ref *out_from, int64_t *out_b
     if (s->for_kind != FOR_SERIAL || !let || let->kind != TIR_LET || !tir_is_const(s->min, 0))
         return false;
     tir_expr_ref x = let->value;
-    const bool sum = expr_is_binary(x, TIR_ADD);
-    const uint32_t at = sum && expr_is_binary(x->args[0], TIR_MUL) ? 0 : 1;
+    const bool sum = tir_is_binary(x, TIR_ADD);
+    const uint32_t at = sum && tir_is_binary(x->args[0], TIR_MUL) ? 0 : 1;
     tir_expr_ref product = sum ? x->args[at] : x;
     var_search u = {s->var, false};
     tir_visit_stmt(let->body, NULL, search_var, &u);
     *out_from = sum ? x->args[1 - at] : s->min;
-    return !u.found && !tir_uses_var(*out_from, s->var) && expr_is_binary(product, TIR_MUL) &&
+    return !u.found && !tir_uses_var(*out_from, s->var) && tir_is_binary(product, TIR_MUL) &&
            product->args[0]->kind == TIR_VAR && product->args[0]->u.var == s->var &&
            tir_is_int(product->args[1], out_by) && *out_by > 0;
 }

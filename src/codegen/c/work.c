@@ -224,7 +224,7 @@ static int64_t expr_slots(const void *ctx, tir_expr_ref e)
         return e->op == TIR_FMA ? 2 * n : tir_op_is_fixed(e->op) ? FIXED_SLOTS * n : FUNCTION_SLOTS * n;
     if (e->type.lanes == 1 && !dtype_is_float(e->type.dt))
         return 0;
-    return e->kind == TIR_BINOP && e->op == TIR_DIV ? DIVISION_SLOTS * n : n;
+    return tir_is_binary(e, TIR_DIV) ? DIVISION_SLOTS * n : n;
 }
 
 static int64_t stmt_slots(const void *ctx, const tir_stmt *s)

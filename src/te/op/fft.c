@@ -36,7 +36,7 @@ static tir_expr_ref negative(compiler *c, tir_expr_ref a)
 /* x of 0 - x, which is better added or subtracted the other way; NULL: something else. */
 static tir_expr_ref under_minus(tir_expr_ref a)
 {
-    return a && a->kind == TIR_BINOP && a->op == TIR_SUB && tir_is_const(a->args[0], 0) ? a->args[1] : NULL;
+    return a && tir_is_binary(a, TIR_SUB) && tir_is_const(a->args[0], 0) ? a->args[1] : NULL;
 }
 
 static tir_expr_ref difference(compiler *c, tir_expr_ref a, tir_expr_ref b);

@@ -312,6 +312,20 @@ static bool is_whole(const graph_node *n, const te_pool *p)
     return whole;
 }
 
+/* What the mean is made of, by the pool's method: sums in integers or floats, of windows of other sums, or none at
+ * all where scales do not change. */
+static void choose_average(const graph_node *n, dtype dt, te_pool *p, average *v)
+{
+    const char *method = graph_attr_string(n, "method");
+    v->half_up = is_half_up(n);
+    v->in_integers = strcmp(method, "float") != 0;
+    v->as_is = !v->half_up && v->in_integers && strcmp(method, "integer") != 0 && !p->include_pad && same_scales(n);
+    v->wide = dtype_bits(dt) == 16 && !v->as_is;
+    const bool exact = !v->half_up && !v->as_is && !v->global && !v->wide;
+    v->windows = exact && v->in_integers && !p->unpadded && read_window_sum(n, p, &v->fixed);
+    p->acc = exact && !v->windows ? DT_F32 : DT_I32;
+}
+
 static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in, bool global, te_tensor **out)
 {
     const type *t = te_out_type(n, 0);
@@ -319,7 +333,7 @@ static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in,
     te_axis *reduce[NN_MAX_SPATIAL];
     te_pool p;
     tir_expr_ref zero = te_read_one(g, operand(n, in, 3));
-    average v = {.n = n, .x_zero = zero, .half_up = is_half_up(n)};
+    average v = {.n = n, .x_zero = zero};
     v.x_scale = te_read_one(g, in[1]);
     v.y_scale = te_read_one(g, in[2]);
     v.y_zero = te_read_one(g, operand(n, in, 4));
@@ -327,13 +341,7 @@ static bool average_pool(te_graph *g, const graph_node *n, te_tensor *const *in,
         return false;
     v.global = global || is_whole(n, &p);
     p.include_pad = !global && graph_attr_int(n, "count_include_pad") != 0;
-    const char *method = graph_attr_string(n, "method");
-    v.in_integers = strcmp(method, "float") != 0;
-    v.as_is = !v.half_up && v.in_integers && strcmp(method, "integer") != 0 && !p.include_pad && same_scales(n);
-    v.wide = dtype_bits(in[0]->dt) == 16 && !v.as_is;
-    const bool exact = !v.half_up && !v.as_is && !v.global && !v.wide;
-    v.windows = exact && v.in_integers && !p.unpadded && read_window_sum(n, &p, &v.fixed);
-    p.acc = exact && !v.windows ? DT_F32 : DT_I32;
+    choose_average(n, in[0]->dt, &p, &v);
     p.more = &v;
     p.sum = te_pool_reduce(g, n, "avg_pool_sum", &p, TE_SUM, average_term);
     if (v.windows)

@@ -20,15 +20,22 @@ typedef struct pair_ctx {
     te_axis *const *reduce;
 } pair_ctx;
 
-bool te_pairs_rows(const graph_node *n, const nn_weights *w, const nn_window *win)
+/* One output channel for each channel of the data, which are in blocks as the result is. */
+static bool is_depthwise_in_blocks(const graph_node *n, const nn_weights *w)
 {
     const int64_t block = nn_data_block(n, "data_layout");
     int64_t channels = 0, one = 0;
-    return win->n == 2 && win->kernel[0] >= 2 && win->dilation[0] == 1 && n->n_inputs < 4 && block > 0 &&
-           block == nn_data_block(n, "out_layout") && block == w->block && w->in_block == 0 && w->granule == 0 &&
-           dim_is_const(w->in_per_group, &one) && one == 1 && dim_is_const(w->out_channels, &channels) &&
-           channels == graph_attr_int(n, "groups") && dtype_bits(te_in_type(n, 0)->dt) == 8 &&
-           dtype_bits(te_in_type(n, 1)->dt) == 8;
+    const bool in_blocks = block > 0 && block == nn_data_block(n, "out_layout") && block == w->block &&
+                           w->in_block == 0 && w->granule == 0;
+    return in_blocks && dim_is_const(w->in_per_group, &one) && one == 1 &&
+           dim_is_const(w->out_channels, &channels) && channels == graph_attr_int(n, "groups");
+}
+
+bool te_pairs_rows(const graph_node *n, const nn_weights *w, const nn_window *win)
+{
+    const bool has_pairs = win->n == 2 && win->kernel[0] >= 2 && win->dilation[0] == 1;
+    const bool bytes = dtype_bits(te_in_type(n, 0)->dt) == 8 && dtype_bits(te_in_type(n, 1)->dt) == 8;
+    return has_pairs && bytes && n->n_inputs < 4 && is_depthwise_in_blocks(n, w);
 }
 
 /* Windows begin at so many places of a pair. */

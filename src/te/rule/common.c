@@ -96,7 +96,7 @@ bool te_adds_var(tir_expr_ref e, const tir_var *v)
 {
     if (e->kind == TIR_VAR)
         return e->u.var == v;
-    if (e->kind != TIR_BINOP || e->op != TIR_ADD)
+    if (!tir_is_binary(e, TIR_ADD))
         return false;
     bool first = tir_uses_var(e->args[0], v);
     return first != tir_uses_var(e->args[1], v) && te_adds_var(e->args[first ? 0 : 1], v);

@@ -357,7 +357,7 @@ static void look_for_parameter(void *ctx, tir_expr_ref e)
 static const char *right_parameter(const te_graph *g, const te_node *anchor)
 {
     weight_search w = {g, NULL};
-    if (anchor->body[0]->kind == TIR_BINOP && anchor->body[0]->op == TIR_MUL)
+    if (tir_is_binary(anchor->body[0], TIR_MUL))
         tir_visit_expr(anchor->body[0]->args[1], look_for_parameter, &w);
     return w.found;
 }

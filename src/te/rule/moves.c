@@ -38,7 +38,7 @@ static void note_read(void *ctx, tir_expr_ref e)
 static uint32_t contiguous_axis(const te_node *n, tir_expr_ref at, int64_t *out_block)
 {
     *out_block = 0;
-    if (at->kind == TIR_BINOP && at->op == TIR_FLOORMOD && tir_is_int(at->args[1], out_block))
+    if (tir_is_binary(at, TIR_FLOORMOD) && tir_is_int(at->args[1], out_block))
         at = at->args[0];
     for (uint32_t i = 0; i < n->n_axes; i++)
         if (at->kind == TIR_VAR && n->axes[i]->var == at->u.var)

@@ -65,7 +65,7 @@ static bool element_of(const tile *t, tir_expr_ref e, int64_t *out)
 /* The element that the sum e adds to, and what it adds. */
 static bool is_start(const tile *t, tir_expr_ref e, int64_t *out, tir_expr_ref *more)
 {
-    if (e->kind != TIR_BINOP || e->op != TIR_ADD || e->type.dt != DT_I32 || e->type.lanes != 1)
+    if (!tir_is_binary(e, TIR_ADD) || e->type.dt != DT_I32 || e->type.lanes != 1)
         return false;
     for (uint32_t i = 0; i < 2; i++) {
         *more = e->args[1 - i];

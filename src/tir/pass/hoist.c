@@ -35,7 +35,7 @@ static bool is_invariant(tir_expr_ref cond, const tir_var *v)
 /* Conjuncts of cond that do not depend on v, and the others; NULL for none. */
 static void separate(compiler *c, tir_expr_ref cond, const tir_var *v, tir_expr_ref *outside, tir_expr_ref *inside)
 {
-    if (cond->kind == TIR_BINOP && cond->op == TIR_AND) {
+    if (tir_is_binary(cond, TIR_AND)) {
         separate(c, cond->args[0], v, outside, inside);
         separate(c, cond->args[1], v, outside, inside);
         return;
@@ -165,7 +165,7 @@ typedef struct cut_search {
 static void try_cut_at(cut_search *x, tir_expr_ref e)
 {
     int64_t k, at;
-    if (e->kind == TIR_BINOP && e->op == TIR_AND) {
+    if (tir_is_binary(e, TIR_AND)) {
         try_cut_at(x, e->args[0]);
         try_cut_at(x, e->args[1]);
     }
@@ -239,7 +239,7 @@ static bool adds_var(tir_expr_ref e, const tir_var *v)
 
 static void narrow_by(narrowing *x, tir_expr_ref e)
 {
-    if (e->kind == TIR_BINOP && e->op == TIR_AND) {
+    if (tir_is_binary(e, TIR_AND)) {
         narrow_by(x, e->args[0]);
         narrow_by(x, e->args[1]);
         return;

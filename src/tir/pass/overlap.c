@@ -357,7 +357,7 @@ bool tir_is_one_tile(tir_bounds *b, tir_stmt *loop, tir_expr_ref to, tir_expr_re
     compiler *c = b->c;
     if (loop->for_kind != FOR_SERIAL || !tir_is_const(loop->min, 0))
         return false;
-    if (to->kind != TIR_BINOP || to->op != TIR_FLOORDIV || !tir_is_int(to->args[1], factor) || *factor < 2)
+    if (!tir_is_binary(to, TIR_FLOORDIV) || !tir_is_int(to->args[1], factor) || *factor < 2)
         return false;
     *n = to->args[0];
     dtype dt = to->type.dt;

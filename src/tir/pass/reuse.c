@@ -124,26 +124,40 @@ static bool holds(tir_stmt *region, tir_stmt *s)
     return k.found;
 }
 
+/* The first unit that uses b; all.len: none. */
+static uint32_t first_use(const unit_list *l, const tir_buffer *b)
+{
+    uint32_t i = 0;
+    while (i < l->all.len && count(l->all.data[i], b).uses == 0)
+        i++;
+    return i;
+}
+
+/* Unit `at` uses b, and none behind it does. */
+static bool is_last_use(const unit_list *l, uint32_t at, const tir_buffer *b)
+{
+    uint32_t i = l->all.len - 1;
+    while (i > at && count(l->all.data[i], b).uses == 0)
+        i--;
+    return i == at && count(l->all.data[at], b).uses > 0;
+}
+
 /* The buffer that dies where `to` is born, among the units of one round of a loop. A buffer that lives on to the next
  * round is one that is allocated outside of the loop, and that a round reads before it writes. */
 static const tir_buffer *dying(reuse *r, const unit_list *l, tir_stmt *region, bool round, const tir_buffer *to)
 {
-    uint32_t at = 0;
-    while (at < l->all.len && count(l->all.data[at], to).uses == 0)
-        at++;
+    uint32_t at = first_use(l, to);
     for (uint32_t i = 0; i < r->allocs.len && at < l->all.len; i++) {
-        const tir_buffer *from = r->allocs.data[i]->buffer;
-        uint32_t total = count(r->f->body, from).uses, first = 0, last = l->all.len;
+        tir_stmt *alloc = r->allocs.data[i];
+        const tir_buffer *from = alloc->buffer;
+        const uint32_t total = count(r->f->body, from).uses, first = first_use(l, from);
         if (from == to || !same_kind(from, to) || total == 0 || count(region, from).uses != total)
             continue;
-        while (first < at && count(l->all.data[first], from).uses == 0)
-            first++;
-        while (last > at + 1 && count(l->all.data[last - 1], from).uses == 0)
-            last--;
-        bool dies = last - 1 == at && first < at && count(l->all.data[at], from).uses > 0;
-        bool fresh = !round || holds(region, r->allocs.data[i]) || count(l->all.data[first], from).reads == 0;
-        bool reaches = count(r->allocs.data[i]->body, to).uses == count(r->f->body, to).uses;
-        if (dies && fresh && reaches && is_elementwise(r, l->all.data[at], from, to))
+        if (first >= at || !is_last_use(l, at, from))
+            continue;
+        bool fresh = !round || holds(region, alloc) || count(l->all.data[first], from).reads == 0;
+        bool reaches = count(alloc->body, to).uses == count(r->f->body, to).uses;
+        if (fresh && reaches && is_elementwise(r, l->all.data[at], from, to))
             return from;
     }
     return NULL;

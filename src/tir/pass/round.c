@@ -27,15 +27,10 @@ static bool is_number(tir_expr_ref e, double *out)
     return e->kind == TIR_FLOAT && isfinite(e->u.f);
 }
 
-static bool is_op(tir_expr_ref e, tir_op op)
-{
-    return e->kind == TIR_BINOP && e->op == op;
-}
-
 /* min(max(x, low), high) */
 static bool read_clamp(tir_expr_ref e, tir_expr_ref *x, double *low, double *high)
 {
-    if (!is_op(e, TIR_MIN) || !is_number(e->args[1], high) || !is_op(e->args[0], TIR_MAX) ||
+    if (!tir_is_binary(e, TIR_MIN) || !is_number(e->args[1], high) || !tir_is_binary(e->args[0], TIR_MAX) ||
         !is_number(e->args[0]->args[1], low))
         return false;
     *x = e->args[0]->args[0];
@@ -61,7 +56,7 @@ static bool read_rounded(tir_expr_ref e, tir_expr_ref *x, double *zero, tir_expr
 {
     double n;
     *byte = NULL;
-    for (*zero = 0; is_op(e, TIR_ADD) || is_op(e, TIR_SUB);) {
+    for (*zero = 0; tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB);) {
         const uint32_t side = known_side(e);
         tir_expr_ref known = e->args[side];
         if (e->op == TIR_ADD && !*byte && is_byte(known))
@@ -115,13 +110,14 @@ static bool is_of_integers(tir_expr_ref e)
         return dtype_is_int(e->args[0]->type.dt) || is_of_integers(e->args[0]);
     if (e->kind == TIR_CALL && e->op == TIR_APART)
         return is_of_integers(e->args[0]);
-    if (is_op(e, TIR_MUL))
+    if (tir_is_binary(e, TIR_MUL))
         return is_of_integers(e->args[0]) || is_of_integers(e->args[1]);
     if (e->kind == TIR_CALL && e->op == TIR_FMA)
         return (is_of_integers(e->args[0]) || is_of_integers(e->args[1])) &&
                is_of_integers_or_scale(e->args[2]);
-    return (is_op(e, TIR_ADD) || is_op(e, TIR_SUB) || is_op(e, TIR_MIN) || is_op(e, TIR_MAX)) &&
-           is_of_integers_or_scale(e->args[0]) && is_of_integers_or_scale(e->args[1]);
+    const bool keeps = e->op == TIR_ADD || e->op == TIR_SUB || e->op == TIR_MIN || e->op == TIR_MAX;
+    return e->kind == TIR_BINOP && keeps && is_of_integers_or_scale(e->args[0]) &&
+           is_of_integers_or_scale(e->args[1]);
 }
 
 static tir_expr_ref f32(compiler *c, double v)
@@ -134,7 +130,7 @@ static tir_expr_ref f32(compiler *c, double v)
 static tir_expr_ref before_scale(tir_expr_ref x)
 {
     double n;
-    bool scaled = is_op(x, TIR_DIV) && is_number(x->args[1], &n) && n != 0 && isfinite(n);
+    bool scaled = tir_is_binary(x, TIR_DIV) && is_number(x->args[1], &n) && n != 0 && isfinite(n);
     return scaled ? x->args[0] : x;
 }
 
@@ -179,7 +175,7 @@ static double rounder_of(tir_expr_ref e)
 static tir_expr_ref under_rounder(tir_expr_ref e)
 {
     double n;
-    if (!is_op(e, TIR_ADD) || e->type.lanes < 2)
+    if (!tir_is_binary(e, TIR_ADD) || e->type.lanes < 2)
         return NULL;
     const uint32_t side = known_side(e);
     return is_number(e->args[side], &n) && n == rounder_of(e) ? e->args[1 - side] : NULL;
@@ -189,7 +185,8 @@ static tir_expr_ref under_rounder(tir_expr_ref e)
 static tir_expr_ref under_both(tir_expr_ref e)
 {
     double n;
-    return is_op(e, TIR_SUB) && is_number(e->args[1], &n) && n == rounder_of(e) ? under_rounder(e->args[0]) : NULL;
+    const bool rounds = tir_is_binary(e, TIR_SUB) && is_number(e->args[1], &n) && n == rounder_of(e);
+    return rounds ? under_rounder(e->args[0]) : NULL;
 }
 
 /* cast(int32, min(max(x, low), high) + 1.5 * 2^52 - 1.5 * 2^52) in f64 */
@@ -211,7 +208,7 @@ tir_expr_ref tir_clamped_and_rounded(tir_expr_ref e)
     const bool bits = e->kind == TIR_CALL && e->op == TIR_TO_BITS;
     tir_expr_ref inner, x = bits ? under_rounder(e->args[0]) : under_both(e);
     double low, high;
-    if (!x || !is_op(x, TIR_MIN) || !is_op(x->args[0], TIR_MAX))
+    if (!x || !tir_is_binary(x, TIR_MIN) || !tir_is_binary(x->args[0], TIR_MAX))
         return NULL;
     if (x->type.dt == DT_F64 && !read_clamp(x, &inner, &low, &high))
         return NULL; /* pieces of a vector take bounds that are the same in all lanes */
@@ -229,13 +226,13 @@ static tir_expr_ref before_bits(compiler *c, tir_expr_ref e)
         return NULL;
     dtype dt = e->type.dt;
     e = e->args[0];
-    if (is_op(e, TIR_ADD)) {
+    if (tir_is_binary(e, TIR_ADD)) {
         tir_expr_ref z = e->args[1]->kind == TIR_BROADCAST ? e->args[1]->args[0] : e->args[1];
         if (!tir_is_int(z, &zero))
             return NULL;
         e = e->args[0];
     }
-    if (e->kind != TIR_CALL || e->op != TIR_TO_BITS || !is_op(e->args[0], TIR_ADD) ||
+    if (e->kind != TIR_CALL || e->op != TIR_TO_BITS || !tir_is_binary(e->args[0], TIR_ADD) ||
         !is_number(e->args[0]->args[1], &n) || n != ROUNDER)
         return NULL;
     zero = dt == DT_I8 && zero > INT8_MAX ? zero - 256 : zero;
@@ -254,7 +251,7 @@ static double most_of(tir_expr_ref e)
     double own = dtype_is_int(e->type.dt) ? ldexp(1, (int)dtype_bits(e->type.dt)) : HUGE_VAL, sum = HUGE_VAL;
     if (e->kind == TIR_CAST && dtype_is_int(e->args[0]->type.dt))
         sum = most_of(e->args[0]);
-    else if (is_op(e, TIR_ADD) || is_op(e, TIR_SUB))
+    else if (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB))
         sum = most_of(e->args[0]) + most_of(e->args[1]);
     return sum < own ? sum : own;
 }
@@ -299,7 +296,7 @@ static bool is_short(tir_expr_ref e)
 static tir_expr_ref fused(compiler *c, tir_expr_ref e)
 {
     tir_expr_ref sum = e->args[0];
-    if (e->type.dt != DT_F32 || sum->type.dt != DT_F64 || !is_op(sum, TIR_ADD))
+    if (e->type.dt != DT_F32 || sum->type.dt != DT_F64 || !tir_is_binary(sum, TIR_ADD))
         return e;
     for (uint32_t i = 0; i < 2; i++) {
         tir_expr_ref product = sum->args[i], s = narrow(c, sum->args[1 - i]);
@@ -309,7 +306,7 @@ static tir_expr_ref fused(compiler *c, tir_expr_ref e)
             tir_expr_ref a = narrow(c, product);
             return a ? tir_add(c, a, s) : e;
         }
-        if (!is_op(product, TIR_MUL))
+        if (!tir_is_binary(product, TIR_MUL))
             continue;
         tir_expr_ref a = narrow(c, product->args[0]), b = narrow(c, product->args[1]);
         if (a && b && (is_short(product->args[0]) || is_short(product->args[1])))

@@ -5,11 +5,6 @@
 #define LATHE_TIR_PASS_ROUNDED_H
 #include "tir/pass/select.h"
 
-static inline bool tir_is_binary(tir_expr_ref e, tir_op op)
-{
-    return e->kind == TIR_BINOP && e->op == op;
-}
-
 /* cast(int, min(max(rint(v) + zero, least), most)) with the ends of the type. */
 typedef struct tir_rounded {
     tir_expr_ref v;      /* f32 */

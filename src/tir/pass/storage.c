@@ -139,24 +139,33 @@ static int64_t bytes_of(const tir_buffer *b)
     return n >= 0 && i64_mul(n, (int64_t)dtype_bytes(b->dt), &bytes) ? bytes : -1;
 }
 
+static bool fits_registers(const use *u)
+{
+    const tir_buffer *b = u->buffer;
+    const int64_t count = tir_buffer_count(b);
+    return u->constant && u->lanes && !u->crosses && count >= 0 && count <= MAX_REGISTER_ELEMENTS && !b->strides &&
+           !b->offset;
+}
+
+/* asked: a schedule wants it on the stack. What only a run can size is nowhere near it. */
+static bool fits_stack(const storage *st, const use *u, bool asked)
+{
+    const int64_t bytes = bytes_of(u->buffer), around = u->around ? u->around->stack : 0;
+    if (bytes < 0 || bytes > MOST_STACK - around)
+        return false;
+    const bool limited = st->bytes_limit > 0 && dtype_bits(u->buffer->dt) < 32;
+    return asked || (bytes <= st->stack_left && (!limited || bytes <= st->bytes_limit));
+}
+
 static tir_scope choose(storage *st, const use *u)
 {
     const tir_buffer *b = u->buffer;
-    int64_t bytes = bytes_of(b), count = tir_buffer_count(b);
-    bool local = b->scope == SCOPE_LOCAL || b->scope == SCOPE_REG;
+    const bool asked = b->scope == SCOPE_LOCAL || b->scope == SCOPE_REG;
     if (b->scope == SCOPE_CUSTOM || (b->scope == SCOPE_GLOBAL && u->crosses))
         return b->scope;
-    bool fits_registers = u->constant && u->lanes && !u->crosses && count >= 0 && count <= MAX_REGISTER_ELEMENTS &&
-                          !b->strides && !b->offset;
-    if (fits_registers && (local || bytes <= st->stack_left))
+    if (fits_registers(u) && (asked || bytes_of(b) <= st->stack_left))
         return SCOPE_REG;
-    if (bytes < 0 || (!local && bytes > st->stack_left)) /* no stack for what only a run can size */
-        return SCOPE_GLOBAL;
-    if (bytes > MOST_STACK - (u->around ? u->around->stack : 0))
-        return SCOPE_GLOBAL;
-    if (!local && st->bytes_limit > 0 && dtype_bits(b->dt) < 32 && bytes > st->bytes_limit)
-        return SCOPE_GLOBAL;
-    return SCOPE_LOCAL;
+    return fits_stack(st, u, asked) ? SCOPE_LOCAL : SCOPE_GLOBAL;
 }
 
 static void decide(storage *st, use *u)

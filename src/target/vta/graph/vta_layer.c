@@ -378,9 +378,22 @@ static bool is_positive_result(const graph_value *v, const graph_func *f, const 
 }
 
 /* Whether no element of v is below 0, as far as the nodes say: then zeros around it are no greater than any. */
+/* Above 0 where its first operand is. */
+static bool keeps_positive(const graph_node *n)
+{
+    static const char *const always[] = {"clip", "nn.max_pool2d", "reshape"};
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (is_op(n, always[i]))
+            return true;
+    if (is_op(n, "qnn.requantize"))
+        return has_no_zero(n, 3, 3);
+    if (is_op(n, "qnn.avg_pool2d") || is_op(n, "qnn.global_avg_pool2d"))
+        return has_no_zero(n, 3, 4);
+    return takes_elements(n);
+}
+
 static bool is_positive(const graph_value *v, const calls *in, uint32_t depth)
 {
-    int64_t low = -1;
     const graph_node *n = v->def;
     if (depth == 0)
         return false;
@@ -390,12 +403,9 @@ static bool is_positive(const graph_value *v, const calls *in, uint32_t depth)
         return is_positive_result(v, graph_callee(n), in, depth - 1);
     if (is_op(n, "nn.relu"))
         return true;
-    if (is_op(n, "clip") && graph_constant(operand(n, 1)))
-        low = tensor_get_i64(graph_constant(n->inputs[1]), 0);
-    bool keeps = is_op(n, "clip") || is_op(n, "nn.max_pool2d") || is_op(n, "reshape") || takes_elements(n) ||
-                 (is_op(n, "qnn.requantize") && has_no_zero(n, 3, 3)) ||
-                 ((is_op(n, "qnn.avg_pool2d") || is_op(n, "qnn.global_avg_pool2d")) && has_no_zero(n, 3, 4));
-    return low >= 0 || (keeps && is_positive(n->inputs[0], in, depth - 1));
+    if (is_op(n, "clip") && graph_constant(operand(n, 1)) && tensor_get_i64(graph_constant(n->inputs[1]), 0) >= 0)
+        return true;
+    return keeps_positive(n) && is_positive(n->inputs[0], in, depth - 1);
 }
 
 enum { FAR = 64 }; /* nodes that are asked: those that keep a sign, one behind the other */

@@ -64,27 +64,33 @@ static tir_expr_ref copied(tir_expr_ref value, tir_expr_ref *out_cond, bool *out
     return e->kind == TIR_LOAD ? e : NULL;
 }
 
+/* What is taken modulo 8 / width in cast(8 - width - (... mod (8 / width)) * width); NULL: `by` is something else. */
+static tir_expr_ref scalar_in_byte(vta_pass *p, tir_expr_ref by, int64_t width)
+{
+    linear l;
+    while (by->kind == TIR_CAST)
+        by = by->args[0];
+    if (!vta_linear(p, by, &l) || l.len != 1 || l.constant != 8 - width || l.terms[0].n != 1 ||
+        l.terms[0].coeff != -width)
+        return NULL;
+    tir_expr_ref lane = l.terms[0].atoms[0];
+    return tir_is_binary(lane, TIR_FLOORMOD) && tir_is_const(lane->args[1], 8 / width) ? lane : NULL;
+}
+
 /* Scalars of less than a byte lie several in one, the first in the low bits:
  * (bytes[at + l/n] << cast(8 - width - (l mod n)*width)) >> (8 - width), n = 8/width. Finds the load, the width, and
  * the index that the scalar would have alone. */
 static tir_expr_ref unpacked(vta_pass *p, tir_expr_ref e, copy *k)
 {
-    int64_t drop, step = 0;
-    linear l;
-    if (e->kind != TIR_BINOP || e->op != TIR_SHR || !tir_is_int(e->args[1], &drop) || drop < 4 || drop > 7)
+    int64_t drop;
+    if (!tir_is_binary(e, TIR_SHR) || !tir_is_int(e->args[1], &drop) || drop < 4 || drop > 7 || 8 % (8 - drop))
         return NULL;
-    tir_expr_ref up = e->args[0], lane = NULL;
-    int64_t width = 8 - drop, n = 8 / width;
-    if (up->kind != TIR_BINOP || up->op != TIR_SHL || up->args[0]->kind != TIR_LOAD || up->args[0]->n_args != 1)
+    const int64_t width = 8 - drop, n = 8 / width;
+    tir_expr_ref up = e->args[0], load = tir_is_binary(up, TIR_SHL) ? up->args[0] : NULL;
+    if (!load || load->kind != TIR_LOAD || load->n_args != 1 || dtype_bits(load->u.buffer->dt) != 8)
         return NULL;
-    tir_expr_ref load = up->args[0], by = up->args[1];
-    while (by->kind == TIR_CAST)
-        by = by->args[0];
-    if (8 % width || dtype_bits(load->u.buffer->dt) != 8 || !vta_linear(p, by, &l) || l.len != 1 || l.constant != drop)
-        return NULL;
-    if (l.terms[0].n == 1 && l.terms[0].coeff == -width)
-        lane = l.terms[0].atoms[0];
-    if (!lane || lane->kind != TIR_BINOP || lane->op != TIR_FLOORMOD || !tir_is_int(lane->args[1], &step) || step != n)
+    tir_expr_ref lane = scalar_in_byte(p, up->args[1], width);
+    if (!lane)
         return NULL;
     dtype dt = load->args[0]->type.dt;
     k->width = (uint32_t)width;

@@ -36,13 +36,13 @@ static bool lies_in(tir_expr_ref e, enum vta_mem m)
 static bool read_update(vta_pass *p, nest *k)
 {
     tir_expr_ref sum = k->store->value;
-    if (sum->kind != TIR_BINOP || sum->op != TIR_ADD)
+    if (!tir_is_binary(sum, TIR_ADD))
         return false;
     for (uint32_t i = 0; i < 2; i++) {
         tir_expr_ref old = sum->args[i], product = sum->args[1 - i];
         bool is_old = old->kind == TIR_LOAD && old->u.buffer == k->store->buffer && old->n_args == 1 &&
                       tir_expr_equal(old->args[0], k->store->indices[0]);
-        if (!is_old || product->kind != TIR_BINOP || product->op != TIR_MUL)
+        if (!is_old || !tir_is_binary(product, TIR_MUL))
             continue;
         tir_expr_ref a = operand(p, k, product->args[0]), b = operand(p, k, product->args[1]);
         bool swapped = lies_in(a, VTA_MEM_WGT);

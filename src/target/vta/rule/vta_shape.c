@@ -224,20 +224,27 @@ static bool pads_whole_windows(const te_vta_layer *l, const int64_t pads[SIDES])
            pads[RIGHT] >= l->kernel_w;
 }
 
+/* A window of one element at each place, as layers without windows have it. The stride of upsampling is its factor. */
+static bool is_single(const te_vta_layer *l, const int64_t pads[SIDES])
+{
+    bool padded = false;
+    for (int i = 0; i < SIDES; i++)
+        padded |= pads[i] != 0;
+    const bool strides = l->kind != TE_VTA_UPSAMPLING && (l->stride != 1 || l->stride_w != 1);
+    return l->kernel == 1 && l->kernel_w == 1 && !padded && !strides;
+}
+
 static const char *check_window(const te_vta_layer *l)
 {
     const int64_t pads[SIDES] = {l->pad, l->pad_left, l->pad_bottom, l->pad_right};
-    bool below = l->output_pad < 0 || l->output_pad_w < 0, any = false;
-    for (int i = 0; i < SIDES; i++) {
+    bool below = l->output_pad < 0 || l->output_pad_w < 0;
+    for (int i = 0; i < SIDES; i++)
         below |= pads[i] < 0;
-        any |= pads[i] != 0;
-    }
     if (below)
         return "padding must not be negative";
     if (l->kind != TE_VTA_CONV_TRANSPOSE && (l->output_pad || l->output_pad_w))
         return "only conv2d_transpose pads its output";
-    const bool strides = l->kind != TE_VTA_UPSAMPLING && (l->stride != 1 || l->stride_w != 1);
-    if (!vta_has_window(l->kind) && (l->kernel != 1 || l->kernel_w != 1 || any || strides))
+    if (!vta_has_window(l->kind) && !is_single(l, pads))
         return "this layer has no window: kernel and stride are 1, padding is 0";
     if (l->kind == TE_VTA_CONV_TRANSPOSE)
         return pads_whole_windows(l, pads) || te_vta_layer_rows(l) < 1 || te_vta_layer_columns(l) < 1
