@@ -2,6 +2,7 @@
 /* C for Cortex-M with vectors (Helium) beside the kernels of kernel/mve: choices by comparison in lanes of four
  * numbers. gcc 12 writes them lane by lane, and where two masks are combined it looks at the first lane only. */
 #include "target/cortex_m/code/helium.h"
+#include "target/cortex_m/units.h"
 #include "type/target.h"
 
 #define LANES 4 /* numbers of 32 bits in a vector */
@@ -40,7 +41,7 @@ static const char *choice(arena *a, const c_need *n)
 
 static bool fits(const struct target *t)
 {
-    return (t->features & TARGET_MVE) != 0;
+    return cortex_m_has_vectors(t);
 }
 
 const c_family c_family_helium = {

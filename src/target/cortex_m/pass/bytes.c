@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops over bytes that are one instruction: bounds, and bytes of a table (../bytes.c). A register has one byte
  * otherwise, and compilers for these processors put no more into it. */
-#include "target/cortex_m/pass/words.h"
+#include "target/cortex_m/units.h"
 #include "tir/build.h"
 #include "tir/instr.h"
+#include "tir/pass/bytes.h"
 #include "tir/pass/loop_work.h"
-#include "type/target.h"
 
 /* max(x, least), min(x, most), or both, of neighbors, by constants. */
 static bool read_bounds(const bytes *b, tir_expr_ref x, int64_t *least, int64_t *most, tir_expr_ref *out_row)
@@ -57,10 +57,6 @@ static tir_stmt *bytes_at_once(const tir_selector *x, tir_stmt *loop)
     return out;
 }
 
-bool words_fit(const struct target *t)
-{
-    return t && t->small && (t->features & (TARGET_DSP | TARGET_MVE)) == TARGET_DSP;
-}
-
 /* Bounds are extremes of bytes, which words are meant for, too: of what is meant here, tables are left. */
-const tir_selection tir_selection_bytes = {.fits = words_fit, .loop = bytes_at_once, .meant_loop = loop_is_table};
+const tir_selection tir_selection_bytes = {
+    .fits = cortex_m_has_only_words, .loop = bytes_at_once, .meant_loop = loop_is_table};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Long copies are calls of memcpy (../copies.c). C compilers call memmove, which takes longer, because they lose sight
  * of what `restrict` says. */
-#include "target/cortex_m/pass/words.h"
+#include "target/cortex_m/units.h"
 #include "tir/build.h"
 #include "tir/instr.h"
+#include "tir/pass/bytes.h"
 #include "tir/pass/loop_work.h"
 #include "tir/walk.h"
 #include "type/target.h"
@@ -76,4 +77,5 @@ static bool is_meant(const tir_selector *x, tir_stmt *loop)
     return row && w.rounds >= row->symbols[0].min && w.rounds < INT64_MAX; /* of a length that a run decides: any */
 }
 
-const tir_selection tir_selection_copies = {.fits = words_fit, .loop = copy_at_once, .meant_loop = is_meant};
+const tir_selection tir_selection_copies = {
+    .fits = cortex_m_has_only_words, .loop = copy_at_once, .meant_loop = is_meant};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions and stores of four numbers that are Helium's instructions (../lanes.c): compilers take conversions, and
  * what the loop IR says in binary64, apart into lanes. */
+#include "target/cortex_m/units.h"
 #include "tir/build.h"
 #include "tir/pass/rounded.h"
-#include "type/target.h"
 
 #define LANES 4
 
@@ -255,9 +255,5 @@ static bool is_meant(const tir_selector *x, tir_expr_ref e)
            (dtype_is_byte(from) && !dtype_is_byte(to)) || (to == DT_F32 && (from == DT_F64 || from == DT_I32));
 }
 
-static bool fits(const struct target *t)
-{
-    return t && (t->features & TARGET_MVE) != 0;
-}
-
-const tir_selection tir_selection_lanes = {.fits = fits, .store = stored, .expr = value, .meant_expr = is_meant};
+const tir_selection tir_selection_lanes = {
+    .fits = cortex_m_has_vectors, .store = stored, .expr = value, .meant_expr = is_meant};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops that only widen bytes into a buffer of 16-bit numbers, less a zero point, become instructions that take a word
  * of four bytes at a time (../widen.c): compilers move byte after byte, and write much code for it. */
+#include "target/cortex_m/units.h"
 #include "tir/build.h"
 #include "tir/instr.h"
 #include "tir/linear.h"
 #include "tir/pass/loop_work.h"
 #include "tir/pass/select.h"
 #include "tir/walk.h"
-#include "type/target.h"
 
 #define MOST_LOOPS 3
 #define MANY       16 /* bytes of a run, which an instruction is meant for */
@@ -56,7 +56,7 @@ static tir_expr_ref step_along(const move *m, tir_expr_ref at, const tir_var *v)
 static bool is_limit(const move *m, tir_expr_ref x)
 {
     tir_stmt *first = m->loops[0].loop;
-    if (m->n < 2 || x->kind != TIR_BINOP || x->op != TIR_LT || !is_fixed(m, x->args[1]))
+    if (m->n < 2 || !tir_is_binary(x, TIR_LT) || !is_fixed(m, x->args[1]))
         return false;
     tir_expr_ref by = step_along(m, x->args[0], first->var),
                  start = tir_substitute(m->x->c, x->args[0], 1, &first->var, &first->min);
@@ -66,7 +66,7 @@ static bool is_limit(const move *m, tir_expr_ref x)
 
 static bool read_condition(move *m, tir_expr_ref x)
 {
-    if (x->kind == TIR_BINOP && x->op == TIR_AND)
+    if (tir_is_binary(x, TIR_AND))
         return read_condition(m, x->args[0]) && read_condition(m, x->args[1]);
     if (is_fixed(m, x)) {
         m->inside = m->inside ? tir_and(m->x->c, m->inside, x) : x;
@@ -86,7 +86,7 @@ static bool read_value(move *m, tir_expr_ref x)
             return false;
         x = x->args[1];
     }
-    if (x->kind == TIR_BINOP && x->op == TIR_SUB) {
+    if (tir_is_binary(x, TIR_SUB)) {
         zero = x->args[1];
         x = x->args[0];
     }
@@ -270,9 +270,4 @@ static bool is_meant(const tir_selector *x, tir_stmt *loop)
     return (w.kinds & ~(uint32_t)(WORK_CASTS | WORK_SUMS | WORK_CHOICES)) == 0 && w.rounds >= MANY;
 }
 
-static bool fits(const struct target *t)
-{
-    return t && t->small && (t->features & TARGET_DSP) != 0;
-}
-
-const tir_selection tir_selection_widen = {.fits = fits, .loop = widened, .meant_loop = is_meant};
+const tir_selection tir_selection_widen = {.fits = cortex_m_has_words, .loop = widened, .meant_loop = is_meant};

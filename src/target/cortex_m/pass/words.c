@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops over bytes, four at a time in a word (../words.c): minima and maxima, also those of a window (pools), and sums
  * of bytes. What the last few elements get is the loop as it was. */
-#include "target/cortex_m/pass/words.h"
+#include "target/cortex_m/units.h"
 #include "tir/build.h"
 #include "tir/clone.h"
 #include "tir/facts.h"
 #include "tir/instr.h"
 #include "tir/node.h"
+#include "tir/pass/bytes.h"
 #include "tir/pass/loop_work.h"
 #include "tir/walk.h"
-#include "type/target.h"
 
 #define LANES       4
 #define MOST_LOOPS  3
@@ -350,11 +350,6 @@ static tir_stmt *by_fours(const words *w, tir_stmt *some)
 
 /* There compilers make vectors of loops over bytes, and schedules make lanes of sums. What is left are windows of
  * bytes. */
-static bool has_vectors(const tir_selector *x)
-{
-    return (x->f->target->features & TARGET_MVE) != 0;
-}
-
 static tir_stmt *four_of(words *w)
 {
     tir_stmt *s = w->b.loop->body;
@@ -368,7 +363,9 @@ static tir_stmt *four_of(words *w)
         return NULL;
     w->b.at = bytes_at(&w->b, w->rest);
     w->out = w->taps > 0 && w->taps <= WRITTEN_OUT && !tir_takes_few_steps(w->b.x->f);
-    return extreme_fits(w) ? extreme_of(w) : !has_vectors(w->b.x) && sum_fits(w) ? four_sums(w) : NULL;
+    if (extreme_fits(w))
+        return extreme_of(w);
+    return !cortex_m_has_vectors(w->b.x->f->target) && sum_fits(w) ? four_sums(w) : NULL;
 }
 
 static void find_store(void *ctx, tir_stmt *s)
@@ -384,7 +381,7 @@ static tir_stmt *words_of(const tir_selector *x, tir_stmt *loop)
     tir_stmt *s = loop->body;
     int64_t n = LANES;
     if (loop->for_kind != FOR_SERIAL || (s->kind != TIR_STORE && s->kind != TIR_ALLOCATE) ||
-        (s->kind == TIR_STORE && has_vectors(x)) || (tir_is_int(loop->extent, &n) && n < LANES))
+        (s->kind == TIR_STORE && cortex_m_has_vectors(x->f->target)) || (tir_is_int(loop->extent, &n) && n < LANES))
         return NULL;
     tir_visit_stmt(s, find_store, NULL, &w);
     if (!w.b.into || !dtype_is_byte(w.b.into->dt))
@@ -406,14 +403,9 @@ static bool is_meant(const tir_selector *x, tir_stmt *loop)
         return false;
     const uint32_t kinds = w.kinds & ~(uint32_t)WORK_CASTS;
     if (kinds == WORK_EXTREMES)
-        return w.inner > 0 || !has_vectors(x);
-    return kinds == WORK_SUMS && !has_vectors(x) && w.inner > 0 && w.inner <= PAIRED_TAPS &&
+        return w.inner > 0 || !cortex_m_has_vectors(x->f->target);
+    return kinds == WORK_SUMS && !cortex_m_has_vectors(x->f->target) && w.inner > 0 && w.inner <= PAIRED_TAPS &&
            w.rounds >= MANY_SUMMED / w.inner;
 }
 
-static bool has_words(const struct target *t)
-{
-    return t && t->small && (t->features & TARGET_DSP) != 0;
-}
-
-const tir_selection tir_selection_words = {.fits = has_words, .loop = words_of, .meant_loop = is_meant};
+const tir_selection tir_selection_words = {.fits = cortex_m_has_words, .loop = words_of, .meant_loop = is_meant};

@@ -3,7 +3,7 @@
  * adds them to one sum in a general register. A tile is a few pixels by two channels; its sums stay in a small array
  * until those of a block of channels are there, and then become bytes in lanes of four channels. */
 #include "target/cortex_m/rule/runs.h"
-#include "type/target.h"
+#include "target/cortex_m/units.h"
 
 #include <string.h>
 
@@ -194,7 +194,7 @@ static bool takes_block(const te_case *x)
 {
     const te_node *anchor = x->anchor, *last = x->last;
     const uint32_t lane = last->n_axes - 1u;
-    return (x->t->features & TARGET_MVE) != 0 && anchor && last->n_axes == 5 && anchor->n_reduce == 2 &&
+    return cortex_m_has_vectors(x->t) && anchor && last->n_axes == 5 && anchor->n_reduce == 2 &&
            te_axis_extent(last, lane) >= LANES && te_axis_extent(last, lane) == nn_data_block(x->n, "data_layout") &&
            dtype_bits(te_in_type(x->n, 0)->dt) == 8 && te_is_one_nest(x->s, anchor, last, NULL);
 }

@@ -3,10 +3,10 @@
  * pixels, whose windows lie in a small buffer of 16-bit numbers, by two channels, whose weights are read one after the
  * other. Rows that the next line needs again stay in the buffer where one worker makes all lines. */
 #include "target/cortex_m/rule/runs.h"
+#include "target/cortex_m/units.h"
 
 #include "te/from_graph.h"
 #include "te/inline.h"
-#include "type/target.h"
 
 #include <string.h>
 
@@ -42,12 +42,6 @@ static int64_t depthwise_tile(int64_t width)
     return width < DEPTHWISE_ROW ? width : DEPTHWISE_ROW;
 }
 
-/* There the C writer has functions for loops that only widen, and for all rows of a window (widen.c, runs.c). */
-static bool has_words(const struct target *t)
-{
-    return (t->features & TARGET_DSP) != 0;
-}
-
 /* Copies a few neighboring channels at a time. Pixels stand inside where they are few: then the zeros beside them are
  * no loops of their own. */
 static void copy_together(te_sched *s, const struct target *t, const rows_conv *v, const te_node *rows,
@@ -56,7 +50,7 @@ static void copy_together(te_sched *s, const struct target *t, const rows_conv *
     const char *channel = te_axis_name(rows, 2), *column = te_axis_name(rows, 3);
     bool few = v->in / TOGETHER >= 2 * v->extent[1];
     te_sched_reorder(s, rows->name, 2, (const char *[]){column, channel});
-    if (channels % TOGETHER != 0 || channels <= TOGETHER || has_words(t))
+    if (channels % TOGETHER != 0 || channels <= TOGETHER || cortex_m_has_words(t))
         return;
     te_sched_split(s, rows->name, channel, TOGETHER, "some", "one");
     if (few)
@@ -184,17 +178,17 @@ static void sums(const te_case *x, const rows_conv *v)
         te_sched_split(s, acc, te_axis_name(made, CHANNEL), 2, "pair_of_channels", "channel");
     const char *const codes[] = {"dot_rows_anywhere", "dot_rows", "nibble_rows_anywhere", "nibble_rows"};
     te_sched_tensorize(s, acc, te_axis_name(made, COLUMN), codes[2 * v->nibbles + begins_at_words(v)]);
-    if (!has_words(t) && !v->patches && v->win.kernel[0] <= MOST_ROWS && v->steps <= SHORT_RUN)
+    if (!cortex_m_has_words(t) && !v->patches && v->win.kernel[0] <= MOST_ROWS && v->steps <= SHORT_RUN)
         te_sched_annotate(s, TE_UNROLL, acc, tap(made, 0));
     if (v->tiled) {
         te_sched_reorder(s, rows->name, 2, (const char *[]){te_axis_name(rows, 3), te_axis_name(rows, 2)});
-        if (!has_words(t))
+        if (!cortex_m_has_words(t))
             te_sched_annotate(s, TE_UNROLL, rows->name, te_axis_name(rows, 4));
     } else if (v->patches) {
         te_sched_split(s, rows->name, te_axis_name(rows, 3), v->win.kernel[1] * v->in, "row", "run");
     } else {
         te_sched_split(s, rows->name, te_axis_name(rows, 2), v->pixel, "column", "channel");
-        if (v->planar && v->pixel <= TOGETHER && has_words(t))
+        if (v->planar && v->pixel <= TOGETHER && cortex_m_has_words(t))
             te_sched_annotate(s, TE_UNROLL, rows->name, "channel");
         else if (v->planar)
             te_sched_reorder(s, rows->name, 2, (const char *[]){"channel", "column"});
