@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far an output has to stay away from an input that nobody needs any more, where results are written behind what is
- * read. The loops are run through in order, outer ones iteration by iteration as far as the steps allow, and what lies
- * inside is an interval of bytes for every access; nothing about the order inside of such a piece is used. */
+/* A result may lie over an operand that nobody needs any more, if it stays behind what is still read: how far apart the
+ * two have to begin. The loops are run through in order, outer ones iteration by iteration as far as
+ * DISTANCE_STEPS allow. What lies inside is an interval of bytes for every access, in any order. */
 #include "tir/build.h"
 #include "tir/facts.h"
 #include "tir/linear.h"

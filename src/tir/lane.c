@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes of vector indices as scalar expressions. */
+/* One lane of an expression of lanes, as an expression of one number: of a ramp its element, of a broadcast what it
+ * repeats, of an operator that operator on lanes of its operands. */
 #include "tir/lane.h"
 #include "tir/build.h"
 #include "tir/node.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a kernel goes through the lines of its operands: the loop is found, then looked at iteration by iteration, and
- * what lies inside is an interval of lines for every access. */
+/* Which lines of its operands a kernel reads and writes in each iteration of its loop over lines, for chains
+ * (tir/chain.h). The loop is found, then looked at iteration by iteration; what lies inside is an interval of lines for
+ * every access. */
 #include "tir/build.h"
 #include "tir/chain.h"
 #include "tir/linear.h"

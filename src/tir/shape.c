@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open literals of a function, and a body with others in their places. What is open follows from where a literal
- * stands; the walk is that of compare.c: a statement's min, extent, condition, value, indices, then its parts. */
+/* Kernels that differ only in numbers share one function (prog/pass/shapes.c). Which numbers these can be, and a
+ * function's body with others in their places. A literal is open by the place where it stands; the walk over them is
+ * that of compare.c: a statement's min, extent, condition, value, indices, then its parts. */
 #include "tir/shape.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The board's description, and a choice: objects in the order of accesses for each byte, each into the fastest memory
- * that has room for it. */
+/* Weights and workspace in a board's memories: reads the description of these, and chooses. Objects go in the order of
+ * their accesses for each byte, each into the fastest memory that has room for it. */
 #include "codegen/c/placement.h"
 
 #include <stdlib.h>

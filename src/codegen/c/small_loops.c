@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that C compilers for processors with DSP write badly: rounded bytes, of which two share moves between
- * registers. */
+/* Loops that round numbers to bytes, on Cortex-M with SMLAD and floats: two bytes at a time, because both then share
+ * the moves between registers of floats and of integers. */
 #include "codegen/c/emit.h"
 #include "tir/build.h"
 #include "tir/instr.h"

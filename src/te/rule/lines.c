@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of kernels in chains (target.line_axis): the result is made line by line, lines outermost, each from a few
- * lines of the operands. Sums are added in the order of every other schedule, so that the bits are the same. What does
- * not go through lines under these schedules is in no chain; which is found out from its loops (tir/lines.c). */
+/* Schedules of kernels that run line by line, several of them in a chain, so that a few lines of each image are kept
+ * instead of all (tir/chain.h; target.line_axis says which axis has the lines). Lines are the outermost loop, and each
+ * is made of a few lines of the operands. Sums are added in the order of every other schedule, so that the bits are the
+ * same. A kernel whose loops do not go through lines after all stays out of chains (tir/lines.c). */
 #include "te/rule/rule.h"
 #include "tir/walk.h"
 #include "type/target.h"

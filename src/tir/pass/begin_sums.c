@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* begin-sums: a tile of integer sums that hardware's own code adds to begins with what would be added behind it, a
- * bias, where it began with 0. Only on processors without vectors: the code of others takes a bias along at no cost.
- * All that is known of the tile has to stand in a row: zeros, code that adds, statements that read each sum and what
- * goes with it; that must be the same for all readers of an element, and nothing in the function may write it. */
+/* begin-sums: a tile of integer sums begins with the bias that would be added to it afterwards, and not with 0:
+ *
+ *     s[0] = 0; s[1] = 0; dot(s, ...); y[0] = f(s[0] + bias[0]); y[1] = f(s[1] + bias[1])
+ *     s[0] = bias[0]; s[1] = bias[1]; dot(s, ...); y[0] = f(s[0]); y[1] = f(s[1])
+ *
+ * For processors without vectors, where a kernel (tir/instr.h) adds to the sums; the code of others takes a bias along
+ * at no cost. Zeros, kernel and readers stand in a row of statements; all readers of an element add the same to it, and
+ * nothing in the function writes that. */
 #include "tir/build.h"
 #include "tir/instr.h"
 #include "tir/node.h"
