@@ -476,6 +476,19 @@ static void write_vector_store(c_emit *e, const tir_stmt *s, tir_expr_ref at, co
         func_refuse(e, "vector stores at indices without a constant step");
 }
 
+/* The bits that are stored where a number of 16 bits only moves, and need not become an f32; NULL: it is computed. */
+static const char *moved_half(c_emit *e, const tir_stmt *s)
+{
+    const tir_expr_ref x = s->value;
+    const dtype dt = s->buffer->dt;
+    if ((dt != DT_F16 && dt != DT_BF16) || x->kind != TIR_LOAD || x->type.lanes > 1 || x->u.buffer->dt != dt)
+        return NULL;
+    tir_expr_ref at = expr_flat(e, x->u.buffer, x->n_args, x->args);
+    if (expr_register(e, x->u.buffer, at))
+        return NULL;
+    return arena_printf(e->tmp, "%s[%s]", expr_name(e, x->u.buffer), expr_text(e, at).s);
+}
+
 static void write_store(c_emit *e, const tir_stmt *s)
 {
     tir_expr_ref at = expr_flat(e, s->buffer, s->n_indices, s->indices);
@@ -483,6 +496,11 @@ static void write_store(c_emit *e, const tir_stmt *s)
     dtype dt = s->buffer->dt;
     bool rounds = !reg && (dt == DT_F16 || dt == DT_BF16) && s->value->type.lanes == 1 && s->value->kind == TIR_CAST &&
                   s->value->args[0]->type.dt == DT_F32; /* the store does, too */
+    const char *moved = reg ? NULL : moved_half(e, s);
+    if (moved) {
+        w_line(e->w, "%s[%s] = %s;", expr_name(e, s->buffer), expr_text(e, at).s, moved);
+        return;
+    }
     c_text value = expr_text(e, rounds ? s->value->args[0] : s->value);
     if (s->value->type.lanes > 1 && !reg) {
         write_vector_store(e, s, at, value.s);
