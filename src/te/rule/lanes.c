@@ -23,34 +23,58 @@ static bool is_vector_call(tir_op op)
     return op == TIR_APART || tir_expands_math(op, 2);
 }
 
-/* Without what does not depend on the lane (NULL: everything does) and without indices. */
-static bool fits(tir_expr_ref e, const tir_var *lane)
+static bool is_half_cast(tir_expr_ref e)
+{
+    const dtype to = e->type.dt, from = e->kind == TIR_CAST ? e->args[0]->type.dt : to;
+    return from != to && (from == DT_F16 || from == DT_F32) && (to == DT_F16 || to == DT_F32);
+}
+
+static bool is_arithmetic(tir_expr_ref e)
+{
+    if (e->kind == TIR_BINOP)
+        return (tir_op_is_compare(e->op) ? e->args[0]->type.dt : e->type.dt) == DT_F32;
+    return e->type.dt == DT_F32 && (e->kind == TIR_SELECT || (e->kind == TIR_CALL && is_vector_call(e->op)));
+}
+
+/* Without what does not depend on the lane (NULL: everything does) and without indices. `halves`: f16 is read and
+ * rounded in lanes. */
+static bool fits(tir_expr_ref e, const tir_var *lane, bool halves)
 {
     if (e->kind == TIR_INT || e->kind == TIR_FLOAT || (lane && !tir_uses_var(e, lane)))
         return true;
     if (e->kind == TIR_LOAD)
-        return e->type.dt == DT_F32;
-    bool compares = e->kind == TIR_BINOP && tir_op_is_compare(e->op) && e->args[0]->type.dt == DT_F32;
-    bool computes = e->kind == TIR_BINOP && e->type.dt == DT_F32;
-    if (!compares && !computes && e->kind != TIR_SELECT && !(e->kind == TIR_CALL && is_vector_call(e->op)))
+        return e->type.dt == DT_F32 || (halves && e->type.dt == DT_F16);
+    if (!is_arithmetic(e) && !(halves && is_half_cast(e)))
         return false;
     for (uint32_t i = 0; i < e->n_args; i++)
-        if (!fits(e->args[i], lane))
+        if (!fits(e->args[i], lane, halves))
             return false;
-    return e->type.dt == DT_F32 || compares;
+    return true;
 }
 
 /* The stage and what is inlined (into whatever stage). */
-static bool stage_fits(const te_sched *s, const te_node *n, const te_axis *axis)
+static bool stage_fits(const te_sched *s, const te_node *n, const te_axis *axis, bool halves)
 {
-    if (n->n_outputs != 1 || n->outputs[0]->dt != DT_F32 || !fits(n->body[0], axis->var))
+    const bool fills = n->n_outputs == 1 && (n->outputs[0]->dt == DT_F32 || (halves && is_half_cast(n->body[0])));
+    if (!fills || !fits(n->body[0], axis->var, halves))
         return false;
     for (uint32_t i = 0; i < s->g->nodes.len; i++) {
         const te_node *x = s->g->nodes.data[i];
-        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !te_is_literal(x) && !fits(x->body[0], NULL))
+        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !te_is_literal(x) && !fits(x->body[0], NULL, halves))
             return false;
     }
     return true;
+}
+
+/* At `last` and what is inlined, but not at `anchor`. */
+static void look_at_inlined(const te_sched *s, const te_node *anchor, const te_node *last,
+                            void (*look)(void *ctx, tir_expr_ref e), bool *found)
+{
+    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
+        const te_node *n = s->g->nodes.data[i];
+        if (n->kind == TE_COMPUTE && n != anchor && (n == last || te_is_inlined(s, n)))
+            tir_visit_expr(n->body[0], look, found);
+    }
 }
 
 static void look_for_wide(void *ctx, tir_expr_ref e)
@@ -62,17 +86,13 @@ static void look_for_wide(void *ctx, tir_expr_ref e)
 static bool is_wide(const te_sched *s, const te_node *n)
 {
     bool wide = false;
-    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
-        const te_node *x = s->g->nodes.data[i];
-        if (x->kind == TE_COMPUTE && (x == n || te_is_inlined(s, x)))
-            tir_visit_expr(x->body[0], look_for_wide, &wide);
-    }
+    look_at_inlined(s, NULL, n, look_for_wide, &wide);
     return wide;
 }
 
 bool te_row_fits(const te_sched *s, const te_node *n)
 {
-    return n->n_axes > 0 && !is_wide(s, n) && stage_fits(s, n, n->axes[n->n_axes - 1]);
+    return n->n_axes > 0 && !is_wide(s, n) && stage_fits(s, n, n->axes[n->n_axes - 1], false);
 }
 
 static void look_for_call(void *ctx, tir_expr_ref e)
@@ -83,12 +103,27 @@ static void look_for_call(void *ctx, tir_expr_ref e)
 bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last)
 {
     bool found = false;
-    for (uint32_t i = 0; i < s->g->nodes.len; i++) {
-        const te_node *n = s->g->nodes.data[i];
-        if (n->kind == TE_COMPUTE && n != anchor && (n == last || te_is_inlined(s, n)))
-            tir_visit_expr(n->body[0], look_for_call, &found);
-    }
+    look_at_inlined(s, anchor, last, look_for_call, &found);
     return found;
+}
+
+/* x86 has conversions of vectors, F16C, in each processor with AVX2. gcc 12 makes no use of them by itself, as it does
+ * on AArch64. */
+static bool has_half_lanes(const struct target *t)
+{
+    return (t->features & TARGET_MADD) != 0 && t->vector_bytes >= 32;
+}
+
+static void look_for_half(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= e->kind == TIR_CAST && is_half_cast(e);
+}
+
+bool te_converts_halves(const te_sched *s, const struct target *t, const te_node *last)
+{
+    bool found = false;
+    look_at_inlined(s, NULL, last, look_for_half, &found);
+    return found && has_half_lanes(t);
 }
 
 static int64_t lanes_of(const struct target *t)
@@ -109,7 +144,7 @@ bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
 {
     int64_t lanes = row_lanes(s, t, n);
     if (lanes < 2 || n->n_axes == 0 || te_axis_most(s->g, n, n->n_axes - 1) < lanes ||
-        !(stage_fits(s, n, n->axes[n->n_axes - 1]) || te_bytes_fit(s, n)))
+        !(stage_fits(s, n, n->axes[n->n_axes - 1], has_half_lanes(t)) || te_bytes_fit(s, n)))
         return false;
     te_sched_split(s, n->name, loop, lanes, "lane_o", "lane_v");
     te_sched_annotate(s, TE_VECTORIZE, n->name, "lane_v");
@@ -203,7 +238,7 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
 {
     const te_axis *k = n->n_reduce ? n->reduce_axes[n->n_reduce - 1] : NULL;
     if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || !k || n->reducer->n != 1 || n->where || !is_long_row(s, t, n, k) ||
-        !stage_fits(s, n, k))
+        !stage_fits(s, n, k, false))
         return false;
     read_check r = {k->var, !is_wide(s, n)};
     tir_visit_expr(n->body[0], check_read, &r);

@@ -137,7 +137,8 @@ static bool by_stages(te_sched *s, const struct target *t, te_node *last)
     if (count > 0)
         te_fuse_parallel(s, last, count);
     const bool calls = te_calls_functions(s, NULL, last);
-    const bool lanes = (calls || has_choices(s, last)) && te_row_in_lanes(s, t, last, inner);
+    const bool pays = calls || has_choices(s, last) || te_converts_halves(s, t, last);
+    const bool lanes = pays && te_row_in_lanes(s, t, last, inner);
     if (!lanes && !calls && last->n_axes > 1)
         te_cut_phases(s, last);
     return true;

@@ -123,6 +123,8 @@ bool te_row_fits(const te_sched *s, const te_node *n);
 bool te_bytes_fit(const te_sched *s, const te_node *n);
 /* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */
 bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node *last);
+/* Do `last` and what is inlined convert between f16 and f32, on a processor that does so in vectors? */
+bool te_converts_halves(const te_sched *s, const struct target *t, const te_node *last);
 /* What n computes, a sum along neighboring elements, in `stage` (n or a cache of it), computed at consumer.place, or,
  * where that is NULL, once, before its readers.
  * beside: the axis of n along which a few sums grow side by side; n_axes: none. */
