@@ -17,6 +17,7 @@ typedef enum graph_trees {
     GRAPH_TREES_BRANCHES,
     GRAPH_TREES_COMPLETE,
     GRAPH_TREES_LINKS,
+    GRAPH_TREES_LEVELS,
     GRAPH_TREES_COUNT
 } graph_trees;
 

@@ -185,8 +185,9 @@ MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 
 
 def forest(rng, trees, depth, features, outputs, modes=MODES[:1], tracks=0., whole=False, only=None, weights=1, size=1.,
-           positive=False):
-    """Random trees as attributes by their names without the words target and class."""
+           positive=False, alike=False):
+    """Random trees as attributes by their names without the words target and class. alike: all nodes of a level of a
+    tree ask the same."""
     d = {k: [] for k in ("nodeids", "treeids", "featureids", "modes", "values", "missing_value_tracks_true",
                          "truenodeids", "falsenodeids", "w_ids", "w_nodeids", "w_treeids", "w")}
 
@@ -211,8 +212,18 @@ def forest(rng, trees, depth, features, outputs, modes=MODES[:1], tracks=0., who
             d["falsenodeids"][at] = grow(tree, left - 1, ids)
         return number
 
+    asked = ("featureids", "values", "modes", "missing_value_tracks_true")
     for tree in range(trees):
+        first = len(d["nodeids"])
         grow(tree, depth, [0])
+        where, levels = {first: 0}, {}
+        for at in range(first, len(d["nodeids"])) if alike else []:
+            if d["modes"][at] != "LEAF":
+                question = levels.setdefault(where[at], [d[key][at] for key in asked])
+                for key, entry in zip(asked, question):
+                    d[key][at] = entry
+                for child in (d["truenodeids"][at], d["falsenodeids"][at]):
+                    where[first + child] = where[at] + 1
     return d
 
 
@@ -223,8 +234,8 @@ def attributes_of(d, what):
     return a
 
 
-def rows(rng, features, dt=f32, whole=False, missing=False):
-    shape = (int(rng.choice([1, 5, 20])), features)
+def rows(rng, features, dt=f32, whole=False, missing=False, count=(1, 5, 20)):
+    shape = (int(rng.choice(count)), features)
     x = rng.integers(0, 4, shape) if whole else rng.normal(size=shape)
     x = x.astype(dt)
     if missing and x.dtype.kind == "f":
@@ -248,6 +259,14 @@ def regressors(rng, count):
         d = forest(rng, 3, 4, 3, 1, modes=modes, tracks=[0., .5, 1.][k % 3], whole=True)
         b.add("TreeEnsembleRegressor", [rows(rng, 3, whole=True, missing=True)], [1], n_targets=1,
               title=f"modes {modes} {k % 3}", **attributes_of(d, "target"))
+    for k in range(6 * count):
+        n, dt = 1 + k % 3, [f32, f32, f64][k % 3]
+        d = forest(rng, int(rng.integers(1, 20)), int(rng.integers(1, 6)), 4, n, weights=int(rng.integers(1, n + 1)),
+                   modes=MODES if k % 4 == 3 else [MODES[k % 6]], tracks=[0., .5, 1.][k // 2 % 3], alike=True,
+                   whole=True)
+        x = rows(rng, 4, dt, whole=True, missing=True, count=(1, 37, 70))
+        b.add("TreeEnsembleRegressor", [x], [1], n_targets=n,
+              title=f"levels {n} {k} {dt.__name__}", **attributes_of(d, "target"))
     d = forest(rng, 3, 3, 2, 1)
     order = []
     for tree in range(3):
@@ -390,7 +409,7 @@ def machines(rng, count):
     return b
 
 
-FORMS = ("table", "branches", "complete", "links")  # of trees, for this machine
+FORMS = ("table", "branches", "complete", "links", "levels")  # of trees, for this machine
 HAS_TREES = ("regressors", "classifiers", "ensembles")
 GROUPS = {"linear": linear, "scalers": scalers, "encoders": encoders, "labels2": label_encoders(2),
           "labels4": label_encoders(4), "regressors": regressors, "classifiers": classifiers,
@@ -611,7 +630,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--filter", default="*")
     parser.add_argument("--targets", default="interpret,generic")
-    parser.add_argument("--forms", default="branches,complete,links", help="of trees, each beside the targets")
+    parser.add_argument("--forms", default="branches,complete,links,levels", help="of trees, each beside the targets")
     parser.add_argument("-v", action="store_true")
     args = parser.parse_args()
     bad, outputs = [], 0

@@ -27,10 +27,20 @@ int64_t trees_count(const graph_node *n)
     return roots ? roots->count - 1 : graph_attr_int(n, "trees");
 }
 
+static bool is_set(const graph_node *n, const char *name)
+{
+    const attr *a = graph_attr(n, name);
+    return a && a->u.i != 0;
+}
+
 bool trees_are_dense(const graph_node *n)
 {
-    const attr *a = graph_attr(n, "dense");
-    return a && a->u.i != 0;
+    return is_set(n, "dense");
+}
+
+bool trees_have_levels(const graph_node *n)
+{
+    return is_set(n, "levels");
 }
 
 static bool has(const graph_node *n, uint32_t i)
@@ -229,7 +239,8 @@ bool infer_tree_complete(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "there is no target");
     if (!check_operands(c, n, needed, ~no))
         return false;
-    return check_lengths(c, n, trees * ((1 << depth) - 1)) && check_leaves(c, n, trees, trees << depth) &&
+    const int64_t questions = trees_have_levels(n) ? depth : (1 << depth) - 1;
+    return check_lengths(c, n, trees * questions) && check_leaves(c, n, trees, trees << depth) &&
            check_walk(c, n, width_of(n)) && check_features(c, n, width_of(n)) && result(c, n, out);
 }
 

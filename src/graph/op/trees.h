@@ -15,7 +15,7 @@
  * the second, and so on, so the children of node i of a level are 2i and 2i + 1 of the next level, and after the last
  * one i is the leaf. A walk takes as many steps for each row, and `rows` of them go side by side. There are neither
  * roots nor left subtrees. dense: a list has a weight for each target, 0 where it says nothing, and there are no
- * lists.
+ * lists. levels: all nodes of a level of a tree are alike, and stand once: entry level * trees + tree.
  * tree_links: an entry of features, a word, has the column in its low 32 - 2 * link_bits bits, above them a link for
  * the right, above that one for the left. A link is how many nodes further the child stands, or, if its highest bit is
  * set, a list, or without lists an entry of weights. There are neither left subtrees nor leaves.
@@ -55,5 +55,6 @@ const char *trees_table_name(uint32_t i);
 /* A table whose numbers are known: of a constant operand, or of an attribute; NULL: neither. */
 const tensor_data *trees_table(const graph_node *n, uint32_t i);
 bool trees_are_dense(const graph_node *n);
+bool trees_have_levels(const graph_node *n);
 int64_t trees_count(const graph_node *n); /* where that is known */
 #endif

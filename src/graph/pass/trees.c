@@ -3,7 +3,7 @@
  * takes any tree. Links take about as much, and two thirds of the instructions, if a word holds those of a node. Nested
  * ifs take the fewest instructions for a row, and three times the memory or more. Complete trees need no numbers of
  * children and no comparison of where a walk is, and several rows can be walked side by side; nodes that only fill up
- * levels cost memory. */
+ * levels cost memory. Levels are complete trees whose nodes of a level are alike, so each level is stored once. */
 #include "graph/op/trees.h"
 #include "graph/op.h"
 #include "graph/pass.h"
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define SIDE_BY_SIDE    16         /* rows of complete trees where there are vectors */
+#define BESIDE_LEVELS   32         /* of levels; gcc unrolls loops over 16 lanes before it looks for vectors */
 #define MOST_DENSE      32         /* targets for which a list is a vector */
 #define FEW_ROWS        8          /* below, a walk of a row alone is as fast */
 #define MOST_FILL       8          /* times the nodes that there are */
@@ -29,9 +30,10 @@ typedef struct trees {
     const graph_node *n;
     int64_t count, nodes, leaves, depth;
     int64_t bytes[GRAPH_TREES_COUNT]; /* of tables and code, by form; -1: the trees cannot have it */
+    int64_t *levels;                  /* as find_levels says */
 } trees;
 
-static const char *const form_names[GRAPH_TREES_COUNT] = {"auto", "table", "branches", "complete", "links"};
+static const char *const form_names[GRAPH_TREES_COUNT] = {"auto", "table", "branches", "complete", "links", "levels"};
 
 static int64_t bytes_of(const graph_node *n, uint32_t i)
 {
@@ -98,6 +100,41 @@ static bool all_known(const graph_node *n)
     return true;
 }
 
+/* Whether the nodes at..end, which are a subtree, are like first[level], the first node of each level seen so far. */
+static bool is_level_by_level(const trees *v, int64_t level, int64_t at, int64_t end, int64_t *first)
+{
+    static const uint32_t tables[] = {TREES_FEATURES, TREES_THRESHOLDS, TREES_MODES};
+    if (at == end || level == v->depth)
+        return true;
+    first[level] = first[level] < 0 ? at : first[level];
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const tensor_data *t = trees_table(v->n, tables[i]);
+        if (t && !(tensor_get_f64(t, at) <= tensor_get_f64(t, first[level]) &&
+                   tensor_get_f64(t, at) >= tensor_get_f64(t, first[level])))
+            return false;
+    }
+    const int64_t middle = at + 1 + tensor_get_i64(trees_table(v->n, TREES_LEFT), at);
+    return is_level_by_level(v, level + 1, at + 1, middle, first) &&
+           is_level_by_level(v, level + 1, middle, end, first);
+}
+
+/* The node that says what level `level` of a tree asks, at level * count + tree; where there is none, -1. Whether all
+ * trees have such levels. */
+static bool find_levels(const trees *v, int64_t *out)
+{
+    int64_t first[TREES_MOST_LEVELS + 1];
+    const tensor_data *roots = trees_table(v->n, TREES_ROOTS);
+    for (int64_t t = 0; t < v->count; t++) {
+        for (int64_t k = 0; k <= TREES_MOST_LEVELS; k++)
+            first[k] = -1;
+        if (!is_level_by_level(v, 0, tensor_get_i64(roots, t), tensor_get_i64(roots, t + 1), first))
+            return false;
+        for (int64_t k = 0; k < v->depth; k++)
+            out[k * v->count + t] = first[k];
+    }
+    return true;
+}
+
 /* Lists without a table of leaves, or such a table without lists, are written by nobody. */
 static bool read_trees(trees *v, const graph_node *n)
 {
@@ -114,6 +151,7 @@ static bool read_trees(trees *v, const graph_node *n)
         all += bytes_of(n, i);
     v->bytes[GRAPH_TREES_TABLE] = all + WALK_CODE;
     v->bytes[GRAPH_TREES_BRANCHES] = v->bytes[GRAPH_TREES_COMPLETE] = v->bytes[GRAPH_TREES_LINKS] = -1;
+    v->bytes[GRAPH_TREES_LEVELS] = -1;
     if (simple && can_link(v))
         v->bytes[GRAPH_TREES_LINKS] = bytes_of(n, TREES_ROOTS) + bytes_of(n, TREES_THRESHOLDS) + 4 * v->nodes +
                                       (trees_table(n, TREES_LISTS)
@@ -129,8 +167,11 @@ static bool read_trees(trees *v, const graph_node *n)
                              v->nodes;
     const tensor_data *leaf = trees_table(n, leaf_table(n));
     const int64_t per_leaf = (int64_t)(dtype_bits(leaf->dt) / 8);
-    v->bytes[GRAPH_TREES_COMPLETE] = v->count * ((((int64_t)1 << v->depth) - 1) * per_node +
-                                                 ((int64_t)1 << v->depth) * per_leaf) + list_bytes(n) + WALK_CODE;
+    const int64_t filled = (v->count << v->depth) * per_leaf + list_bytes(n) + WALK_CODE;
+    v->bytes[GRAPH_TREES_COMPLETE] = v->count * (((int64_t)1 << v->depth) - 1) * per_node + filled;
+    v->levels = arena_array(&v->r.c->mem, int64_t, (size_t)(v->count * v->depth));
+    if (find_levels(v, v->levels))
+        v->bytes[GRAPH_TREES_LEVELS] = v->count * v->depth * per_node + filled;
     return true;
 }
 
@@ -142,21 +183,36 @@ static bool is_single_row(const graph_node *n)
     return dim_is_const(n->inputs[TREES_X]->type.shape.dims[0], &rows) && rows < FEW_ROWS;
 }
 
+static bool is_within(const trees *v, graph_trees form, int64_t most)
+{
+    return v->bytes[form] >= 0 && v->bytes[form] <= most;
+}
+
+/* Memory is dear. */
+static graph_trees for_board(const trees *v)
+{
+    const int64_t table = v->bytes[GRAPH_TREES_TABLE], levels = v->bytes[GRAPH_TREES_LEVELS];
+    const bool code = (v->o->target->features & TARGET_FPU) != 0 && is_within(v, GRAPH_TREES_BRANCHES, table);
+    if (code && (levels < 0 || v->bytes[GRAPH_TREES_BRANCHES] <= levels))
+        return GRAPH_TREES_BRANCHES;
+    if (is_within(v, GRAPH_TREES_LEVELS, table + table / 8))
+        return GRAPH_TREES_LEVELS;
+    if (code)
+        return GRAPH_TREES_BRANCHES;
+    if (is_within(v, GRAPH_TREES_COMPLETE, table + table / 8))
+        return GRAPH_TREES_COMPLETE;
+    return is_within(v, GRAPH_TREES_LINKS, table + table / 8) ? GRAPH_TREES_LINKS : GRAPH_TREES_TABLE;
+}
+
 static graph_trees by_size(const trees *v)
 {
-    const target *t = v->o->target;
-    const int64_t table = v->bytes[GRAPH_TREES_TABLE], branches = v->bytes[GRAPH_TREES_BRANCHES];
-    const int64_t complete = v->bytes[GRAPH_TREES_COMPLETE], filled = v->count << v->depth;
-    const int64_t links = v->bytes[GRAPH_TREES_LINKS];
-    if (t->address_bits == 32) {
-        if ((t->features & TARGET_FPU) != 0 && branches >= 0 && branches <= table)
-            return GRAPH_TREES_BRANCHES;
-        if (complete >= 0 && complete <= table + table / 8)
-            return GRAPH_TREES_COMPLETE;
-        return links >= 0 && links <= table + table / 8 ? GRAPH_TREES_LINKS : GRAPH_TREES_TABLE;
-    }
-    const bool fits = complete >= 0 && complete <= MOST_BYTES && filled <= MOST_FILL * v->leaves;
-    return fits && !is_single_row(v->n) ? GRAPH_TREES_COMPLETE : GRAPH_TREES_TABLE;
+    if (v->o->target->address_bits == 32)
+        return for_board(v);
+    const bool several = is_within(v, GRAPH_TREES_COMPLETE, MOST_BYTES) && !is_single_row(v->n) &&
+                         v->count << v->depth <= MOST_FILL * v->leaves;
+    if (is_within(v, GRAPH_TREES_LEVELS, several ? MOST_BYTES : v->bytes[GRAPH_TREES_TABLE]))
+        return GRAPH_TREES_LEVELS;
+    return several ? GRAPH_TREES_COMPLETE : GRAPH_TREES_TABLE;
 }
 
 static graph_trees choose(const trees *v)
@@ -283,12 +339,13 @@ static bool wants_dense(const trees *v, int64_t targets)
     return true;
 }
 
-static graph_value *as_complete(trees *v)
+/* levels: each is stored once. */
+static graph_value *as_complete(trees *v, bool levels)
 {
     compiler *c = v->r.c;
     const graph_node *n = v->n;
-    const int64_t leaves = v->count << v->depth, nodes = leaves - v->count;
-    filling f = {v, arena_array(&c->mem, int64_t, (size_t)nodes), arena_array(&c->mem, int64_t, (size_t)leaves)};
+    const int64_t leaves = v->count << v->depth, all = leaves - v->count, nodes = levels ? v->count * v->depth : all;
+    filling f = {v, arena_array(&c->mem, int64_t, (size_t)all), arena_array(&c->mem, int64_t, (size_t)leaves)};
     const tensor_data *roots = trees_table(n, TREES_ROOTS);
     for (int64_t t = 0; t < v->count; t++) {
         const int64_t at = tensor_get_i64(roots, t);
@@ -298,9 +355,10 @@ static graph_value *as_complete(trees *v)
     for (uint32_t i = 0; i < n->n_inputs; i++)
         in[i] = n->inputs[i];
     in[TREES_ROOTS] = in[TREES_LEFT] = NULL;
-    in[TREES_FEATURES] = rearranged(v, TREES_FEATURES, f.nodes, nodes);
-    in[TREES_THRESHOLDS] = rearranged(v, TREES_THRESHOLDS, f.nodes, nodes);
-    in[TREES_MODES] = rearranged(v, TREES_MODES, f.nodes, nodes);
+    const int64_t *from = levels ? v->levels : f.nodes;
+    in[TREES_FEATURES] = rearranged(v, TREES_FEATURES, from, nodes);
+    in[TREES_THRESHOLDS] = rearranged(v, TREES_THRESHOLDS, from, nodes);
+    in[TREES_MODES] = rearranged(v, TREES_MODES, from, nodes);
     in[leaf_table(n)] = rearranged(v, leaf_table(n), f.leaves, leaves);
     const bool side_by_side = v->o->target->address_bits > 32 && !is_single_row(n);
     const int64_t targets = graph_attr_int(n, "n_targets");
@@ -309,10 +367,11 @@ static graph_value *as_complete(trees *v)
         in[TREES_WEIGHTS] = dense_lists(v, targets);
         in[TREES_LISTS] = in[TREES_TARGETS] = in[TREES_WEIGHT_IDS] = NULL;
     }
-    attr attrs[SAME_ATTRS + 3] = {attr_int(c, "trees", v->count), attr_int(c, "rows", side_by_side ? SIDE_BY_SIDE : 1),
-                                  attr_int(c, "dense", dense)};
-    copy_attrs(v, attrs + 3);
-    return rewrite_emit(&v->r, "tree_complete", TREES_OPERANDS, in, SAME_ATTRS + 3, attrs, n->loc);
+    const int64_t rows = !side_by_side ? 1 : levels ? BESIDE_LEVELS : SIDE_BY_SIDE;
+    attr attrs[SAME_ATTRS + 4] = {attr_int(c, "trees", v->count), attr_int(c, "rows", rows),
+                                  attr_int(c, "dense", dense), attr_int(c, "levels", levels)};
+    copy_attrs(v, attrs + 4);
+    return rewrite_emit(&v->r, "tree_complete", TREES_OPERANDS, in, SAME_ATTRS + 4, attrs, n->loc);
 }
 
 /* The words of the nodes at..end, which are a subtree; leaf: its first one. */
@@ -383,7 +442,8 @@ static graph_value *changed(trees *v, const graph_node *n)
     note(v, form);
     switch (form) {
     case GRAPH_TREES_BRANCHES: return as_branches(v);
-    case GRAPH_TREES_COMPLETE: return as_complete(v);
+    case GRAPH_TREES_COMPLETE: return as_complete(v, false);
+    case GRAPH_TREES_LEVELS: return as_complete(v, true);
     case GRAPH_TREES_LINKS: return as_links(v);
     case GRAPH_TREES_AUTO:
     case GRAPH_TREES_TABLE:

@@ -104,12 +104,15 @@ bool compute_tree_branches(te_graph *g, const graph_node *n, te_tensor *const *i
 
 /* --- complete trees --- */
 
+#define MOST_COLUMNS 32768 /* bytes of a block of rows on the stack */
+
 /* The lanes of a block of rows, or of one row, which is its own lane. */
 typedef struct block {
     walk v;
     int64_t lanes;
     tir_expr_ref first; /* row */
     int64_t above;      /* nodes of the levels above the one at hand */
+    const tir_buffer *columns; /* features of the lanes, so that those of a column are one behind another; NULL: none */
 } block;
 
 /* do_row for each lane; NULL where it does nothing. */
@@ -140,9 +143,10 @@ static tir_stmt *step_down(const block *b, walk *v)
 {
     compiler *c = v->c;
     tir_expr_ref i = place(v), two = walk_i32(v, 2);
-    tir_expr_ref at = tir_add(c, walk_i32(v, b->above), i), feature = walk_entry(v, TREES_FEATURES, at);
-    const tir_expr_ref from[2] = {v->row, walk_column(v, feature)};
-    tir_expr_ref x = tir_load(c, v->in[TREES_X], 2, from);
+    tir_expr_ref among = trees_have_levels(v->n) ? tir_cast(c, DT_I32, v->tree) : i;
+    tir_expr_ref at = tir_add(c, walk_i32(v, b->above), among), feature = walk_entry(v, TREES_FEATURES, at);
+    const tir_expr_ref column = walk_column(v, feature), from[2] = {v->row, column}, here[2] = {column, v->lane};
+    tir_expr_ref x = b->columns ? tir_load(c, b->columns, 2, here) : tir_load(c, v->in[TREES_X], 2, from);
     tir_expr_ref left = walk_goes_left(v, x, walk_node_of(v, at, feature));
     if (b->lanes == 1) { /* one instruction that is skipped or not */
         tir_expr_ref yes = tir_mul(c, i, two), no = tir_add(c, yes, walk_i32(v, 1));
@@ -160,8 +164,15 @@ static tir_stmt *end_tree(const block *b, walk *v)
 
 static tir_stmt *begin_row(const block *b, walk *v)
 {
-    (void)b;
-    return walk_begin_row(v);
+    compiler *c = v->c;
+    tir_stmt *both[2] = {walk_begin_row(v), NULL};
+    if (!b->columns)
+        return both[0];
+    const tir_var *column = tir_new_var(c, "column", TIR_I64);
+    const tir_expr_ref from[2] = {v->row, tir_varref(c, column)}, to[2] = {from[1], v->lane};
+    both[1] = tir_for(c, column, te_i64(v->g, 0), b->columns->shape[0], FOR_SERIAL,
+                      tir_store(c, b->columns, 2, to, tir_load(c, v->in[TREES_X], 2, from)));
+    return tir_seq(c, 2, both);
 }
 
 static tir_stmt *end_row(const block *b, walk *v)
@@ -170,20 +181,30 @@ static tir_stmt *end_row(const block *b, walk *v)
     return walk_end_row(v);
 }
 
+/* Where all lanes ask for the same column, it pays to have them side by side. */
+static const tir_buffer *columns_of(const walk *v, int64_t lanes)
+{
+    int64_t width = 0;
+    if (lanes == 1 || !trees_have_levels(v->n) || !dim_is_const(v->n->inputs[TREES_X]->type.shape.dims[1], &width) ||
+        width > MOST_COLUMNS / (int64_t)(dtype_bits(v->in[TREES_X]->dt) / 8) / lanes)
+        return NULL;
+    return tir_buffer_static(v->c, "columns", v->in[TREES_X]->dt, 2, (int64_t[2]){width, lanes}, SCOPE_LOCAL);
+}
+
 static tir_stmt *rows_of(const walk *from, int64_t lanes, tir_expr_ref first)
 {
     compiler *c = from->c;
     const tir_var *tree = tir_new_var(c, "tree", TIR_I64);
     const int64_t depth = graph_attr_int(from->n, "depth");
     tir_stmt *one[TREES_MOST_LEVELS + 2];
-    block b = {.v = *from, .lanes = lanes, .first = first};
+    block b = {.v = *from, .lanes = lanes, .first = first, .columns = columns_of(from, lanes)};
     b.v.tree = tir_varref(c, tree);
     b.v.at = tir_buffer_static(c, "at", DT_I32, 1, &lanes, SCOPE_LOCAL);
     if (graph_attr_int(from->n, "n_targets") == 1)
         b.v.sum = tir_buffer_static(c, "sum", from->out->dt, 1, &lanes, SCOPE_LOCAL);
     one[0] = each_lane(&b, begin_tree);
     for (int64_t level = 0; level < depth; level++) {
-        b.above = trees_count(from->n) * ((1 << level) - 1);
+        b.above = trees_count(from->n) * (trees_have_levels(from->n) ? level : (1 << level) - 1);
         one[level + 1] = each_lane(&b, step_down);
     }
     one[depth + 1] = each_lane(&b, end_tree);
@@ -191,6 +212,7 @@ static tir_stmt *rows_of(const walk *from, int64_t lanes, tir_expr_ref first)
     tir_stmt *all = tir_for(c, tree, te_i64(from->g, 0), walk_trees(&b.v), FOR_SERIAL, whole);
     tir_stmt *parts[3] = {each_lane(&b, begin_row), all, each_lane(&b, end_row)};
     tir_stmt *body = tir_allocate(c, b.v.at, tir_seq(c, 3, parts));
+    body = b.columns ? tir_allocate(c, b.columns, body) : body;
     return b.v.sum ? tir_allocate(c, b.v.sum, body) : body;
 }
 
