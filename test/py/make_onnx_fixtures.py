@@ -333,7 +333,7 @@ def lists():
     return model(nodes, inputs, outputs, opset=18)
 
 
-def kept_rows():
+def kept_rows(shape=("total",), **join):
     """A loop that appends to a sequence in rounds that data chooses, and joins what it has."""
     keep = helper.make_graph([node("SequenceInsert", ["before", "row"], ["kept"])], "keep", [],
                              [of_kind("kept", helper.make_sequence_type_proto, (F32, None))])
@@ -351,11 +351,16 @@ def kept_rows():
                              [helper.make_tensor_value_info("goes_on", BOOL, []),
                               of_kind("behind", helper.make_sequence_type_proto, (F32, None))])
     nodes = [node("SequenceEmpty", [], ["none"]), node("Loop", ["trips", "", "none"], ["rows"], "loop", body=body),
-             node("ConcatFromSequence", ["rows"], ["y"], "join", axis=0)]
+             node("ConcatFromSequence", ["rows"], ["y"], "join", axis=0, **join)]
     constants = [ints("zero", [0]), helper.make_tensor("one", I64, [], [1])]
     return model(nodes, [f32("x", [4]), helper.make_tensor_value_info("lengths", I64, [5]),
                          helper.make_tensor_value_info("trips", I64, [])],
-                 [of_kind("rows", helper.make_sequence_type_proto, (F32, None)), f32("y", ["total"])], constants)
+                 [of_kind("rows", helper.make_sequence_type_proto, (F32, None)), f32("y", shape)], constants)
+
+
+def stacked_rows():
+    """The same, and the elements, whose size only a run knows, lie side by side along a new axis."""
+    return kept_rows(("rows", "row"), new_axis=1)
 
 
 def squeezed():
@@ -565,7 +570,7 @@ GOLDEN = {"golden/string": [strings, pattern, labels_twice],
           "golden/error/onnx": [missing, cycle, unknown_input, wrong_type, operand_rank, outside, constants_differ,
                                 known_sets, sets, operands_left_out, attention_heads,
                                 function_without, linear_heads],
-          "golden/sequence": [lists, kept_rows],
+          "golden/sequence": [lists, kept_rows, stacked_rows],
           "golden/message": [symbols, declared_extent, dimension_names, two_rates, non_zero, found_rows, open_pools,
                              squeezed, one_number, two_ranks, texts, run_time_branch, lost_weights, quantised,
                              functions_double]}
@@ -590,6 +595,7 @@ def values_of_lists():
     yield array("no", np.bool_(False))
     yield array("four", np.float32([1, 2, 3, 4]))
     yield array("lengths", np.int64([4, 4, 3, 0, 2]))
+    yield array("equal", np.int64([1, 2, 3, 3, 3]))
     yield array("trips", np.int64(5))
     yield array("single", np.float32([0, 5, 0, 0]))
     two = numpy_helper.from_list([np.float32([1, 2, 3]), np.float32([4])], "xs")

@@ -259,6 +259,27 @@ static graph_value *joined(onnx_node *n, const onnx_part *p, uint32_t axis)
     return front_to(n, onnx_emit(n, ONNX_ARGS("compress", 1, &at, rows, inside)), axis);
 }
 
+/* Elements whose sizes only a run knows, and which have to be the same, because they get a new axis: what is less than
+ * the slots goes. */
+static graph_value *even(onnx_node *n, const onnx_part *p)
+{
+    const attr front = attr_int(n->c, "axis", 0);
+    const int64_t none = 0;
+    int64_t axes[TYPE_MAX_RANK], slots[TYPE_MAX_RANK], zeros[TYPE_MAX_RANK] = {0};
+    uint32_t count = 0;
+    for (uint32_t k = 0; k + 1 < onnx_rank(p->v); k++)
+        if (p->ragged >> k & 1u) {
+            axes[count] = k;
+            slots[count++] = k + 1;
+        }
+    graph_value *own = onnx_emit(n, ONNX_ARGS("take", 1, &front, p->sizes, onnx_const_int(n, DT_I64, 0)));
+    graph_value *differ = onnx_cast(n, onnx_binary(n, "not_equal", p->sizes, own), DT_I64);
+    graph_value *ends = onnx_emit(n, ONNX_ARGS("take", 1, &front, own, onnx_const_ints(n, count, axes)));
+    graph_value *y = onnx_emit(n, ONNX_ARGS("strided_slice", 0, NULL, p->v, onnx_const_ints(n, count, zeros), ends,
+                                            onnx_const_ints(n, count, slots)));
+    return onnx_expect(n, y, onnx_reduce(n, "max", differ, 0, NULL, false), 1, 1, &none);
+}
+
 bool onnx_op_concat_from_sequence(onnx_node *n)
 {
     const onnx_list *l = sequence_of(n, 0);
@@ -270,9 +291,8 @@ bool onnx_op_concat_from_sequence(onnx_node *n)
         const onnx_part all = stack_of(n, l);
         const bool text = onnx_is_text(n->im, all.v);
         const uint32_t axis = onnx_axis(n, given, onnx_rank(all.v) - !is_new - text);
-        if (is_new && all.ragged)
-            return onnx_fail(n, DIAG_TYPE, "elements of different shapes cannot lie side by side along a new axis");
-        graph_value *y = n->failed ? NULL : is_new ? front_to(n, all.v, axis) : joined(n, &all, axis);
+        graph_value *rows = n->failed || !is_new || !all.ragged ? all.v : even(n, &all);
+        graph_value *y = n->failed ? NULL : is_new ? front_to(n, rows, axis) : joined(n, &all, axis);
         return !n->failed && onnx_alias(n, 0, text ? onnx_set_text(n->im, y) : y);
     }
     const onnx_list wide = with_one_width(n, l);
