@@ -167,6 +167,20 @@ expect 0 '' compile boxes.onnx --bound boxes=5 -o q5 --target generic
 grep -q 'Y_SIZE 40u' q5/include/tvmgen_default.h && good || bad "boxes has no bound: $(cat q5/include/tvmgen_default.h)"
 expect_error 2 "no result has the extent 'boxen'" compile boxes.onnx --bound boxen=5 -o q6
 
+# --- an extent keeps its name where a value inside of the model is called so, but not beside an output of that name
+for result in y k; do
+    cat > named.txt << TEXT
+func @main(%b: f32[k, 4]) where k <= 14 {
+  %k = nn.softmax(%b) {axis = 1} : f32[k, 4]
+  %y = nn.softmax(%k) {axis = 0} : f32[k, 4]
+  return %$result
+}
+TEXT
+    expect 0 '' compile named.txt -o named_$result -q
+done
+check "the extent's own name" grep -q 'int64_t k; ' named_y/include/tvmgen_default.h
+check "another name beside an output" grep -q 'int64_t k_1; ' named_k/include/tvmgen_default.h
+
 # --- bench says at which extents it ran
 expect 0 '\(1 rounds\) at seq=5$' bench q3 --dim seq=5 --repeat 1
 expect 0 '"extents": \[\{"name": "seq", "value": 16\}\]' bench q3 --repeat 1 --json

@@ -88,6 +88,19 @@ static void bind_labels(const package *p, package_io *out, uint32_t n)
                 out[i].labels = &p->u->labels[k];
 }
 
+/* What a caller knows an input by. An extent has the name that the model gives it, although a value inside of the
+ * program may be called so, but not another input or an output. */
+static const char *input_name(const prog_func *f, const prog_value *v)
+{
+    const char *symbol = v->extent ? dim_symbol_name(v->extent) : v->name;
+    bool taken = false;
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        taken |= &f->values.data[i] != v && strcmp(f->values.data[i].name, symbol) == 0;
+    for (uint32_t i = 0; i < f->results.len; i++)
+        taken |= strcmp(f->results.data[i].name, symbol) == 0;
+    return taken ? v->name : symbol;
+}
+
 static void bind_io(package *p)
 {
     /* TVMGEN_M_WORKSPACE_SIZE and TVMGEN_M_CONST_SIZE have other meanings; `none` stands in for no field at all. */
@@ -104,7 +117,8 @@ static void bind_io(package *p)
                *out = arena_array(a, package_io, f->results.len + 1u);
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         const prog_value *v = &f->values.data[i];
-        in[i] = (package_io){v->name, unique_name(p->c, v->name, &used), v->type, i, PROG_NONE, PROG_NONE,
+        const char *name = input_name(f, v);
+        in[i] = (package_io){name, unique_name(p->c, name, &used), v->type, i, PROG_NONE, PROG_NONE,
                              v->extent, NULL, false, NULL};
     }
     for (uint32_t i = 0; i < f->results.len; i++) {
