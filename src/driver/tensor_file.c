@@ -284,11 +284,31 @@ static bool fill(compiler *c, const char *path, content x, run_tensor *t)
     return true;
 }
 
+/* Of how many steps the file is, where it is a sequence; 0: it is none. */
+static int64_t steps_in(const content *x, const run_tensor *t)
+{
+    if (x->raw)
+        return t->bytes > 0 && x->len % t->bytes == 0 ? (int64_t)(x->len / t->bytes) : 0;
+    const bool same = x->rank == t->rank + 1 && memcmp(x->dims + 1, t->dims, t->rank * sizeof *t->dims) == 0;
+    return same && x->dt == t->dt ? x->dims[0] : 0;
+}
+
+static bool other_steps(compiler *c, const char *path, const run_tensor *t, int64_t there, uint32_t steps)
+{
+    diag_error(&c->diags, DIAG_DATA, src_loc_none(), "'%s' holds %lld steps of '%s', and --steps says %u", path,
+               (long long)there, t->name, steps);
+    diag_hint(&c->diags, "give --steps %lld, or a file of %u steps", (long long)there, steps);
+    return false;
+}
+
 bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_t steps, run_tensor *t)
 {
     content x;
     if (!parse_any(c, path, t->name, &x) || (x.is_text && t->is_text && !tensor_text_fit(c, path, t, &x)))
         return false;
+    const int64_t there = steps > 0 ? steps_in(&x, t) : 0;
+    if (there > 1 && there != steps)
+        return other_steps(c, path, t, there, steps);
     if (steps > 0)
         take_step(&x, t, step, steps);
     return fill(c, path, x, t);

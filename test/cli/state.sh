@@ -123,6 +123,8 @@ check "the interpreter's steps" cmp said said--interpret
 check "a module's steps" cmp said said--emitmodule
 expect 0 'o: f32\[3, 5, 40\]' run model.txt --input x=steps.bin --steps 3
 check "raw steps" cmp said stdout
+expect_error 1 "steps.npy' holds 3 steps of 'x', and --steps says 4" run model.txt --input x=steps.npy --steps 4
+expect_error 1 "steps.bin' holds 3 steps of 'x', and --steps says 2" run model.txt --input x=steps.bin --steps 2
 expect 0 'o: f32\[4, 5, 40\]' run p0 --input x=one.npy --steps 4
 expect 0 'o: 20 steps.*: ok' verify model.txt --steps 20 --against interpreter
 expect 0 'o: 20 steps.*: ok' verify model.txt --steps 20 --against c --emit module
