@@ -52,12 +52,22 @@ static bool skip_line(span s, size_t *i)
     return true;
 }
 
-/* Where the first word begins behind space and remarks: //, or # of VTA programs and schedules. */
+static bool skip_remark(span s, size_t *i)
+{
+    size_t at = *i + 2;
+    while (at + 1 < s.len && !(s.data[at] == '*' && s.data[at + 1] == '/'))
+        at++;
+    *i = at + 1 < s.len ? at + 2 : s.len;
+    return true;
+}
+
+/* Where the first word begins behind space and remarks: //, those of C, or # of VTA programs and schedules. */
 static size_t first_word(span s)
 {
     size_t i = 0;
     while (i < s.len && (isspace(s.data[i]) || (s.data[i] == '#' && skip_line(s, &i)) ||
-                         (s.data[i] == '/' && i + 1 < s.len && s.data[i + 1] == '/' && skip_line(s, &i))))
+                         (s.data[i] == '/' && i + 1 < s.len && s.data[i + 1] == '/' && skip_line(s, &i)) ||
+                         (s.data[i] == '/' && i + 1 < s.len && s.data[i + 1] == '*' && skip_remark(s, &i))))
         i += i < s.len && isspace(s.data[i]);
     return i;
 }
