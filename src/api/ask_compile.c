@@ -385,10 +385,9 @@ static bool set_workers(const ask *x, long workers, compile_options *out)
 static bool no_such_target(const ask *x, const char *name)
 {
     const char *names = target_names(x->c), *parts = target_region_names(x->c);
-    if (x->verb == VERB_VERIFY || x->verb == VERB_RUN)
-        names = arena_printf(&x->c->mem, "%s; in an emulator %s", names, board_names(x->c));
-    const char *near = nearest_in(name, arena_printf(&x->c->mem, "%s, %s", names, parts), &x->c->mem);
-    return ask_usage_error(x, arena_printf(&x->c->mem, "%s'lathe targets' lists all targets%s", near,
+    const char *near = nearest_in(name, arena_printf(&x->c->mem, "%s, %s, %s", names, board_names(x->c), parts),
+                                  &x->c->mem);
+    return ask_usage_error(x, arena_printf(&x->c->mem, "%s'lathe targets' lists all targets and emulators%s", near,
                                            *near ? "" : "; of a microcontroller, name the core, such as cortex-m4"),
                            "--target: '%.100s' is unknown", name);
 }
@@ -499,7 +498,7 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     if (!read_signatures(x, out))
         return false;
     long string_bytes;
-    if (!ask_number(x, OPT_STRING_BYTES, 1, 65536, FRONTEND_STRING_BYTES, &string_bytes))
+    if (!ask_number(x, OPT_STRING_BYTES, 1, 65536, 0, &string_bytes))
         return false;
     out->string_bytes = string_bytes;
     return read_port(x, out) && read_target(x, native, out) && read_module(x, out) && read_ram(x, out) &&

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST = 64, FAR = MOST }; /* longer words are no slips of a name */
+enum { MOST = 64, FAR = MOST, LEAST_BEGIN = 4 }; /* longer words are no slips of a name */
 
 nearest nearest_to(const char *word, size_t len)
 {
@@ -46,8 +46,11 @@ void nearest_offer(nearest *n, const char *name)
     if (n->len == 0 || n->len > MOST || len == 0 || len > MOST)
         return;
     uint32_t most = n->len < 3 ? 1 : (uint32_t)(n->len + 2) / 3, d = distance(n->word, n->len, name, len);
+    const bool begins = n->len >= 2 && len > n->len && strncmp(n->word, name, n->len) == 0;
     if (d > most || d >= n->len)
-        d = n->len >= 2 && len > n->len && strncmp(n->word, name, n->len) == 0 ? most : FAR;
+        d = begins ? most : FAR;
+    if (begins && n->len >= LEAST_BEGIN)
+        d = 0; /* "qemu-m0" is meant as qemu-m0plus, not as qemu-m4 */
     const bool alike = n->best && d == n->distance && d != FAR && len == n->len && strlen(n->best) != len;
     if (d < n->distance || alike) {
         n->distance = d;

@@ -13,8 +13,8 @@ typedef struct nearest {
 
 nearest nearest_to(const char *word, size_t len);
 /* Insertions, deletions, replacements and swaps of neighbors count one each; up to a third of the word may differ. A
- * name that the word begins is near as well. Of equals the first one of the word's length stays, else the first one
- * offered. `name` must outlive `n`. */
+ * name that the word begins is near as well; if the word has four letters or more, it is the nearest. Of equals the
+ * first one of the word's length stays, else the first one offered. `name` must outlive `n`. */
 void nearest_offer(nearest *n, const char *name);
 /* The same for a name with a prefix, nn.relu: the word may be near to the whole or to what is behind its last dot. */
 void nearest_offer_short(nearest *n, const char *name);

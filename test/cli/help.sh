@@ -45,7 +45,7 @@ expect 0 '"name": "cortex-m4"' targets --json
 expect 2 'no argument' targets extra
 digits=$top/demo/digits.onnx
 expect_error 2 "did you mean qemu-m4\? 'lathe targets' lists all" verify "$digits" --target qemu-n4 --against interpreter
-expect_error 2 "'lathe targets' lists all targets; of a microcontroller, name the core" compile "$digits" --target zzzzzzzz -o "$work/none"
+expect_error 2 "'lathe targets' lists all targets and emulators; of a microcontroller, name the core" compile "$digits" --target zzzzzzzz -o "$work/none"
 boards=$("$lathe" targets | grep -o 'qemu-[a-z0-9]*' | sort -u)
 check "emulators are listed" test "$(wc -l <<< "$boards")" -ge 8
 for board in $boards; do

@@ -94,7 +94,7 @@ hint 2 'did you mean hls\?' vta trace program.txt --profile hsl -o t.json
 hint 1 'did you mean model.onnx\?$' compile mode.onnx -o out
 cp model.onnx sets/model.onnx
 hint 1 'did you mean sets/model.onnx\?$' compile sets/mdel.onnx -o out
-hint 2 "did you mean cortex-m3\? 'lathe targets' lists all" compile model.onnx --target cortex-m5 -o out
+hint 2 "did you mean cortex-m55\? 'lathe targets' lists all" compile model.onnx --target cortex-m5 -o out
 hint 2 'leave --shape out, or export the model' compile model.onnx --shape image=2x1x8x8 -o out
 hint 2 'all dimensions of this model are fixed: leave --dim out' compile model.onnx --dim batch=2 -o out
 hint 2 'for example --target cortex-m4' compile model.onnx --minimize ram --target x86-64-v3 -o out
