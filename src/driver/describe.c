@@ -146,6 +146,21 @@ void describe_passes(compiler *c, const compile_options *o, compile_result *r)
     r->n_remarks = m->notes.len;
 }
 
+static bool is_float_end(const graph_value *v)
+{
+    return v->type.kind == TYPE_TENSOR && dtype_is_float(v->type.dt);
+}
+
+static bool has_float_ends(const graph_func *f)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < f->params.len; i++)
+        found |= !graph_state_of_param(f, i) && is_float_end(f->params.data[i]);
+    for (uint32_t i = 0; i < f->results.len; i++)
+        found |= !graph_state_of_result(f, i) && is_float_end(f->results.data[i]);
+    return found;
+}
+
 void describe_model(compiler *c, const compile_options *o, compile_result *r)
 {
     const graph_func *f = graph_module_find(r->graph, "main");
@@ -153,6 +168,7 @@ void describe_model(compiler *c, const compile_options *o, compile_result *r)
         find_spans(c, f, r);
     if (f)
         find_scales(c, r->graph, f, r);
+    r->float_ends = f && has_float_ends(f);
     if (o->page)
         r->model = html_model_of(c, r->graph);
     r->n_nodes = r->graph->n_operators;
@@ -161,6 +177,7 @@ void describe_model(compiler *c, const compile_options *o, compile_result *r)
         const graph_node *n = f->nodes.data[i];
         r->n_nodes += is_text && (n->n_outputs == 0 || !graph_constant(n->outputs[0]));
         r->n_quantised += is_dequantized(n);
+        r->rounds |= strcmp(n->op->name, "qnn.dequantize") == 0 || strcmp(n->op->name, "qnn.requantize") == 0;
         r->quantised |= strncmp(n->op->name, "qnn.", 4) == 0;
         r->dynamic |= strcmp(n->op->name, "qnn.quantize") == 0 && !graph_constant(n->inputs[1]);
         r->half_up |= rounds_half_up(n);

@@ -2,6 +2,7 @@
 /* Warnings behind a compile: options that had no effect, and libraries or build systems for another kind of machine. */
 #include "driver/warn.h"
 
+#include "driver/format.h"
 #include "driver/offload_report.h"
 #include "driver/widths.h"
 #include "graph/pass.h"
@@ -41,6 +42,37 @@ static void warn_of_machine(compiler *c, const compile_options *o, const compile
     diag_hint(&c->diags, "add --target cortex-m4, for example, or --target generic; 'lathe targets' lists all");
 }
 
+static bool has_operator(const graph_module *m, const char *begin)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        for (uint32_t k = 0; k < m->funcs.data[i]->nodes.len; k++)
+            found |= strncmp(m->funcs.data[i]->nodes.data[k]->op->name, begin, strlen(begin)) == 0;
+    return found;
+}
+
+/* Options that change nothing of this model. */
+static void warn_of_nothing(compiler *c, const char *path, const compile_options *o, const compile_result *r)
+{
+    const frontend *front = format_frontend_of(c, path);
+    const bool fixed = r->quantised && !r->rounds && front && strcmp(front->reference, "tflm") == 0;
+    const char *is_so = "it computes in integers already, with the numbers of TensorFlow Lite Micro";
+    const struct {
+        bool is_given;
+        const char *option, *why;
+    } list[] = {
+        {o->quantised_ends && r->quantised && !r->float_ends, "--quantized-io", "no input or output is of floats"},
+        {fixed && o->integers && o->requant == REQUANT_EXACT && !o->quantised_ends, "--integers", is_so},
+        {fixed && o->requant == REQUANT_TFLITE, "--requant tflite", is_so},
+        {o->string_bytes > 0 && r->graph->texts.len == 0, "--string-bytes", "it has no strings"},
+        {o->trees != 0 && !has_operator(r->graph, "tree_"), "--trees", "it has no decision trees"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].is_given)
+            diag_warning(&c->diags, DIAG_USAGE, src_loc_none(), "%s has no effect on '%s': %s", list[i].option, path,
+                         list[i].why);
+}
+
 void warn_of_options(compiler *c, const char *path, const compile_options *o, const compile_result *r)
 {
     if (o->integers && r->graph && !r->quantised) {
@@ -50,6 +82,8 @@ void warn_of_options(compiler *c, const char *path, const compile_options *o, co
                                                       : "--integers");
         diag_hint(&c->diags, "lathe quantize makes a quantized model");
     }
+    if (r->graph)
+        warn_of_nothing(c, path, o, r);
     if (o->offload && r->prog)
         offload_warn(c, path, o->offload);
     warn_of_machine(c, o, r);
