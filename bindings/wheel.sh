@@ -45,6 +45,7 @@ pages() {
 }
 
 program() {
+    "$work/venv/bin/lathe" --help | grep -qF "are in $work/venv/share/doc/lathe" || return 1
     "$work/venv/bin/lathe" --version | grep -qx "lathe $("$work/venv/bin/python" -c 'import lathe; print(lathe.__version__)')"
 }
 

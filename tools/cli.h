@@ -21,7 +21,7 @@ bool cli_put_text(ask *x, const writer *w);
 /* Text from a model, made safe to print on a terminal. */
 const char *cli_shown(const ask *x, const char *text);
 
-void help_overview(FILE *to);
+void help_overview(FILE *to, const char *program); /* program: its path, or NULL */
 void help_verb(ask_verb v, const char *topic); /* NULL: what most users need; "all": everything */
 bool help_has_topic(ask_verb v, const char *name);
 void help_offer_topics(ask_verb v, nearest *near);

@@ -4,7 +4,9 @@
 
 #include "lathe/lathe.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -117,7 +119,28 @@ static bool is_for_tools(uint32_t verb)
     return verb == VERB_MEASURE || verb == VERB_COMPLETION || verb == VERB_MAN;
 }
 
-void help_overview(FILE *to)
+/* Where the pages are that messages name: beside an installed program, in the source tree beside a built one, at the
+ * top of a Python environment. */
+static void put_pages(FILE *to, const char *program)
+{
+    static const char *const places[] = {"../share/doc/lathe", "..", "../../../../share/doc/lathe"};
+    const char *slash = program ? strrchr(program, '/') : NULL;
+    char folder[PATH_MAX + 64], *real = NULL;
+    for (size_t i = 0; slash && !real && i < sizeof places / sizeof *places; i++) {
+        snprintf(folder, sizeof folder, "%.*s/%s", (int)(slash - program), program, places[i]);
+        real = realpath(folder, NULL);
+        snprintf(folder, sizeof folder, "%s/docs/index.md", real ? real : "");
+        if (real && access(folder, R_OK) != 0) {
+            free(real);
+            real = NULL;
+        }
+    }
+    if (real)
+        fprintf(to, "pages that are named docs/... are in %s\n", real);
+    free(real);
+}
+
+void help_overview(FILE *to, const char *program)
 {
     fprintf(to,
             "lathe %s: compiles neural networks (ONNX, TensorFlow Lite) to C\n\nusage: lathe VERB [options]\n\n"
@@ -136,6 +159,7 @@ void help_overview(FILE *to)
             put_row(to, verbs[v].name, verbs[v].help, 14);
     fputs("\n  lathe VERB --help   options and examples\n  lathe --version\n\n", to);
     wrap(to, exit_text, fprintf(to, "exit status: "), 4);
+    put_pages(to, program);
 }
 
 /* What is said of an option: in one line, or all. */

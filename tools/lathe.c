@@ -127,7 +127,7 @@ static bool help(ask *x, int argc, char **argv)
     if (argc > 0 && verb < 0)
         return refuse_verb(x->c, argv[0]);
     if (argc == 0) {
-        help_overview(stdout);
+        help_overview(stdout, x->program);
         return true;
     }
     x->verb = (ask_verb)verb;
