@@ -256,12 +256,17 @@ def test_other_machines(tmp_path):
         m(np.zeros((1, 1, 8, 8), np.float32))
 
 
-def test_errors():
+def test_errors(monkeypatch):
     with pytest.raises(lathe.InputError) as e:
         lathe.compile(b"fun @main")
     d = e.value.diagnostics[0]
     assert (d.severity, d.code, d.where) == ("error", "format", "model:1:1") and "lathe compile" in d.hint
     assert isinstance(e.value, ValueError) and isinstance(e.value, lathe.Error)
+    monkeypatch.setenv("LATHE_PYTHON", "/nowhere/python")
+    with pytest.raises(lathe.EnvironmentFault) as e:
+        lathe.verify(DIGITS, against="onnxruntime")
+    first, *others = e.value.diagnostics  # notes, such as that of random inputs, stand behind
+    assert first.severity == "error" and "LATHE_PYTHON" in first.hint and "error" not in [d.severity for d in others]
     with pytest.raises(lathe.UsageError, match="did you mean --target"):
         lathe.compile(DIGITS, targt="generic")
     with pytest.raises(lathe.UsageError, match="program alone"):

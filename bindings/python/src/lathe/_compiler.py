@@ -64,10 +64,10 @@ class Diagnostic:
 
 
 class Error(Exception):
-    """A call failed; ``diagnostics`` says what is wrong, where, and what to do."""
+    """A call failed; ``diagnostics`` says what is wrong, where, and what to do. Errors come first."""
 
     def __init__(self, diagnostics: typing.Sequence[Diagnostic], result: object = None):
-        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(diagnostics, key=lambda d: d.severity != "error"))
         self.result = result  #: of ``verify``: what was found all the same
         super().__init__("\n".join(str(d) for d in self.diagnostics if d.severity == "error") or "failed")
 
@@ -575,7 +575,10 @@ def verify(
     progress: Progress | None = None,
     **options: Option,
 ) -> dict[str, typing.Any]:
-    """Compares what the model gives with a reference: ``against`` is ``onnxruntime``, ``interpreter`` or ``c``.
+    """Compares what the model gives with a reference.
+
+    ``against`` is ``onnxruntime``, ``interpreter`` or ``c``, or for ``.tflite`` models ``tflm`` or ``litert``. Other
+    packages run in this Python, unless the environment variable ``LATHE_PYTHON`` names another one.
 
     Inputs are random numbers (``seeds=10``), or samples: ``data`` is as in ``quantize``. It may also be a folder
     ``test_data_set_0`` with inputs and outputs, which needs no ``against``.
@@ -584,6 +587,8 @@ def verify(
     ``InputError`` when one is outside of the tolerance; the errors are its ``result``. ``options``: of ``lathe
     verify``, such as ``rtol=1e-4``; ``target="qemu-m4"`` runs it in an emulator.
     """
+    if sys.executable:
+        os.environ.setdefault("LATHE_PYTHON", sys.executable)
     handle = _read(model, progress)
     with as_files(_to_numpy(handle), data=data) as (paths, titles):
         settings = _settings(_merged(options, target=target, against=against, dim=dims, **paths))
