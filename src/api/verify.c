@@ -659,6 +659,9 @@ static bool check_options(const ask *x)
     if (ask_has(x, OPT_SEEDS) && ask_has(x, OPT_PER_NODE))
         return ask_usage_error(x, "give --seed N, with the seed whose result is wrong",
                                "--per-node runs one sample, --seeds many");
+    if (ask_has(x, OPT_STEPS) && ask_has(x, OPT_PER_NODE))
+        return ask_usage_error(x, "leave --steps out: --per-node compares the first step",
+                               "--per-node runs one sample, --steps several");
     if (ask_has(x, OPT_SEEDS) && !against)
         return ask_usage_error(x, "give --against onnxruntime (tflm or litert for .tflite files), interpreter or c",
                                "--seeds has nothing to compare with");

@@ -224,6 +224,7 @@ expect 2 'use only one of them' verify quantise.onnx --data rows.npy --seeds 2 -
 expect 2 '.--per-node runs one sample' verify quantise.onnx --data rows.npy --per-node --against interpreter
 expect 1 "'rows.npy' is a file, and 'lathe run' takes a test_data_set_" run quantise.onnx --data rows.npy
 expect 2 '.--per-node runs one sample' verify quantise.onnx --seeds 2 --per-node --against interpreter
+expect 2 '.--per-node runs one sample, --steps' verify quantise.onnx --steps 2 --per-node --against interpreter
 expect 0 '' run quantise.onnx --output-dir spanned
 "$python" -c 'import numpy as n; y = n.load("spanned/y.npy"); assert y.min() < -120 and y.max() > 120' ||
     bad "random inputs do not span what is quantised"
