@@ -19,6 +19,8 @@ COST(product, 2, 3500)
 COST(high, 2, 70)
 COST(shifted, 3, 20)
 COST(word, 5, 90)
+COST(word_by, 6, 95)
+COST(weighted, 5, 25)
 
 #define NEST(inputs, params, buffers, value)                                                                           \
     "primfn(" params ", out: handle) -> ()\n"                                                                          \
@@ -56,7 +58,8 @@ COST(word, 5, 90)
 
 #define REAL(name) "cast(float64, (float32*)" name "[0])"
 #define HIGH       "(high_product((int32*)x[0], (int32*)y[0]) + (int32*)more[0])"
-#define THREE      ONE("x", "int32") ", " ONE("y", "int32") ", " ONE("more", "int32") ", " ONE("out", "int32")
+#define MORE       ONE("y", "int32") ", " ONE("more", "int32") ", " ONE("out", "int32")
+#define THREE      ONE("x", "int32") ", " MORE
 #define RIGHT      .n_symbols = 1, .symbols = {{.name = "right", .min = 0, .max = 31, .multiple = 1, .open = true}}
 #define WORD(type, end, least, most)                                                                                   \
     {.name = "word_" end,                                                                                              \
@@ -66,7 +69,17 @@ COST(word, 5, 90)
      RIGHT,                                                                                                            \
      .call = "lathe_word_" end "(x, y, more, right)",                                                                  \
      .kernel = "kernel/round/word_" end ".h",                                                                          \
-     ROW("vvvv", DT_I32, TARGET_DSP, cost_of_word)}
+     ROW("vvvv", DT_I32, TARGET_DSP, cost_of_word)},                                                                   \
+    {.name = "word_by_" end,                                                                                           \
+     .help = "the same of a number that is a product",                                                                 \
+     .nest = NEST("4", "x: handle, by: handle, y: handle, more: handle",                                               \
+                  ONE("x", "int32") ", " ONE("by", "int32") ", " MORE,                                                 \
+                  "min(max(((high_product(((int32*)x[0]*(int32*)by[0]), (int32*)y[0]) + (int32*)more[0]) >> "          \
+                  "cast(int32, right)), " least "), " most ")"),                                                       \
+     RIGHT,                                                                                                            \
+     .call = "lathe_word_by_" end "(x, by, y, more, right)",                                                           \
+     .kernel = "kernel/round/word_by_" end ".h",                                                                       \
+     ROW("vvvvv", DT_I32, TARGET_DSP, cost_of_word_by)}
 
 #define SHIFTED(type, end, least, most)                                                                                \
     {.name = "shifted_" end,                                                                                           \
@@ -77,6 +90,19 @@ COST(word, 5, 90)
      .call = "lathe_shifted_" end "(x, right)",                                                                        \
      .kernel = "kernel/round/shifted_" end ".h",                                                                       \
      ROW("vv", DT_I32, TARGET_DSP, cost_of_shifted)}
+
+#define WEIGHTED(type, end, least, most)                                                                               \
+    {.name = "weighted_" end,                                                                                          \
+     .help = "two numbers by factors and a third one, shifted, as far as " type " goes",                               \
+     .nest = NEST("5", "a: handle, f: handle, b: handle, g: handle, more: handle",                                     \
+                  ONE("a", "int32") ", " ONE("f", "int32") ", " ONE("b", "int32") ", " ONE("g", "int32") ", "          \
+                  ONE("more", "int32") ", " ONE("out", "int32"),                                                       \
+                  "min(max((((((int32*)a[0]*(int32*)f[0]) + ((int32*)b[0]*(int32*)g[0])) + (int32*)more[0]) >> "       \
+                  "cast(int32, right)), " least "), " most ")"),                                                       \
+     RIGHT,                                                                                                            \
+     .call = "lathe_weighted_" end "(a, f, b, g, more, right)",                                                        \
+     .kernel = "kernel/round/weighted_" end ".h",                                                                      \
+     ROW("vvvvvv", DT_I32, TARGET_DSP, cost_of_weighted)}
 
 static const tir_intrin rows[] = {
     ROUNDED("int8", "i8", DT_I8, "-128", "127"),
@@ -110,6 +136,8 @@ static const tir_intrin rows[] = {
     WORD("uint8", "u8", "0", "255"),
     SHIFTED("int8", "i8", "-128", "127"),
     SHIFTED("uint8", "u8", "0", "255"),
+    WEIGHTED("int8", "i8", "-128", "127"),
+    WEIGHTED("uint8", "u8", "0", "255"),
 };
 
 const tir_instructions tir_instructions_round = {rows, sizeof rows / sizeof *rows};

@@ -593,12 +593,13 @@ static void test_four_bytes(void **unused)
 /* --- expressions that are instructions --- */
 
 /* Numbers that are rounded, products of sums, and steps of f64 that f32 has; upper words of products, and a byte of
- * one. What is no form of these stays: a product that may become one step with a sum, another bound. */
+ * one, or of a sum of two products. What is no form of these stays: a product that may become one step with a sum,
+ * another bound. */
 static const char values[] =
     "primfn(A: handle, F: handle, Z: handle, O: handle, P: handle, R: handle) -> ()\n"
     "  attr = {\"global_symbol\": \"f\", \"inputs\": 3}\n"
     "  buffers = {A: Buffer(int8, [200]), F: Buffer(float32, [100]), Z: Buffer(uint8, [1]), O: Buffer(uint8, [500]),\n"
-    "             P: Buffer(float32, [500]), R: Buffer(int32, [500])} {\n"
+    "             P: Buffer(float32, [500]), R: Buffer(int32, [700])} {\n"
     "  for (i: int32, 0, 40) {\n"
     "    O[i] = cast(uint8, min(max((rint((float32*)F[i]) + 3.0), 0.0), 255.0))\n"
     "    O[(i + 100)] = cast(uint8, min(max((rint((cast(float32, (((cast(int32, (int8*)A[i])\n"
@@ -613,10 +614,14 @@ static const char values[] =
     "    R[i] = (high_product(cast(int32, (int8*)A[i]), (i*70000000)) + 77)\n"
     "    R[(i + 100)] = min(max(((high_product(cast(int32, (int8*)A[i]), (i*70000000)) + 700) >> 2), -128), 127)\n"
     "    R[(i + 200)] = min(max(((cast(int32, (int8*)A[i])*-70000) >> 15), -128), 127)\n"
+    "    R[(i + 300)] = min(max(((high_product((cast(int32, (int8*)A[i])*cast(int32, (int8*)A[(i + 1)])),\n"
+    "      (i*70000000)) + 700) >> 2), -128), 127)\n"
+    "    R[(i + 400)] = min(max(((((cast(int32, (int8*)A[i])*70000) + ((cast(int32, (int8*)A[i])\n"
+    "      *cast(int32, (int8*)A[(i + 1)]))*-900)) - 5000) >> 15), 0), 255)\n"
     "  }\n"
     "}\n";
-/* rounded and scaled and rounded_number; fma_once, product_once; high_sum, word, shifted */
-#define VALUES 8
+/* rounded and scaled and rounded_number; fma_once, product_once; high_sum, word, shifted, word_by, weighted */
+#define VALUES 10
 
 static void test_values(void **unused)
 {

@@ -469,6 +469,7 @@ bool compute_rescale_word(te_graph *g, const graph_node *n, te_tensor *const *in
     v.by.right = graph_attr_int(n, "right");
     v.by.positive = qnn_known_zero(n, 3, &zero) && zero == dtype_min_int(v.out);
     out[0] = te_compute(g, "rescale", v.out, in[0]->rank, in[0]->shape, word_body, &v);
+    out[0]->node->tag = "rescale_word";
     out[0]->node->inline_hint = true;
     return true;
 }

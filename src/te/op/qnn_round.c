@@ -169,8 +169,8 @@ tir_expr_ref qnn_scaled_by_word(te_graph *g, const qnn_word_factor *f, tir_expr_
     half = zero ? tir_add(c, half, tir_mul(c, tir_cast(c, DT_I32, zero), i32(g, (int64_t)1 << f->right))) : half;
     tir_expr_ref more = tir_add(c, half, tir_binary(c, TIR_SHR, f->power, i32(g, 2)));
     if (!f->positive) {
-        tir_expr_ref unit = tir_binary(c, TIR_SHR, f->power, i32(g, 1));
-        more = tir_sub(c, more, tir_binary(c, TIR_BITAND, unit, tir_binary(c, TIR_SHR, acc, i32(g, 31))));
+        tir_expr_ref below = tir_binary(c, TIR_BITAND, f->power, tir_binary(c, TIR_SHR, acc, i32(g, 31)));
+        more = tir_sub(c, more, tir_binary(c, TIR_SHR, below, i32(g, 1)));
     }
     tir_expr_ref high = tir_call(c, TIR_HIGH, 2, (tir_expr_ref[]){tir_mul(c, acc, f->power), f->multiplier});
     return tir_binary(c, TIR_SHR, tir_add(c, high, more), i32(g, f->right));

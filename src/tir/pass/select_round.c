@@ -6,6 +6,8 @@
 #include "tir/build.h"
 #include "type/target.h"
 
+#include <string.h>
+
 #define EXACT (1 << 24) /* binary32 has all integers below */
 
 static tir_expr_ref rounded(const tir_selector *x, tir_expr_ref e)
@@ -79,11 +81,68 @@ static bool read_high(tir_expr_ref e, tir_expr_ref *out)
     return false;
 }
 
+/* The row for the upper word of a product by args[1] as a byte. */
+static tir_expr_ref word_of(const tir_selector *x, tir_expr_ref const *args, dtype byte)
+{
+    tir_expr_ref product = args[0];
+    int64_t number;
+    if (!tir_is_binary(product, TIR_MUL) || tir_is_int(product->args[1], &number))
+        return tir_select_instr(x->c, tir_select_row(x->c, "word", byte), 4, args);
+    return tir_select_instr(x->c, tir_select_row(x->c, "word_by", byte), 5,
+                            (tir_expr_ref[]){product->args[0], product->args[1], args[1], args[2], args[3]});
+}
+
+/* A load, or that in 32 bits. */
+static bool reads(tir_expr_ref e)
+{
+    return (e->kind == TIR_CAST ? e->args[0] : e)->kind == TIR_LOAD;
+}
+
+/* The first operand of a sum or of a difference, and the second one, which is a number or a product by one, with the
+ * sign that the number has in the sum. False: it is none. */
+static bool read_sum_with(const tir_selector *x, tir_expr_ref e, tir_expr_ref *out_first, tir_expr_ref *out_by,
+                          tir_expr_ref *out_number)
+{
+    int64_t number;
+    const bool less = tir_is_binary(e, TIR_SUB);
+    if (!less && !tir_is_binary(e, TIR_ADD))
+        return false;
+    tir_expr_ref second = e->args[1];
+    if (out_by && !tir_is_binary(second, TIR_MUL))
+        return false;
+    if (!tir_is_int(out_by ? second->args[1] : second, &number) || (less && number == INT32_MIN))
+        return false;
+    *out_first = e->args[0];
+    if (out_by)
+        *out_by = second->args[0];
+    *out_number = tir_int(x->c, DT_I32, less ? -number : number);
+    return true;
+}
+
+/* Two numbers by known factors, and a known third one: a, its factor, b, its factor, the third. A load becomes b, which
+ * the instruction takes last. */
+static bool read_weighted(const tir_selector *x, tir_expr_ref e, tir_expr_ref *out)
+{
+    tir_expr_ref sum, first;
+    int64_t factor;
+    if (!read_sum_with(x, e, &sum, NULL, &out[4]) || !read_sum_with(x, sum, &first, &out[2], &out[3]) ||
+        !tir_is_binary(first, TIR_MUL) || !tir_is_int(first->args[1], &factor))
+        return false;
+    out[0] = first->args[0];
+    out[1] = first->args[1];
+    if (reads(out[0])) {
+        tir_expr_ref const product[] = {out[0], out[1]};
+        memcpy(out, out + 2, sizeof product);
+        memcpy(out + 2, product, sizeof product);
+    }
+    return true;
+}
+
 /* Such a sum, or that and any other number as a byte of it. */
 static tir_expr_ref word(const tir_selector *x, tir_expr_ref e)
 {
     static const dtype bytes[] = {DT_I8, DT_U8};
-    tir_expr_ref args[4];
+    tir_expr_ref args[6];
     int64_t right = 0;
     if (read_high(e, args))
         return tir_select_instr(x->c, "high_sum", 3, args);
@@ -94,7 +153,10 @@ static tir_expr_ref word(const tir_selector *x, tir_expr_ref e)
             continue;
         args[3] = shifted->args[1];
         if (read_high(shifted->args[0], args))
-            return tir_select_instr(x->c, tir_select_row(x->c, "word", bytes[i]), 4, args);
+            return word_of(x, args, bytes[i]);
+        args[5] = shifted->args[1];
+        if (read_weighted(x, shifted->args[0], args))
+            return tir_select_instr(x->c, tir_select_row(x->c, "weighted", bytes[i]), 6, args);
         return tir_select_instr(x->c, tir_select_row(x->c, "shifted", bytes[i]), 2, shifted->args);
     }
     return NULL;

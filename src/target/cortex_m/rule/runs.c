@@ -163,7 +163,9 @@ static void sums(const te_case *x, const rows_conv *v)
     const te_node *rows = te_find_tag(s->g, "pad");
     te_sched_split(s, o, te_axis_name(last, COLUMN), ROWS_TILE, "col_o", "col_i");
     te_sched_split(s, o, te_axis_name(last, CHANNEL), v->block, "channel_o", "channel_i");
-    te_sched_reorder(s, o, 4, (const char *[]){"col_o", "channel_o", "col_i", "channel_i"});
+    const bool by_word = te_find_tag(s->g, "rescale_word") != NULL; /* a channel's three numbers stay in registers */
+    te_sched_reorder(s, o, 4, (const char *[]){"col_o", "channel_o", by_word ? "channel_i" : "col_i",
+                                               by_word ? "col_i" : "channel_i"});
     if (v->whole)
         te_sched_pragma(s, o, "col_o", "whole", 1);
     write_out(s, v, o, "col_i");
