@@ -20,7 +20,7 @@ bool prog_pass_select(compiler *c, prog_module *m)
             vec_push(&c->mem, &loops.funcs, m->kernels.data[i]->loops);
     for (uint32_t i = 0; i < m->shapes.len; i++)
         vec_push(&c->mem, &loops.funcs, m->shapes.data[i]->loops);
-    if (!tir_run_passes(c, &loops, "select,hoist-starts", false, NULL))
+    if (!tir_run_passes(c, &loops, "select,hoist-starts,hoist-loads", false, NULL))
         return false;
     for (uint32_t i = 0; i < m->kernels.len; i++)
         count_of_shape(m->kernels.data[i]);
