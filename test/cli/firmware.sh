@@ -145,6 +145,7 @@ if have arm-none-eabi-gcc && have qemu-system-arm; then
     expect_error 2 'move the folder own/example elsewhere' compile six.txt --example --target cortex-m4 -o own
     rm -r own/example
     expect 0 '' compile six.txt --example --target cortex-m4 -q -o own
+    make -C mine > said 2>&1; check "a copy wants to know the package" grep -q "'..' is not the package: make PACKAGE=FOLDER" said
     check "a copy runs, too" sh -c "timeout $limit make -s -C mine run PACKAGE=../own > said 2>&1 && grep -q '^y 3.000' said"
 fi
 
