@@ -85,6 +85,14 @@ static const char *options_again(const verify_judge *j, uint32_t at)
     return w.data;
 }
 
+static void hint_at_frames(const session *s)
+{
+    if (s->result.frames && reference_is(s->x, "tflm"))
+        diag_hint(&s->x->c->diags,
+                  "until SignalFramer and SignalStacker say with their second result that their frames are valid, "
+                  "TensorFlow Lite Micro leaves those frames undefined, and so is what is computed of them");
+}
+
 /* at: which sample has that result. */
 static bool mismatch(const verify_judge *j, const run_tensor *got, const compare_result *r, const char *what,
                      uint32_t at)
@@ -116,6 +124,7 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
     if (j->s->result.dynamic && !j->has_oracle)
         diag_hint(d, "the model computes scales when it runs, so the last bit of a float can change how numbers are "
                      "rounded, also in later layers; --per-node shows where the values begin to differ");
+    hint_at_frames(j->s);
     const bool as_asked = j->s->result.half_up || j->s->options.requant != REQUANT_EXACT;
     if (j->other && !as_asked && j->own.max_abs >= r->max_abs)
         diag_hint(d, "two of onnxruntime's settings differ from each other as much, so neither result is the exact "

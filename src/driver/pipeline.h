@@ -114,6 +114,7 @@ typedef struct compile_result {
     bool half_up;   /* some operator rounds halves up */
     bool dynamic;   /* some operator quantises by a scale that is computed as the model runs */
     bool rounds;     /* as it was read: some operator dequantises, or rounds as --requant says */
+    bool frames;     /* as it was read: some operator gives frames that count only once it says that they are valid */
     bool float_ends; /* as it was read: some input or output is of floats */
     bool integers;  /* it computes with quantised numbers */
     uint32_t n_nodes, n_quantised; /* of the model's file, of text without constants; those that compute in float
