@@ -3,7 +3,8 @@
  * thirty multiplications, and attention and GELU divide every element. The reciprocal is rounded once more, so a
  * quotient may be one unit in the last place off: a pass of its own, for the highest level only. A single quotient
  * stays: it costs nothing, and is a scale at times, by which a whole tensor is rounded. So does one that a quantize
- * rounds in the end. */
+ * rounds in the end, and one of an input: features are scaled so before trees compare them, or before distances to
+ * points that the exporter has divided. */
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 #include "graph/pass/rounded.h"
@@ -17,8 +18,8 @@ static graph_value *product_of(rewriter *r, const graph_node *n)
     double v = 0;
     const graph_value *by = n->inputs[1];
     const tensor_data *t = graph_constant(by);
-    if (!t || t->dt != DT_F32 || shape_count(n->outputs[0]->type.shape) == 1 || !rewrite_is_uniform(t, &v) ||
-        !isnormal((float)v) || !isnormal((float)(1.0 / v)))
+    if (!n->inputs[0]->def || !t || t->dt != DT_F32 || shape_count(n->outputs[0]->type.shape) == 1 ||
+        !rewrite_is_uniform(t, &v) || !isnormal((float)v) || !isnormal((float)(1.0 / v)))
         return NULL;
     uint8_t element[8] = {0};
     dtype_store_f64(t->dt, element, 1.0 / v);
