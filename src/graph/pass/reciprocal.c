@@ -13,13 +13,22 @@
 #include <string.h>
 
 /* x * (1 / c); NULL: the divisor is no constant of one value, or it has no normal reciprocal. */
+/* Whether to multiply by the reciprocal of v gives the very quotient. */
+static bool is_power_of_two(double v)
+{
+    int e;
+    return fabs(frexp(v, &e)) <= 0.5; /* it is from 0.5 to below 1 */
+}
+
 static graph_value *product_of(rewriter *r, const graph_node *n)
 {
     double v = 0;
     const graph_value *by = n->inputs[1];
     const tensor_data *t = graph_constant(by);
-    if (!n->inputs[0]->def || !t || t->dt != DT_F32 || shape_count(n->outputs[0]->type.shape) == 1 ||
-        !rewrite_is_uniform(t, &v) || !isnormal((float)v) || !isnormal((float)(1.0 / v)))
+    if (!t || t->dt != DT_F32 || shape_count(n->outputs[0]->type.shape) == 1 || !rewrite_is_uniform(t, &v) ||
+        !isnormal((float)v) || !isnormal((float)(1.0 / v)))
+        return NULL;
+    if (!n->inputs[0]->def && !is_power_of_two(v))
         return NULL;
     uint8_t element[8] = {0};
     dtype_store_f64(t->dt, element, 1.0 / v);
