@@ -63,6 +63,8 @@ def test_lists():
         m.run(xs=xs[:1], x=x, p=first, c=True)
     with pytest.raises(ValueError, match="input 'o' has 1 elements, and the model is compiled for 0"):
         m.run(xs=xs, x=x, p=first, c=True, o=x)
+    with pytest.raises(lathe.InputError, match="input 'p' is int64, which does not hold 0.5"):
+        m.run(xs=xs, x=[7, 8], p=0.5, c=True)
     m = lathe.compile(path, dims={"xs": 1, "o": 1}, shapes={"xs[0]": (3,)}, emit="module")
     assert m.run(xs=xs[:1], x=x, p=first, c=True, o=x)["same_o"].tolist() == [7, 8]
 

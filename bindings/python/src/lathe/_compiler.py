@@ -299,6 +299,20 @@ def _strings_out(array: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing
     return strings
 
 
+def _numbers_in(value: typing.Any, want: Tensor) -> np.ndarray[typing.Any, typing.Any]:
+    """Numbers or lists as the input's type, which has to hold each: numpy alone drops fractions."""
+    given, dtype = np.asarray(value), _numpy_type(want.dtype)
+    if given.dtype.kind not in "biuf":
+        return given
+    with np.errstate(invalid="ignore"):  # NaN as an integer
+        array = given.astype(dtype)
+    lost = given[given != array] if dtype.kind in "biu" else given[:0]
+    if lost.size:
+        text = f"input {want.name!r} is {want.dtype}, which does not hold {lost.flat[0]}"
+        raise InputError([Diagnostic("error", "data", None, text, None)])
+    return array
+
+
 def _tensor_in(value: typing.Any, want: Tensor) -> typing.Any:
     """A tensor of tvm-ffi that looks at the value's memory."""
     if want.string_bytes:
@@ -308,7 +322,7 @@ def _tensor_in(value: typing.Any, want: Tensor) -> typing.Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return _array_in(np.asarray(value), want)
     if not hasattr(value, "__dlpack__"):  # numbers, lists
-        return _array_in(np.asarray(value, dtype=_numpy_type(want.dtype)), want)
+        return _array_in(_numbers_in(value, want), want)
     return tvm_ffi.from_dlpack(value)
 
 
