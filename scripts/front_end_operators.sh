@@ -16,7 +16,10 @@ expanded() { # FILE MACRO(PARAMETERS) COLUMNS
 
 tflite() {
     printf '| operator | up to version | types |\n|---|---|---|\n'
-    sed -n '/tflite_op_compiled/d; s/^TFLITE_OP([0-9]*, "\([^"]*\)", \([0-9]*\), "[^"]*", "\([^"]*\)".*/| \1 | \2 | \3 |/p' \
+    # "shape weights x": the types are those of `shape`, which is not the data.
+    sed -n '/tflite_op_compiled/d
+        s/^TFLITE_OP([0-9]*, "\([^"]*\)", \([0-9]*\), "\(condition\|ids\|indices\|shape\)\( [^"]*\)\?", "\([^"]*\)".*/| \1 | \2 | \5 (`\3`) |/p; t
+        s/^TFLITE_OP([0-9]*, "\([^"]*\)", \([0-9]*\), "[^"]*", "\([^"]*\)".*/| \1 | \2 | \3 |/p' \
         src/frontend/tflite/tflite_ops.def | sort
 }
 
