@@ -214,7 +214,7 @@ static void show_facts(writer *w, const compile_result *r)
     }
 }
 
-static void show_table(writer *w, const compile_result *r)
+static void show_table(writer *w, const compile_result *r, bool by_default)
 {
     static const char *const heads[] = {"op", "layer", "parts", "MACs", "bytes", "result",
                                         "on", "operators", "of the model"};
@@ -230,10 +230,11 @@ static void show_table(writer *w, const compile_result *r)
     show_ends(w, r);
     w_str(w, "\n");
     table_print(&t, w);
-    w_fmt(w, "\n%u operator%s in %u layer%s, %s%llu MACs, target %s\n", r->plan.problem->ops.len,
+    w_fmt(w, "\n%u operator%s in %u layer%s, %s%llu MACs, target %s%s\n", r->plan.problem->ops.len,
           r->plan.problem->ops.len == 1 ? "" : "s", r->plan.n_layers, r->plan.n_layers == 1 ? "" : "s",
           r->graph && r->graph->n_operators > 0 ? arena_printf(w->a, "from %u of the model, ", r->n_nodes) : "",
-          (unsigned long long)macs, r->unit.target->name);
+          (unsigned long long)macs, r->unit.target->name,
+          by_default ? " (the default; --target takes others, such as cortex-m4)" : "");
     w_fmt(w, "workspace %llu bytes (lower bound %llu; order %s, placement %s), constants %llu bytes\n",
            (unsigned long long)r->plan.workspace_bytes, (unsigned long long)r->plan.lower_bound_bytes, r->plan.order,
            r->plan.heuristic, (unsigned long long)r->plan.constant_bytes);
@@ -438,7 +439,7 @@ bool cmd_inspect(ask *x)
     if (ask_has(x, OPT_JSON))
         show_json(&x->out, &r);
     else if (!html)
-        show_table(&x->out, &r);
+        show_table(&x->out, &r, !ask_has(x, OPT_TARGET));
     if (!html)
         return true;
     return write_page(x, &o, &r, html);
