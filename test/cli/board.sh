@@ -59,6 +59,8 @@ if have arm-none-eabi-gcc qemu-system-arm; then
     check 'the table has six rows' test "$(grep -Ec '^ [0-5]  fused_(add|subtract)' stdout)" = 6
     expect 0 '' compile "$model" -o bare --target cortex-m4 --port baremetal --constants bin -q
     cp -r bare before
+    cp -r bare plain
+    check 'the Makefile knows the compiler of the target' env -u CC -u AR make -s -C plain lib
     expect 0 '^probabilities: f32\[1, 10\]' run bare --target qemu-m4
     check 'constants that the program hands over are not in flash' awk '/^flash/ { gsub(",", ""); ok = $2 < 20000 } END { exit !ok }' stdout
     check 'a package stays as it is' diff -r before bare

@@ -183,6 +183,17 @@ static void write_runner(const package *p, writer *w, const char *libraries)
     w_fmt(w, "%s%s\n\n", p->u->port->system == PORT_BARE ? "-Wl,--gc-sections " : "", libraries);
 }
 
+/* make's own CC is this machine's compiler, which does not know the flags of another one. Whoever names a compiler gets
+ * that one. */
+static void write_compiler(const target *t, writer *w)
+{
+    const size_t n = t->cc ? strlen(t->cc) : 0;
+    if (t->address_bits != 32 || n < 4 || strcmp(t->cc + n - 4, "-gcc") != 0)
+        return;
+    w_fmt(w, "# The compiler and the archiver, unless you name others.\nifeq ($(origin CC),default)\nCC = %s\nendif\n"
+             "ifeq ($(origin AR),default)\nAR = %.*s-ar\nendif\n", t->cc, (int)n - 4, t->cc);
+}
+
 void makefile_write(const package *p, writer *w)
 {
     const bool bare = p->u->port->system == PORT_BARE;
@@ -194,6 +205,8 @@ void makefile_write(const package *p, writer *w)
     const target *t = p->u->target;
     if (bare || t->address_bits == 32)
         w_str(w, t->by_hand ? t->by_hand : embedded_text(t->by_hand_file ? t->by_hand_file : BY_HAND));
+    if (bare)
+        write_compiler(t, w);
     w_fmt(w, "# Threads that work on one run, the caller included; 0: single thread, no thread code.\nWORKERS ?= %u\n",
           port_usual_workers(p->u->port, p->u->target->workers));
     w_str(w, "# 1: hooks before and after every operator, tvmrt_cancel, and a table of times in main.c.\nHOOKS ?= 0\n");
