@@ -13,7 +13,7 @@ typedef struct run_args {
     uint32_t n_inputs, n_outputs;
 } run_args;
 
-enum { ALIGNMENT = 64, CPU = 1, CPU_PINNED = 3, CODE_UINT = 1, CODE_FLOAT = 2 };
+enum { ALIGNMENT = 64, CPU = 1, CPU_PINNED = 3, CODE_UINT = 1 };
 
 /* --- results --- */
 
@@ -92,13 +92,11 @@ static bool refuse_shape(compiler *c, const run_tensor *want, const lathe_dltens
 {
     const bool known = t->ndim >= 0 && t->shape;
     const char *dims = tensor_file_dims(&c->mem, want->rank, want->most);
-    int64_t count = 0, most = 0;
     diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' has the shape %s, and has to have %s", want->name,
                known ? tensor_file_dims(&c->mem, (uint32_t)t->ndim, t->shape) : "?", dims);
-    if (known && tensor_count((uint32_t)t->ndim, t->shape, &count) && tensor_count(want->rank, want->most, &most) &&
-        count == most)
-        diag_hint(&c->diags, "in NumPy: x.reshape(%s)", dims);
-    else if (known && (uint32_t)t->ndim == want->rank && want->rank > 0 && t->shape[0] > want->most[0] &&
+    if (known && tensor_file_hint_at_order(c, (uint32_t)t->ndim, t->shape, want->rank, want->most))
+        return false;
+    if (known && (uint32_t)t->ndim == want->rank && want->rank > 0 && t->shape[0] > want->most[0] &&
              memcmp(t->shape + 1, want->most + 1, (want->rank - 1) * sizeof *want->most) == 0)
         diag_hint(&c->diags, "it holds several samples; for one call, in NumPy: x[0:%lld]", (long long)want->most[0]);
     return false;
@@ -107,6 +105,7 @@ static bool refuse_shape(compiler *c, const run_tensor *want, const lathe_dltens
 static bool check_input(compiler *c, run_model *m, uint32_t i, const lathe_dltensor *t)
 {
     const run_tensor *want = &m->inputs[i];
+    dtype have;
     if (!t)
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "input '%s' is not given", want->name);
     if (want->is_shape)
@@ -118,7 +117,8 @@ static bool check_input(compiler *c, run_model *m, uint32_t i, const lathe_dlten
     if (!same_type(t->dtype, want->dt)) {
         diag_error(&c->diags, DIAG_DATA, src_loc_none(), "input '%s' is %s, and has to be %s", want->name,
                    type_text(c, t->dtype), dtype_full_name(want->dt));
-        tensor_file_hint_at_type(c, t->dtype.code == CODE_FLOAT, want->dt);
+        if (run_module_from_dlpack(t->dtype, &have))
+            tensor_file_hint_at_type(c, have, want->dt);
         return false;
     }
     bool fits = t->ndim >= 0 && (uint32_t)t->ndim == want->rank && (t->shape || want->rank == 0);

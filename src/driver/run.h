@@ -224,8 +224,11 @@ struct npz_file;
 bool tensor_file_names(compiler *c, const char *path, const struct npz_file **out);
 bool tensor_file_write_npy(compiler *c, const char *path, const run_tensor *t);
 const char *tensor_file_dims(arena *a, uint32_t rank, const int64_t *dims); /* "[2, 3]" */
-/* How NumPy makes numbers of the type that is wanted, of floats or of others. */
-void tensor_file_hint_at_type(compiler *c, bool has_floats, dtype want);
+/* How NumPy makes numbers of the type that is wanted. */
+void tensor_file_hint_at_type(compiler *c, dtype have, dtype want);
+/* How NumPy makes an array of as many elements fit; false: there is no such way, and nothing is said. */
+bool tensor_file_hint_at_order(compiler *c, uint32_t rank, const int64_t *dims, uint32_t want_rank,
+                               const int64_t *want);
 const char *tensor_file_name(arena *a, const char *name); /* characters outside A-Za-z0-9_.- as _ */
 /* Floats normal, integers from 0 to most; most < 0: up to 16 bits of any sign, all of 8 and 16 bits. */
 void tensor_file_random(run_tensor *t, uint64_t *state, int64_t most);

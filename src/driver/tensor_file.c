@@ -221,26 +221,99 @@ static bool holds_samples(const content *x, const run_tensor *t)
            memcmp(x->dims + 1, t->dims + 1, (t->rank - 1) * sizeof *t->dims) == 0;
 }
 
-void tensor_file_hint_at_type(compiler *c, bool has_floats, dtype want)
+/* Whether a cast keeps every integer: none wraps. */
+static bool holds_all(dtype want, dtype have)
 {
-    const char *name = dtype_full_name(want);
-    if (has_floats && dtype_is_int(want) && dtype_bits(want) <= 16)
-        diag_hint(&c->diags,
-                  "if it is quantized, in NumPy: np.clip(np.round(x / scale) + zero_point, %lld, %lld).astype('%s'); "
-                  "inspect --json says scale and zero_point",
-                  (long long)dtype_min_int(want), (long long)dtype_max_int(want), name);
-    else
+    if (!dtype_is_int(have))
+        return have == DT_BOOL;
+    const uint32_t signs = dtype_is_signed(want), minus = dtype_is_signed(have);
+    return minus <= signs && dtype_bits(have) - minus <= dtype_bits(want) - signs;
+}
+
+/* A cast to a narrower integer would wrap, and one of a float would cut digits off: then the hint says otherwise. */
+void tensor_file_hint_at_type(compiler *c, dtype have, dtype want)
+{
+    const char *name = dtype_full_name(want), *raw = "if it is quantized, in NumPy";
+    const long long least = dtype_min_int(want), most = dtype_max_int(want);
+    if (!dtype_is_int(want) || holds_all(want, have))
         diag_hint(&c->diags, "in NumPy: x.astype('%s')", name);
+    else if (dtype_bits(want) > 16 && dtype_is_float(have))
+        diag_hint(&c->diags, "if its numbers are whole, in NumPy: x.astype('%s')", name);
+    else if (dtype_bits(want) > 16)
+        diag_hint(&c->diags, "if no number is outside of %lld to %lld, in NumPy: x.astype('%s')", least, most, name);
+    else {
+        if (dtype_is_byte(have) && dtype_is_byte(want))
+            raw = arena_printf(&c->mem,
+                               "if these are raw bytes, in NumPy: (x.astype('int16') %c 128).astype('%s'); if they are "
+                               "values to quantize", want == DT_I8 ? '-' : '+', name);
+        diag_hint(&c->diags,
+                  "%s: np.clip(np.round(x / scale) + zero_point, %lld, %lld).astype('%s'); "
+                  "inspect --json says scale and zero_point", raw, least, most, name);
+    }
+}
+
+/* The next extent from k on that is not 1. */
+static uint32_t skip_ones(uint32_t rank, const int64_t *dims, uint32_t k)
+{
+    while (k < rank && dims[k] == 1)
+        k++;
+    return k;
+}
+
+/* Whether a reshape moves no element to a wrong place: the shapes differ in extents of 1, or one has a single axis. */
+static bool keeps_order(uint32_t rank, const int64_t *dims, uint32_t want_rank, const int64_t *want)
+{
+    uint32_t i = skip_ones(rank, dims, 0), k = skip_ones(want_rank, want, 0);
+    if (skip_ones(rank, dims, i + 1) >= rank || skip_ones(want_rank, want, k + 1) >= want_rank)
+        return true;
+    while (i < rank && k < want_rank && dims[i] == want[k]) {
+        i = skip_ones(rank, dims, i + 1);
+        k = skip_ones(want_rank, want, k + 1);
+    }
+    return i >= rank && k >= want_rank;
+}
+
+/* "0, 2, 3, 1": the axes in the order of the tensor; NULL: its extents are others. */
+static const char *order_of(arena *a, uint32_t rank, const int64_t *dims, const int64_t *want)
+{
+    const char *text = "";
+    uint32_t taken = 0;
+    for (uint32_t k = 0; k < rank; k++) {
+        uint32_t i = 0;
+        while (i < rank && (dims[i] != want[k] || (taken >> i & 1)))
+            i++;
+        if (i >= rank)
+            return NULL;
+        taken |= 1u << i;
+        text = arena_printf(a, "%s%s%u", text, k ? ", " : "", i);
+    }
+    return text;
+}
+
+bool tensor_file_hint_at_order(compiler *c, uint32_t rank, const int64_t *dims, uint32_t want_rank, const int64_t *want)
+{
+    int64_t count = 0, most = 0;
+    if (rank > TYPE_MAX_RANK || !tensor_count(rank, dims, &count) || !tensor_count(want_rank, want, &most) ||
+        count != most)
+        return false;
+    const bool same = keeps_order(rank, dims, want_rank, want);
+    const char *order = same || rank != want_rank ? NULL : order_of(&c->mem, rank, dims, want);
+    if (same)
+        diag_hint(&c->diags, "in NumPy: x.reshape(%s)", tensor_file_dims(&c->mem, want_rank, want));
+    else if (order)
+        diag_hint(&c->diags, "if its axes are in another order, in NumPy: x.transpose(%s)", order);
+    return same || order;
 }
 
 /* How NumPy makes an array that fits. */
 static void hint_at_array(compiler *c, const content *x, const run_tensor *t)
 {
-    int64_t count = 0;
-    if (x->dt != t->dt)
-        tensor_file_hint_at_type(c, dtype_is_float(x->dt), t->dt);
-    else if (tensor_count(x->rank, x->dims, &count) && count == t->count)
-        diag_hint(&c->diags, "in NumPy: x.reshape(%s)", tensor_file_dims(&c->mem, t->rank, t->dims));
+    if (t->is_text)
+        diag_hint(&c->diags, "in NumPy: x.astype(str)");
+    else if (x->dt != t->dt)
+        tensor_file_hint_at_type(c, x->dt, t->dt);
+    else if (tensor_file_hint_at_order(c, x->rank, x->dims, t->rank, t->dims))
+        return;
     else if (holds_samples(x, t))
         diag_hint(&c->diags, "it holds several samples, and a run takes one; in NumPy: x[0:%lld]",
                   (long long)t->dims[0]);

@@ -110,15 +110,31 @@ hint 1 'if PyTorch wrote it: torch.onnx.export' compile b.pt -o out
 head -c 10 model.onnx > short.bin
 expect 1 'a file of raw bytes has the elements of one tensor' run model.onnx --input image=short.bin --interpret
 python3 - << 'P'
-head = lambda kind, shape: b"{'descr': '<%s', 'fortran_order': False, 'shape': %s, }\n" % (kind, shape)
-for name, kind, shape, size in (("double", b"f8", b"(1, 1, 8, 8)", 512), ("flat", b"f4", b"(1, 64)", 256),
-                                ("two", b"f4", b"(2, 1, 1, 8, 8)", 512), ("none", b"f4", b"(0, 1, 8, 8)", 0)):
+head = lambda kind, shape: b"{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n" % (kind, shape)
+for name, kind, shape, size in (("double", b"<f8", b"(1, 1, 8, 8)", 512), ("flat", b"<f4", b"(1, 64)", 256),
+                                ("two", b"<f4", b"(2, 1, 1, 8, 8)", 512), ("none", b"<f4", b"(0, 1, 8, 8)", 0),
+                                ("first", b"<f4", b"(1, 3, 4, 5)", 240), ("other", b"<f4", b"(1, 6, 10, 1)", 240),
+                                ("u1", b"|u1", b"(1, 4, 5, 3)", 60), ("u2", b"<u2", b"(1, 4, 5, 3)", 120),
+                                ("i8", b"<i8", b"(1, 4, 5, 3)", 480)):
     text = head(kind, shape)
     with open(name + ".npy", "wb") as f:
         f.write(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(size))
 P
 expect 1 "in NumPy: x.astype\('float32'\)" run model.onnx --input image=double.npy --interpret
 expect 1 'in NumPy: x.reshape\(\[1, 1, 8, 8\]\)' run model.onnx --input image=flat.npy --interpret
+for kind in f32 i8 i16 i32; do # what fits without a number that wraps or moves
+    printf 'func @main(%%x: %s[1, 4, 5, 3]) {\n  %%y = copy(%%x) : %s[1, 4, 5, 3]\n  return %%y\n}\n' $kind $kind > $kind.txt
+done
+expect 1 'in NumPy: x.transpose\(0, 2, 3, 1\)$' run f32.txt --input x=first.npy --interpret
+hint 1 'give an array of that shape$' run f32.txt --input x=other.npy --interpret
+hint 1 "if these are raw bytes, in NumPy: \(x.astype\('int16'\) - 128\).astype\('int8'\); .*\+ zero_point, -128, 127\)" \
+    run i8.txt --input x=u1.npy --interpret
+hint 1 "if it is quantized, in NumPy: np.clip" run i8.txt --input x=i8.npy --interpret
+hint 1 "in NumPy: x.astype\('int16'\)$" run i16.txt --input x=u1.npy --interpret
+hint 1 "if it is quantized, in NumPy: np.clip" run i16.txt --input x=u2.npy --interpret
+hint 1 "if no number is outside of -2147483648 to 2147483647, in NumPy: x.astype\('int32'\)$" \
+    run i32.txt --input x=i8.npy --interpret
+hint 1 "if its numbers are whole" run i32.txt --input x=first.npy --interpret
 expect 1 'it holds 2 samples, and a run takes one; in NumPy: x\[0\]' run model.onnx --input image=two.npy --interpret
 expect 1 "'none.npy' has no samples: its shape is \[0, 1, 8, 8\]" quantize model.onnx --data none.npy -o q.onnx
 

@@ -139,6 +139,20 @@ def test_calls(add):
         add(x.astype(np.float64), y)
 
 
+def test_numbers_do_not_wrap():
+    m = lathe.compile(b"func @main(%x: i8[1, 2, 3]) {\n  %y = copy(%x) : i8[1, 2, 3]\n  return %y\n}\n")
+    wrong = {
+        r"\(x.astype\('int16'\) - 128\).astype\('int8'\)": np.zeros((1, 2, 3), np.uint8),
+        r"int64.*\n.*if it is quantized, in NumPy: np.clip": np.zeros((1, 2, 3), np.int64),
+        r"is int8, which does not hold 200": [[[1, 2, 200], [3, 4, 5]]],
+        r"x.transpose\(0, 2, 1\)": np.zeros((1, 3, 2), np.int8),
+    }
+    for what, value in wrong.items():
+        with pytest.raises(lathe.InputError, match=what):
+            m(value)
+    assert m([[[1, 2, -128], [3, 4, 5.0]]]).tolist() == [[[1, 2, -128], [3, 4, 5]]]
+
+
 def test_results_outlive_the_model():
     m = lathe.compile(ADD)
     one = np.ones((2, 3), np.float32)
