@@ -5,6 +5,7 @@
 #include "abi/package.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "driver/board.h"
 #include "driver/plugin.h"
 
 #include <errno.h>
@@ -209,6 +210,9 @@ const char *ask_model(const ask *x)
     const char *hint = arena_printf(&x->c->mem, "see: lathe %s --help", verb);
     if (x->args.len == 0)
         ask_usage_error(x, hint, "'lathe %s' needs a file to work on", verb);
+    else if (board_find(x->args.data[1]) || target_lookup(x->c, x->args.data[1]))
+        ask_usage_error(x, arena_printf(&x->c->mem, "for that target: --target %s", x->args.data[1]),
+                        "'lathe %s' takes one file; '%s' is one too many", verb, x->args.data[1]);
     else
         ask_usage_error(x, hint, "'lathe %s' takes one file; '%.200s' is one too many", verb, x->args.data[1]);
     return NULL;
@@ -226,6 +230,19 @@ const char *ask_or(const ask *x, const char *list)
     return w.data;
 }
 
+/* What another option calls it. */
+static const char *meant(ask_option o, const char *value)
+{
+    static const struct {
+        ask_option option;
+        const char *said, *meant;
+    } names[] = {{OPT_REQUANT, "tflm", "tflite"}, {OPT_AGAINST, "tflite", "tflm"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].option == o && strcmp(names[i].said, value) == 0)
+            return names[i].meant;
+    return value;
+}
+
 int ask_choice(const ask *x, ask_option o, const char *list, const char *otherwise)
 {
     const char *value = ask_get(x, o, otherwise);
@@ -237,7 +254,8 @@ int ask_choice(const ask *x, ask_option o, const char *list, const char *otherwi
             return i;
         s += n + (s[n] == '|');
     }
-    ask_usage_error(x, arena_printf(&x->c->mem, "%sit takes %s", nearest_in(value, list, &x->c->mem), ask_or(x, list)),
+    const char *question = nearest_in(meant(o, value), list, &x->c->mem);
+    ask_usage_error(x, arena_printf(&x->c->mem, "%sit takes %s", question, ask_or(x, list)),
                     "--%s: '%.100s' is unknown", options[o].name, value);
     return -1;
 }

@@ -455,6 +455,7 @@ static bool read_numbers(const ask *x, compile_options *out)
         return ask_usage_error(x, "add --quantized-io, or leave it out",
                                "--allow-float-io has no effect without --quantized-io");
     out->requant = requant;
+    out->names_requant = ask_has(x, OPT_REQUANT);
     out->input_in_workspace = ask_has(x, OPT_INPUT_IN_WORKSPACE);
     out->quantised_ends = ask_has(x, OPT_QUANTIZED_IO);
     out->float_ends = ask_has(x, OPT_ALLOW_FLOAT_IO);

@@ -736,14 +736,14 @@ static bool is_package(const ask *x, const char *path)
     return file_exists(path_join(&x->c->mem, path, "report.json"));
 }
 
-/* The first runtime for a format that the verb takes. */
+/* The runtimes for a format that the verb takes: "tflm, litert". */
 static const char *named_for(const ask *x, const char *format)
 {
-    const char *name = format;
-    for (size_t i = sizeof runtimes / sizeof *runtimes; i-- > 0;)
+    const char *names = "";
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
         if (strcmp(runtimes[i].format, format) == 0 && strstr(ask_values(OPT_AGAINST, x->verb), runtimes[i].name))
-            name = runtimes[i].name;
-    return name;
+            names = arena_printf(&x->c->mem, "%s%s%s", names, *names ? ", " : "", runtimes[i].name);
+    return *names ? names : format;
 }
 
 /* A runtime runs the models of its own format. */
@@ -752,7 +752,7 @@ static bool check_format(const ask *x, const struct runtime *child, const char *
     const frontend *f = format_frontend_of(x->c, path);
     const char *other = strstr(ask_values(OPT_AGAINST, x->verb), "interpreter") ? "interpreter" : "lathe";
     return !f || strcmp(f->reference, child->format) == 0 ||
-           ask_usage_error(x, arena_printf(&x->c->mem, "give --against %s, or %s", named_for(x, f->reference), other),
+           ask_usage_error(x, arena_printf(&x->c->mem, "give --against %s or %s", named_for(x, f->reference), other),
                            "%s cannot run %s", child->title, f->name);
 }
 
@@ -764,7 +764,7 @@ bool reference_check(const ask *x)
     if (!ask_has(x, OPT_AGAINST))
         return true;
     if (ask_has(x, OPT_SIGNATURE) && reference_is(x, "tflm"))
-        return ask_usage_error(x, "give --against interpreter",
+        return ask_usage_error(x, "give --against litert or interpreter",
                                "--signature: TensorFlow Lite Micro runs the main graph of a model");
     int which = ask_choice(x, OPT_AGAINST, ask_values(OPT_AGAINST, x->verb), "onnxruntime");
     if (which < 0)

@@ -571,8 +571,7 @@ static bool open_rows(session *s)
                                                                           : "seed");
     if (!ask_has(s->x, OPT_AGAINST))
         return ask_usage_error(s->x,
-                               "give --against onnxruntime (tflm or litert for .tflite files), interpreter or c, or "
-                               "a folder with output_N.pb",
+                               "give " REFERENCE_ALL ", or a folder with output_N.pb",
                                "--data: '%s' has only inputs, and no outputs to compare with", path);
     s->rows = arena_new(&s->x->c->mem, samples);
     s->data = NULL;
@@ -596,8 +595,13 @@ bool session_open(ask *x, session *s)
     if (s->data && x->verb == VERB_VERIFY && !file_is_dir(s->data) && file_exists(s->data) && !open_rows(s))
         return false;
     if (s->data && !file_is_dir(s->data)) {
-        if (!file_exists(s->data))
-            return diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
+        if (!file_exists(s->data)) {
+            diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
+            if (strchr(s->data, '='))
+                diag_hint(&x->c->diags, "--data takes a folder or a file, without a name; --input NAME=FILE gives one "
+                                        "input");
+            return false;
+        }
         diag_error(&x->c->diags, DIAG_IO, src_loc_none(),
                    "--data: '%s' is a file, and 'lathe %s' takes a test_data_set_* folder", s->data,
                    ask_verb_name(x->verb));

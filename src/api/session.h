@@ -69,6 +69,8 @@ bool reference_check(const ask *x);
 /* What --against names; REFERENCE_EXACT is onnxruntime, too, whose sums of 8-bit products do not saturate then. */
 bool reference_is(const ask *x, const char *name);
 #define REFERENCE_EXACT "onnxruntime-exact"
+/* Where --against is missing. */
+#define REFERENCE_ALL "--against onnxruntime (tflm or litert for .tflite files), interpreter or c"
 const char *reference_title(const ask *x); /* of a runtime that a child runs; NULL: another kind of reference */
 /* mode: "once"; "nodes": the same for every result of s->model that the model knows by that name; "bench": it runs when
  * told to, and answers with its time. */

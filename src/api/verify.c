@@ -87,10 +87,29 @@ static const char *options_again(const verify_judge *j, uint32_t at)
 
 static void hint_at_frames(const session *s)
 {
-    if (s->result.frames && reference_is(s->x, "tflm"))
-        diag_hint(&s->x->c->diags,
-                  "until SignalFramer and SignalStacker say with their second result that their frames are valid, "
-                  "TensorFlow Lite Micro leaves those frames undefined, and so is what is computed of them");
+    const compile_result *r = &s->result;
+    if ((r->frames || r->ends_early) && reference_is(s->x, "tflm"))
+        diag_hint(&s->x->c->diags, "%s%s%s",
+                  r->frames ? "until SignalFramer and SignalStacker say with their second result that their frames are "
+                              "valid, TensorFlow Lite Micro leaves those frames undefined, and so is what is computed "
+                              "of them"
+                            : "",
+                  r->frames && r->ends_early ? "; " : "",
+                  r->ends_early ? "at a CIRCULAR_BUFFER that waits for more data (cycles_max), TensorFlow Lite Micro "
+                                  "ends the run, and computes no results behind it"
+                                : "");
+}
+
+/* What TensorFlow Lite's runtimes compute with is what --against sets, or the model itself. */
+static void hint_at_rounding(const session *s)
+{
+    const ask *x = s->x;
+    const bool exact = s->options.requant == REQUANT_EXACT || s->options.requant == REQUANT_TFLITE;
+    const bool litert = reference_is(x, "litert"), micro = reference_is(x, "tflm");
+    if (s->result.quantised && ask_has(x, OPT_REQUANT) &&
+        ((litert && s->options.requant != REQUANT_LITERT) || (micro && !exact)))
+        diag_hint(&x->c->diags, "--requant %s rounds otherwise than %s; leave it out%s", ask_get(x, OPT_REQUANT, ""),
+                  reference_title(x), litert ? ", and it is --requant litert" : "");
 }
 
 /* at: which sample has that result. */
@@ -125,6 +144,7 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
         diag_hint(d, "the model computes scales when it runs, so the last bit of a float can change how numbers are "
                      "rounded, also in later layers; --per-node shows where the values begin to differ");
     hint_at_frames(j->s);
+    hint_at_rounding(j->s);
     const bool as_asked = j->s->result.half_up || j->s->options.requant != REQUANT_EXACT;
     if (j->other && !as_asked && j->own.max_abs >= r->max_abs)
         diag_hint(d, "two of onnxruntime's settings differ from each other as much, so neither result is the exact "
@@ -141,7 +161,7 @@ static bool mismatch(const verify_judge *j, const run_tensor *got, const compare
 static bool no_output(const session *s, uint32_t i)
 {
     diag_error(&s->x->c->diags, DIAG_DATA, src_loc_none(), "'%s' has no output_%u.pb", s->data, i);
-    diag_hint(&s->x->c->diags, "to compare with another program, give --against onnxruntime or interpreter");
+    diag_hint(&s->x->c->diags, "to compare with another program, give " REFERENCE_ALL);
     return false;
 }
 
@@ -657,11 +677,10 @@ static bool judge_samples(verify_judge *j, bool against)
 static bool check_options(const ask *x)
 {
     bool against = ask_has(x, OPT_AGAINST);
+    if (x->args.len > 1 && !ask_model(x))
+        return false;
     if (!against && !ask_has(x, OPT_DATA))
-        return ask_usage_error(x,
-                               "give --data DIR, or --against onnxruntime (tflm or litert for .tflite files), "
-                               "interpreter or c",
-                               "nothing to compare with");
+        return ask_usage_error(x, "give --data DIR, or " REFERENCE_ALL, "nothing to compare with");
     if ((!against || reference_is(x, "c")) && ask_has(x, OPT_PER_NODE))
         return ask_usage_error(x, "give --against onnxruntime or interpreter",
                                "--per-node: %s has no results of single operators", against ? "C" : "--data");
@@ -672,10 +691,10 @@ static bool check_options(const ask *x)
         return ask_usage_error(x, "leave --steps out: --per-node compares the first step",
                                "--per-node runs one sample, --steps several");
     if (ask_has(x, OPT_SEEDS) && !against)
-        return ask_usage_error(x, "give --against onnxruntime (tflm or litert for .tflite files), interpreter or c",
+        return ask_usage_error(x, "give " REFERENCE_ALL,
                                "--seeds has nothing to compare with");
     if (reference_is(x, "c") && ask_has(x, OPT_EMULATOR))
-        return ask_usage_error(x, "give --against onnxruntime or interpreter",
+        return ask_usage_error(x, "give --against onnxruntime (tflm or litert for .tflite files) or interpreter",
                                "--against c builds for this machine, and $CC is for another one");
     return !(reference_is(x, "interpreter") && ask_has(x, OPT_INTERPRET)) ||
            ask_usage_error(x, "leave --interpret out", "the interpreter would be compared with itself");

@@ -177,8 +177,9 @@ void describe_model(compiler *c, const compile_options *o, compile_result *r)
         const graph_node *n = f->nodes.data[i];
         r->n_nodes += is_text && (n->n_outputs == 0 || !graph_constant(n->outputs[0]));
         r->n_quantised += is_dequantized(n);
-        r->frames |= strcmp(n->loc.op ? n->loc.op : "", "CUSTOM SignalFramer") == 0 ||
-                     strcmp(n->loc.op ? n->loc.op : "", "CUSTOM SignalStacker") == 0;
+        const char *op = n->loc.op ? n->loc.op : "";
+        r->frames |= strcmp(op, "CUSTOM SignalFramer") == 0 || strcmp(op, "CUSTOM SignalStacker") == 0;
+        r->ends_early |= strcmp(op, "CUSTOM CIRCULAR_BUFFER") == 0 && strcmp(n->op->name, "equal") == 0;
         r->rounds |= strcmp(n->op->name, "qnn.dequantize") == 0 || strcmp(n->op->name, "qnn.requantize") == 0;
         r->quantised |= strncmp(n->op->name, "qnn.", 4) == 0;
         r->dynamic |= strcmp(n->op->name, "qnn.quantize") == 0 && !graph_constant(n->inputs[1]);

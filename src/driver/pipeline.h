@@ -57,6 +57,7 @@ typedef struct compile_options {
     bool quantised_ends, float_ends; /* see pass_options */
     int trees;        /* graph_trees of graph/pass.h */
     int requant;      /* graph_requant of graph/pass.h */
+    bool names_requant; /* the option was given */
     bool short_names; /* see codegen_unit */
     bool shares_kernels, shares_shapes; /* the first: the second stands before what the target's row says */
     enum constants_form constants_form;
@@ -114,6 +115,7 @@ typedef struct compile_result {
     bool half_up;   /* some operator rounds halves up */
     bool dynamic;   /* some operator quantises by a scale that is computed as the model runs */
     bool rounds;     /* as it was read: some operator dequantises, or rounds as --requant says */
+    bool ends_early; /* as it was read: TensorFlow Lite Micro ends a run at a CIRCULAR_BUFFER that waits for data */
     bool frames;     /* as it was read: some operator gives frames that count only once it says that they are valid */
     bool float_ends; /* as it was read: some input or output is of floats */
     bool integers;  /* it computes with quantised numbers */

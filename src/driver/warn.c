@@ -62,7 +62,8 @@ static void warn_of_nothing(compiler *c, const char *path, const compile_options
         const char *option, *why;
     } list[] = {
         {o->quantised_ends && r->quantised && !r->float_ends, "--quantized-io", "no input or output is of floats"},
-        {fixed && o->integers && o->requant == REQUANT_EXACT && !o->quantised_ends, "--integers", is_so},
+        {fixed && o->integers && o->requant == REQUANT_EXACT && !o->quantised_ends,
+         o->names_requant ? "--requant exact" : "--integers", is_so},
         {fixed && o->requant == REQUANT_TFLITE, "--requant tflite", is_so},
         {o->string_bytes > 0 && r->graph->texts.len == 0, "--string-bytes", "it has no strings"},
         {o->trees != 0 && !has_operator(r->graph, "tree_"), "--trees", "it has no decision trees"},
@@ -77,9 +78,9 @@ void warn_of_options(compiler *c, const char *path, const compile_options *o, co
 {
     if (o->integers && r->graph && !r->quantised) {
         diag_warning(&c->diags, DIAG_USAGE, src_loc_none(), "nothing in '%s' is quantized, so %s has no effect", path,
-                     o->quantised_ends             ? "--quantized-io"
-                     : o->requant != REQUANT_EXACT ? "--requant"
-                                                      : "--integers");
+                     o->quantised_ends  ? "--quantized-io"
+                     : o->names_requant ? "--requant"
+                                        : "--integers");
         diag_hint(&c->diags, "lathe quantize makes a quantized model");
     }
     if (r->graph)

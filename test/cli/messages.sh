@@ -105,6 +105,12 @@ hint 2 'it takes c, incbin or bin' compile model.onnx --constants flash -o out
 hint 3 'a shared object \(.so\)' compile model.onnx --load-ops model.onnx -o out
 hint 1 'lathe tune MODEL' compile model.onnx --schedules graph.txt -o out
 hint 2 'give --data DIR, or --against onnxruntime \(tflm or litert for .tflite files\), interpreter or c$' verify model.onnx
+hint 2 'for that target: --target qemu-m4$' verify model.onnx qemu-m4
+hint 2 'for that target: --target cortex-m4$' compile model.onnx cortex-m4
+hint 2 'did you mean tflite\?' compile model.onnx --requant tflm -o out
+hint 2 'did you mean tflm\?' verify model.onnx --against tflite
+hint 1 '--data takes a folder or a file, without a name; --input NAME=FILE gives one' \
+    verify model.onnx --against c --data image=x.npy
 printf 'PK\003\004zip' > b.pt
 hint 1 'if PyTorch wrote it: torch.onnx.export' compile b.pt -o out
 head -c 10 model.onnx > short.bin

@@ -312,10 +312,17 @@ bytes eight generic 'kernels of this target multiply bytes'
 # --- models of TensorFlow Lite: the runtime that they stand for, which another format's models do not
 micro=$top/test/golden/tflite/numbers.tflite
 expect 2 'TensorFlow Lite Micro cannot run an ONNX model' verify int4.onnx --against tflm
-expect 2 'onnxruntime cannot run a TensorFlow Lite model' verify "$micro" --against onnxruntime
-expect 2 'give --against litert, or' bench "$micro" --against onnxruntime
+expect 2 'give --against tflm, litert or interpreter' verify "$micro" --against onnxruntime
+expect 2 'give --against litert or lathe' bench "$micro" --against onnxruntime
 if "$LATHE_PYTHON" -c 'import tflite_micro' 2> "$work/log"; then # frames that do not count yet
-    expect 1 'until SignalFramer and SignalStacker say' verify "$top/test/golden/tflite/states.tflite" --against tflm
+    expect 1 'until SignalFramer and SignalStacker say .* at a CIRCULAR_BUFFER that waits' \
+        verify "$top/test/golden/tflite/states.tflite" --against tflm
+fi
+expect 0 '' verify "$top/demo/digits_int8.tflite" --against interpreter --requant exact
+check "no option that was not given" grep -q '^warning: --requant exact has no effect' stderr
+if "$LATHE_PYTHON" -c 'import tflite_micro' 2> "$work/log"; then # not the interpreter, which rounds in the same way
+    expect 1 'hint: --requant fast rounds otherwise than TensorFlow Lite Micro; leave it out$' \
+        verify "$top/demo/digits_int8.tflite" --against tflm --requant fast --seeds 12
 fi
 expect 2 'TensorFlow Lite Micro has no results of single operators' verify "$micro" --against tflm --per-node
 expect 0 '^package' compile "$micro" -o micro --target cortex-m4 --port baremetal
