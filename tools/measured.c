@@ -34,6 +34,8 @@ static void show_text(const session *s, const board_measure *m)
     const char *options = strstr(b->emulator, " -display");
     const size_t machine = options ? (size_t)(options - b->emulator) : strlen(b->emulator);
     w_fmt(w, "board         %s: %sgcc, %.*s\n", b->name, b->tools, (int)machine, b->emulator);
+    if (s->options.show_values) /* its outputs are all values: nobody builds a program like that */
+        return;
     w_fmt(w, "RAM           %llu bytes: .data %llu, .bss %llu (workspace %lld), deepest stack %llu\n", fixed + m->stack,
           (unsigned long long)m->data, (unsigned long long)m->bss, (long long)r->workspace_bytes,
           (unsigned long long)m->stack);

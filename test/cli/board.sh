@@ -25,6 +25,8 @@ for b in ${boards[@]+"${boards[@]}"}; do
     check "$b: RAM is its parts" awk '/^RAM/ { gsub(",", ""); ok = $2 == $5 + $7 + $NF && $NF > 64 && $NF < 4096 } END { exit !ok }' stdout
     check "$b: flash is its parts" awk '/^flash/ { gsub(",", ""); ok = $2 == $5 + $7 + $NF && $5 > 1000 && $7 > 54000 } END { exit !ok }' stdout
     cp stdout text
+    expect 0 '^board ' verify "$model" --target "$b" --against interpreter --per-node
+    check "$b: no sizes of a build whose outputs are all values" awk '/^(RAM|flash|instructions)/ { bad = 1 } END { exit bad }' stdout
     expect 0 '' verify "$model" --target "$b" --against interpreter --json
     check "$b: constants are in flash" test "$(value rodata)" -ge 54000
     check "$b: the workspace is in RAM" test "$(value bss)" -ge "$(sed -n 's/^RAM.*workspace \([0-9]*\).*/\1/p' text)" -a "$(value bss)" -gt 2048
