@@ -75,7 +75,7 @@ p/runner seq=6 ids=ids.bin > out 2> err
 [ $? = 2 ] && grep -q 'cannot read ids.bin' err && good || bad "runner ids=ids.bin: $(cat out err)"
 head -c 56 /dev/zero > ids.bin
 p/runner seq=6 ids=ids.bin > out 2> err
-[ $? = 2 ] && grep -q 'raw bytes, not .npy, exactly 48 (int64 \[1, seq\]) at seq=6' err && grep -q 'the argument seq=N gives another size' err && good || bad "runner, 56 bytes: $(cat out err)"
+[ $? = 2 ] && grep -q 'has 56 bytes; it must have raw bytes, not .npy, exactly 48 (int64 \[1, seq\]) at seq=6' err && grep -q 'the argument seq=N gives another size' err && good || bad "runner, 56 bytes: $(cat out err)"
 for order in 'sec=6 ids=none' 'ids=none sec=6' 'sec=6 seq=99' 'seq=3 sec=6'; do
     # shellcheck disable=SC2086
     p/runner $order > out 2> err
