@@ -93,6 +93,18 @@ def elements():
     return net
 
 
+def far_scales():
+    """Scales whose quotients, and those of the bounds of activations, lie far beyond 32 bits."""
+    net = Net()
+    x = net.input("int8", [2], 1e-31, -3)
+    for name in ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"):
+        net.operator(name, 1, [x], [net.tensor("int8", [2], 1e-31, -3)])
+    net.operator("ADD", 2, [x, x], [net.tensor("int8", [2], 1e-31, 0)], options("Add", fusedActivationFunction=3))
+    u, v = net.input("uint8", [2], 1e30, 5), net.input("uint8", [2], 1e-31, 5)
+    net.operator("CONCATENATION", 2, [u, v], [net.tensor("uint8", [4], 1e-31, 9)], options("Concatenation", axis=0))
+    return net
+
+
 def shapes():
     """The operators that move elements, those with several operands or results among them."""
     net = Net()
@@ -477,6 +489,7 @@ def main():
     for name, change in REFUSED.items():
         write(f"{refused}/{name}.tflite", one(change).bytes())
         write(f"{corpus}/{name}.tflite", one(change).bytes())
+    write(f"{corpus}/far_scales.tflite", far_scales().bytes())
     write(f"{refused}/aliased.tflite", aliased())
     write(f"{refused}/cut.tflite", numbers().bytes()[:700])
     for name, make in KINDS.items():

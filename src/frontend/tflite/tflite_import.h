@@ -287,6 +287,8 @@ graph_value *tflite_wide_rsqrt(tflite_node *n, graph_value *v, const tflite_scal
 
 /* --- activations (tflite_op_activation.c), requantisation (tflite_requant.c) --- */
 
+/* Rounded to an integer, halves away from zero; an end of 32 bits where it lies beyond them, the lower one for NaN. */
+int64_t tflite_rounded(float v);
 /* v, in the result's numbers, behind a fused activation. */
 graph_value *tflite_activated(tflite_node *n, graph_value *v, int64_t activation);
 /* Whether the numbers of LiteRT's reference kernels are asked for, where these differ from TensorFlow Lite Micro's. */

@@ -130,7 +130,7 @@ static bool is_named(const tflite_node *n, const char *target)
 /* TensorFlow Lite Micro clips the numbers as they are, by the scale of the data, whatever that of the result is. */
 static graph_value *relu6_of_numbers(tflite_node *n, graph_value *v, const tflite_scale *x)
 {
-    const int64_t most = dtype_max_int(x->dt), six = x->zero + (int64_t)roundf(6.0f / x->scale);
+    const int64_t most = dtype_max_int(x->dt), six = x->zero + tflite_rounded(6.0f / x->scale);
     graph_value *in[3] = {v, tflite_number(n, x->dt, (double)x->zero),
                           tflite_number(n, x->dt, (double)(six < most ? six : most))};
     return tflite_emit(n, "clip", 3, in, 0, NULL);
@@ -162,8 +162,8 @@ bool tflite_op_relu(tflite_node *n)
         return tflite_result_as(n, 0, relu6_of_numbers(n, v, &x), image);
     const bool is_relu = is_named(n, "relu");
     const float least = is_named(n, "relu_n1_to_1") ? -1.0f : 0.0f;
-    rescaled r = {.zero = y.zero, .low = y.zero + (int64_t)roundf(least / y.scale)};
-    r.high = is_relu ? dtype_max_int(y.dt) : y.zero + (int64_t)roundf((is_named(n, "relu6") ? 6.0f : 1.0f) / y.scale);
+    rescaled r = {.zero = y.zero, .low = y.zero + tflite_rounded(least / y.scale)};
+    r.high = is_relu ? dtype_max_int(y.dt) : y.zero + tflite_rounded((is_named(n, "relu6") ? 6.0f : 1.0f) / y.scale);
     r.low = r.low < dtype_min_int(y.dt) ? dtype_min_int(y.dt) : r.low;
     r.high = r.high > dtype_max_int(y.dt) ? dtype_max_int(y.dt) : r.high;
     r.up = r.down = tflite_factor(tflite_like_litert(n), x.scale, 1, y.scale);

@@ -342,7 +342,7 @@ static int64_t part_entry(const void *ctx, int32_t x)
 {
     const part_scale *p = ctx;
     volatile float scaled = (float)x * p->scale;
-    return (int64_t)roundf(scaled + p->bias) + p->zero;
+    return tflite_rounded(scaled + p->bias) + p->zero;
 }
 
 /* Bytes without a sign may have scales of their own, which the kernel changes in floats. */

@@ -107,10 +107,16 @@ double tflite_factor(bool in_32_bits, float a, float b, float y)
 
 enum { ACT_NONE, ACT_RELU, ACT_RELU_N1_TO_1, ACT_RELU6, ACT_TANH, ACT_SIGN_BIT };
 
+int64_t tflite_rounded(float v)
+{
+    const float y = roundf(v);
+    return y >= 0x1p31f ? INT32_MAX : y >= -0x1p31f ? (int64_t)y : INT32_MIN;
+}
+
 /* A bound in the result's numbers. */
 static int64_t quantised(const tflite_scale *s, float bound)
 {
-    return s->zero + (int64_t)roundf(bound / s->scale);
+    return s->zero + tflite_rounded(bound / s->scale);
 }
 
 static graph_value *clipped_numbers(tflite_node *n, graph_value *v, int64_t activation)
