@@ -15,6 +15,7 @@ which have wheels for few versions of Python, the exit status is 77.
 import argparse
 import ctypes
 import glob
+import itertools
 import os
 import re
 import subprocess
@@ -63,6 +64,10 @@ def random_input(rng, shape, kind, span):
         return rng.integers(0, 2, shape).astype(bool)
     low, high = span if isinstance(span, tuple) else (-span, span)
     return rng.uniform(low, high, shape).astype(kind)
+
+
+# LiteRT finds the extents of their results as it runs, and stops then if operators behind them have memory already.
+ALONE = {"unique", *(f"unsorted_segment_{what}" for what in ("max", "min", "prod", "sum"))}
 
 
 class Report:
@@ -263,9 +268,10 @@ def main():
     report, cases = Report(), 0
     kinds = [k for k in KINDS if args.filter in k]
     cases += len(list(check_multipliers(args, report)))
-    for i in range(args.count if kinds else 0):
+    parts = [[k for k in kinds if k not in ALONE], *([k] for k in kinds if k in ALONE)]
+    for i, part in itertools.product(range(args.count), parts):
         for oracle in [o for o in (Micro, LiteRT) if args.oracle in o.name]:
-            net, labels = network(args.seed + i, kinds, oracle)
+            net, labels = network(args.seed + i, part, oracle)
             if not labels:
                 continue
             spans = {k: net.spans[t] for k, t in enumerate(net.graph.inputs)}
