@@ -114,11 +114,13 @@ def unary(name, version=1, steps=None, zero=None, kind=None, high=0.2, finer=Non
 
 
 def root(name):
-    """Of numbers that are not below 0: those of 16 bits are amounts."""
+    """Of numbers that are not below 0: those of 16 bits are amounts of others, of which LiteRT has none."""
     def one(net, r, q):
         shape = r.shape()
         x, y = data(net, r, q, shape, None, 0 if q == "int16" else -128), result(net, r, q)
-        if q == "int16":
+        if q == "int16" and r.oracle == "litert":
+            x = net.input(q, shape, scale_of(net, x), span=(0, 32767))
+        elif q == "int16":
             amount = result(net, r, q, scale_of(net, x))
             net.graph.tensors[amount].shape = shape
             net.operator("ABS", 4, [x], [amount], options("Abs"))
@@ -1269,7 +1271,8 @@ HAVE = {
     "depth_to_space": ("int8 float32", "int8 uint8 float32"), "mirror_pad": ("int8 float32", "int8 uint8 float32"),
     "reverse": ("", "uint8 int16 float32"), "tile": ("", "float32"), "broadcast_to": ("float32", "float32"),
     "fill": ("int8 float32", "float32"), "top_k": ("", "int8 uint8 float32"),
-    "exp": ("float32", "int8 float32"), "log_table": ("", "int8"), "abs": ("int8 int16 float32", "int8 float32"),
+    "exp": ("float32", "int8 int16 float32"), "log_table": ("", "int8 int16"),
+    "abs": ("int8 int16 float32", "int8 float32"),
     **{k: ("", "int8 uint8 float32") for k in ("relu_n1_to_1", "relu_0_to_1")},
     "gelu": ("", "int8 float32"), "elu": ("float32", ""),
     "cast": ("int8 float32", "int8 float32"), "padv2": ("int8 float32", "int8 uint8 float32"),
@@ -1285,7 +1288,7 @@ HAVE = {
     "detection": ("float32", "float32 uint8"), "spectrogram": ("", "float32"), "mfcc": ("", "float32"),
     "densify": ("", "int8 float32"), "lstm_cell": ("", "float32"), "lstm_step": ("", "float32"),
     "lstm_cell_of_bytes": ("", "uint8"), "l2_norm": ("int8 float32", "int8 uint8 float32"),
-    "sqrt_table": ("", "int8"), "rsqrt_table": ("int8 int16", "int8"), "conv_3d": ("", "float32"),
+    "sqrt_table": ("", "int8"), "rsqrt_table": ("int8 int16", "int8 int16"), "conv_3d": ("", "float32"),
     "condition": ("int8 float32", "int8 float32"), "loop": ("int8 float32", "int8 float32"),
     "embedding_lookup_hybrid": ("float32", "float32"), "reverse_sequence": ("", "uint8 int16 float32"),
     "select_rows": ("", "int8 uint8 int16 float32"),

@@ -285,6 +285,20 @@ graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v);
 graph_value *tflite_wide_rsqrt(tflite_node *n, graph_value *v, const tflite_scale *x, const tflite_scale *y,
                                double real);
 
+/* --- functions of 16 bits as straight pieces (tflite_pieces.c) --- */
+
+/* narrow: in f32. NaN: the least number of the result; infinity: the greatest one. */
+typedef double (*tflite_piece_fn)(double x, bool narrow);
+typedef struct tflite_pieces {
+    tflite_piece_fn fn;
+    double in, in_zero, out, out_zero; /* scales and zero points */
+    bool narrow;                       /* all arithmetic in f32 */
+} tflite_pieces;
+/* v as a number of that width. */
+double tflite_as_wide(double v, bool narrow);
+/* The function at v, of i32 in the range of 16 bits; so is the result. */
+graph_value *tflite_on_pieces(tflite_node *n, const tflite_pieces *p, graph_value *v);
+
 /* --- activations (tflite_op_activation.c), requantisation (tflite_requant.c) --- */
 
 /* Rounded to an integer, halves away from zero; an end of 32 bits where it lies beyond them, the lower one for NaN. */

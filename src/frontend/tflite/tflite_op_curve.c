@@ -115,12 +115,47 @@ static int64_t rsqrt_entry(const void *ctx, int32_t x)
     return fixed_scaled(fixed_scaled(1, inverse), out) + r->zero;
 }
 
+static double wide_exp(double x, bool narrow)
+{
+    (void)narrow;
+    return (double)expf((float)x);
+}
+
+static double wide_log(double x, bool narrow)
+{
+    (void)narrow;
+    return (double)log_of((float)x);
+}
+
+/* Of numbers that are not above 0 as much as 16 bits hold. */
+static double wide_rsqrt(double x, bool narrow)
+{
+    const volatile float root_of = sqrtf((float)x);
+    return x > 0 ? tflite_as_wide(1 / (double)root_of, narrow) : HUGE_VAL;
+}
+
+static const struct {
+    const char *target;
+    float (*fn)(float);   /* of bytes; NULL: in integers */
+    tflite_piece_fn wide; /* of 16 bits, in LiteRT */
+} curves[] = {{"exp", exp_of, wide_exp}, {"log", log_of, wide_log}, {"elu", elu_of, NULL},
+              {"sqrt reciprocal", NULL, wide_rsqrt}};
+
+/* Numbers of 16 bits to such; inverse: of RSQRT's scales. */
+static graph_value *curve_of_halves(tflite_node *n, graph_value *v, const tflite_scale *x, const tflite_scale *y,
+                                    double inverse)
+{
+    tflite_pieces p = {NULL, (double)x->scale, (double)x->zero, (double)y->scale, (double)y->zero, true};
+    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
+        if (strcmp(n->row->target, curves[i].target) == 0)
+            p.fn = curves[i].wide;
+    if (!p.fn || (p.fn == wide_rsqrt && !tflite_like_litert(n)))
+        return tflite_wide_rsqrt(n, v, x, y, inverse);
+    return tflite_cast(n, tflite_on_pieces(n, &p, tflite_cast(n, v, DT_I32)), y->dt);
+}
+
 graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v)
 {
-    static const struct {
-        const char *target;
-        float (*fn)(float);
-    } floats[] = {{"exp", exp_of}, {"log", log_of}, {"elu", elu_of}};
     const char *target = n->row->target;
     tflite_scale x, y;
     if (!tflite_read_pair(n, &x, &y))
@@ -132,14 +167,14 @@ graph_value *tflite_curve_of_numbers(tflite_node *n, graph_value *v)
     const float narrow = 1.0f / (sqrtf(x.scale) * y.scale); /* LiteRT's, in 32 bits */
     const double inverse = tflite_like_litert(n) ? (double)narrow : 1 / (sqrt((double)x.scale) * (double)y.scale);
     if (dtype_bits(x.dt) == 16 && y.dt == x.dt)
-        return tflite_wide_rsqrt(n, v, &x, &y, inverse);
+        return curve_of_halves(n, v, &x, &y, inverse);
     if (dtype_bits(x.dt) != 8 || dtype_bits(y.dt) != 8) {
         (void)tflite_fail(n, DIAG_UNSUPPORTED, "%s to %s is not supported", dtype_name(x.dt), dtype_name(y.dt));
         return v;
     }
-    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
-        if (strcmp(target, floats[i].target) == 0)
-            return by_floats(n, v, &x, &y, floats[i].fn);
+    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
+        if (strcmp(target, curves[i].target) == 0 && curves[i].fn)
+            return by_floats(n, v, &x, &y, curves[i].fn);
     const root r = {fixed_of(is_abs ? ratio : inverse), x.scale, y.scale, y.zero};
     return tflite_by_table(n, v, &x, &y, is_abs ? abs_entry : is_sqrt ? sqrt_entry : rsqrt_entry, &r);
 }

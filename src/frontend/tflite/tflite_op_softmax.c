@@ -25,41 +25,6 @@ static const tensor_data *exponents(compiler *c, double real, bool few)
     return tensor_dense(c, DT_I32, 1, &count, t + first);
 }
 
-/* A function as 512 straight pieces over the range of 16 bits, both scales given; entries lie halfway between the curve
- * and its chords. LiteRT makes them in doubles, TensorFlow Lite Micro in f32. */
-typedef double (*curve_fn)(double x, bool narrow);
-
-/* v as a number of that width. */
-static double as_wide(double v, bool narrow)
-{
-    const volatile float f = (float)v;
-    return narrow ? (double)f : v;
-}
-
-static const tensor_data *pieces(compiler *c, curve_fn fn, bool narrow, double in_steps, double in_zero)
-{
-    const int64_t count = 513;
-    int32_t *t = arena_array(&c->mem, int32_t, (size_t)count);
-    const double in = as_wide(as_wide(in_steps, narrow) / 65535.0, narrow), out = as_wide(2.0 / 65535.0, narrow);
-    const double least = as_wide(in * (-32768.0 - in_zero), narrow), most = as_wide(in * (32767.0 - in_zero), narrow);
-    const double step = as_wide(as_wide(most - least, narrow) / 512, narrow);
-    const double low = as_wide(out * -32768.0, narrow), high = as_wide(out * 32767.0, narrow);
-    const double k = as_wide(65536.0 / as_wide(high - low, narrow), narrow);
-    for (int64_t i = 0; i < count; i++) {
-        const double x = i < 512 ? as_wide(least + as_wide((double)i * step, narrow), narrow) : most;
-        const double at = round(as_wide(fn(x, narrow) * k, narrow));
-        double y = at;
-        if (i < 512) {
-            const double next = as_wide(least + as_wide((double)(i + 1) * step, narrow), narrow);
-            const double middle = as_wide(x + step / 2, narrow), up = as_wide(fn(next, narrow) * k, narrow);
-            const double chord = round(as_wide(as_wide(up + at, narrow) / 2, narrow));
-            y -= round((chord - round(as_wide(fn(middle, narrow) * k, narrow))) / 2);
-        }
-        t[i] = (int32_t)(y < INT16_MIN ? INT16_MIN : y > INT16_MAX ? INT16_MAX : y);
-    }
-    return tensor_dense(c, DT_I32, 1, &count, t);
-}
-
 static double exp_of(double x, bool narrow)
 {
     return narrow ? (double)expf((float)x) : exp(x);
@@ -67,24 +32,21 @@ static double exp_of(double x, bool narrow)
 
 static double inverse_of(double x, bool narrow)
 {
-    return as_wide(1 / as_wide(1 + x, narrow), narrow);
+    return tflite_as_wide(1 / tflite_as_wide(1 + x, narrow), narrow);
+}
+
+/* From steps of in / 65535 to those of 2 / 65535, which TensorFlow Lite Micro divides in f32. */
+static graph_value *on_pieces(tflite_node *n, tflite_piece_fn fn, bool narrow, double in, double in_zero,
+                              graph_value *v)
+{
+    const double out = tflite_as_wide(2.0 / 65535.0, narrow);
+    const tflite_pieces p = {fn, tflite_as_wide(in / 65535.0, narrow), in_zero, out, 0, narrow};
+    return tflite_on_pieces(n, &p, v);
 }
 
 static graph_value *shifted(tflite_node *n, graph_value *v, int bits)
 {
     return tflite_binary(n, "right_shift", v, tflite_i32(n, bits));
-}
-
-/* The pieces at v, of i32 in the range of 16 bits. */
-static graph_value *on_pieces(tflite_node *n, const tensor_data *table, graph_value *v)
-{
-    graph_value *t = tflite_const(n, table, "pieces");
-    graph_value *at = tflite_binary(n, "add", shifted(n, v, 7), tflite_i32(n, 256));
-    graph_value *first[2] = {t, at}, *last[2] = {t, tflite_binary(n, "add", at, tflite_i32(n, 1))};
-    graph_value *a = tflite_emit(n, "take", 2, first, 0, NULL), *b = tflite_emit(n, "take", 2, last, 0, NULL);
-    graph_value *way = tflite_binary(n, "bitwise_and", v, tflite_i32(n, 127));
-    graph_value *step = tflite_binary(n, "multiply", way, tflite_binary(n, "subtract", b, a));
-    return tflite_binary(n, "add", a, shifted(n, tflite_binary(n, "add", step, tflite_i32(n, 64)), 7));
 }
 
 static graph_value *over_rows(tflite_node *n, const char *op, graph_value *x)
@@ -105,7 +67,7 @@ static graph_value *wide_softmax(tflite_node *n, graph_value *x, float scale, fl
     graph_value *down = tflite_binary(n, "subtract", numbers, over_rows(n, "max", numbers));
     down = tflite_binary(n, "add", tflite_rescaled(n, down, scaled / step, 65536, NULL), tflite_i32(n, 32767));
     down = tflite_clipped(n, down, INT16_MIN, INT16_MAX, DT_I32);
-    graph_value *e = on_pieces(n, pieces(n->c, exp_of, micro, 10, 32767), down);
+    graph_value *e = on_pieces(n, exp_of, micro, 10, 32767, down);
     graph_value *sum = over_rows(n, "sum", e), *zeros = none;
     for (int bits = 16; bits > 0; bits /= 2) { /* leading zeros go, by halves */
         graph_value *low = tflite_binary(n, "less", sum, tflite_i32(n, (int64_t)1 << (31 - bits)));
@@ -115,7 +77,7 @@ static graph_value *wide_softmax(tflite_node *n, graph_value *x, float scale, fl
     }
     graph_value *t = shifted(n, tflite_binary(n, "add", sum, tflite_i32(n, 1 << 13)), 14);
     t = tflite_clipped(n, tflite_binary(n, "subtract", t, tflite_i32(n, 98304)), INT16_MIN, INT16_MAX, DT_I32);
-    graph_value *inverse = on_pieces(n, pieces(n->c, inverse_of, micro, 1, INT16_MIN), t);
+    graph_value *inverse = on_pieces(n, inverse_of, micro, 1, INT16_MIN, t);
     graph_value *right = tflite_binary(n, "subtract", tflite_i32(n, 30), zeros);
     graph_value *half = tflite_binary(n, "left_shift", tflite_i32(n, 1),
                                       tflite_binary(n, "subtract", tflite_i32(n, 29), zeros));
