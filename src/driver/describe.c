@@ -73,8 +73,9 @@ static void find_scales(compiler *c, const graph_module *m, const graph_func *f,
     for (uint32_t i = 0; i < m->ends.len; i++)
         list[r->n_scales++] = (number_end){m->ends.data[i], DT_NONE};
     for (uint32_t i = 0; i < f->nodes.len; i++) {
-        const graph_value *p = f->nodes.data[i]->n_inputs > 0 ? moved_from(f->nodes.data[i]->inputs[0]) : NULL;
-        if (!p || !read_scale(f->nodes.data[i], &x))
+        const graph_node *n = f->nodes.data[i];
+        const graph_value *p = read_scale(n, &x) ? moved_from(n->inputs[0]) : NULL;
+        if (!p)
             continue;
         x.end.name = p->name;
         x.end.is_input = true;

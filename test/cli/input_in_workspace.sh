@@ -46,7 +46,7 @@ int main(void)
     return tvmgen_default_run(&in, &out) != 0 ? 0 : 3;
 }
 C
-check "the package builds" make -s -C p lib CFLAGS=-O1
+check "the package builds" make -s -C p lib CFLAGS=-O1 CC="${CC:-cc}" AR=ar
 check "the program builds" ${CC:-cc} -Ip/include main.c p/libtvmgen_default.a -lm -lpthread -o main
 check "both give the same" ./main
 expect_error 2 'input-in-workspace' bench m.graph --input-in-workspace

@@ -130,7 +130,7 @@ expect 0 'o: 20 steps.*: ok' verify model.txt --steps 20 --against interpreter
 expect 0 'o: 20 steps.*: ok' verify model.txt --steps 20 --against c --emit module
 expect 0 'o: 3 samples.*: ok' verify model.txt --seeds 3 --against interpreter
 expect_error 2 'give the sequence with --input' verify model.txt --steps 3 --seeds 2 --against interpreter
-expect_error 1 "holds f32\[3, 1, 40\]; 'x' is f32\[1, 40\]" run model.txt --input x=steps.npy --steps 4
+expect_error 1 "holds 3 steps of 'x', and --steps says 4" run model.txt --input x=steps.npy --steps 4
 expect_error 2 'an emulator starts anew' run model.txt --steps 4 --target qemu-m4
 expect_error 2 "'x' is no output|for example --state" compile model.txt --state x -o q
 finish

@@ -842,18 +842,18 @@ static void add_four_bytes(program *p)
 
 static const char table_text[] =
     "static const struct {\n    const char *row;\n    void (*nest)(void *const *), (*kernel)(void *const *);\n"
-    "    int adds;\n    unsigned n;\n    unsigned long bytes[5];\n    int zero;\n} tests[] = {\n";
+    "    int adds;\n    unsigned n;\n    unsigned long bytes[8];\n    int zero;\n} tests[] = {\n";
 
 /* An operand has a margin on both sides, which nobody may write. SUMS_WRAP: microcontrollers get no sums that leave 32
  * bits (graph/op/rows.c). */
 static const char program_text[] =
     "};\n\nenum { MARGIN = 64, MOST = 1 << 14 };\n"
-    "static union {\n    double align;\n    unsigned char bytes[MOST];\n} memory[3][5];\n"
+    "static union {\n    double align;\n    unsigned char bytes[MOST];\n} memory[3][8];\n"
     "static uint32_t state = 1;\n\n"
     "int main(void)\n{\n    unsigned t, i, k, round, wrong = 0;\n"
     "    for (t = 0; t < sizeof tests / sizeof *tests; t++)\n"
     "        for (round = 0; round < 4; round++) {\n"
-    "            void *m[3][5];\n"
+    "            void *m[3][8];\n"
     "            const unsigned out = tests[t].n - 1, bytes = (unsigned)tests[t].bytes[out];\n"
     "            unsigned bad = 0;\n"
     "            for (i = 0; i < tests[t].n; i++)\n"

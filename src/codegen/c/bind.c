@@ -92,7 +92,9 @@ static void bind_labels(const package *p, package_io *out, uint32_t n)
  * program may be called so, but not another input or an output. */
 static const char *input_name(const prog_func *f, const prog_value *v)
 {
-    const char *symbol = v->extent ? dim_symbol_name(v->extent) : v->name;
+    if (!v->extent)
+        return v->name;
+    const char *symbol = dim_symbol_name(v->extent);
     bool taken = false;
     for (uint32_t i = 0; i < f->n_inputs; i++)
         taken |= &f->values.data[i] != v && strcmp(f->values.data[i].name, symbol) == 0;
