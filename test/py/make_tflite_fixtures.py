@@ -264,7 +264,7 @@ def missing(net):
         z = net.tensor("float32", [2])
         net.operator(name, version, [y], [z])
     z = net.tensor("int16", [2], 0.5, 0)
-    net.operator("LOG", 1, [z], [net.tensor("int16", [2], 0.5, 0)])
+    net.operator("ELU", 1, [z], [net.tensor("int16", [2], 0.5, 0)])
     net.operator("CUSTOM", 1, [y], [net.tensor("float32", [2])])
     net.model.operatorCodes[-1].customCode = b"FlexErf"
 
