@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Curved functions of one number. Of a quantised byte each is a table of 256 entries, made here by the arithmetic that
  * a device has; of 16 bits the straight pieces between such entries. */
+#include "frontend/tflite/tflite_compose.h"
 #include "frontend/tflite/tflite_fixed.h"
 #include "frontend/tflite/tflite_import.h"
 
@@ -210,11 +211,6 @@ static const tensor_data *logistic_pieces(compiler *c)
     return tensor_dense(c, DT_I32, 1, &count, t);
 }
 
-static graph_value *shifted(tflite_node *n, graph_value *v, int bits)
-{
-    return tflite_binary(n, "right_shift", v, tflite_i32(n, bits));
-}
-
 static graph_value *chosen(tflite_node *n, graph_value *condition, graph_value *yes, graph_value *no)
 {
     return tflite_emit(n, "where", 3, (graph_value *[]){condition, yes, no}, 0, NULL);
@@ -238,10 +234,10 @@ static graph_value *wide_curve(tflite_node *n, graph_value *v, const tflite_scal
     graph_value *zero = tflite_i32(n, 0);
     v = tflite_binary(n, "multiply", tflite_centered(n, v, x), tflite_i32(n, factor));
     if (down > 0)
-        v = shifted(n, tflite_binary(n, "add", v, tflite_i32(n, (int64_t)1 << (down - 1))), down);
+        v = compose_down(n, tflite_binary(n, "add", v, tflite_i32(n, (int64_t)1 << (down - 1))), down);
     const int bits = is_tanh ? 8 : 9;
     graph_value *from_zero = tflite_binary(n, "greater_equal", v, zero), *amount = tflite_unary(n, "abs", v);
-    graph_value *piece = tflite_binary(n, "minimum", shifted(n, amount, bits), tflite_i32(n, 255));
+    graph_value *piece = tflite_binary(n, "minimum", compose_down(n, amount, bits), tflite_i32(n, 255));
     graph_value *pieces = tflite_const(n, logistic_pieces(n->c), "pieces");
     graph_value *first[2] = {pieces, piece}, *last[2] = {pieces, tflite_binary(n, "add", piece, tflite_i32(n, 1))};
     graph_value *a = tflite_emit(n, "take", 2, first, 0, NULL), *b = tflite_emit(n, "take", 2, last, 0, NULL);
@@ -252,11 +248,11 @@ static graph_value *wide_curve(tflite_node *n, graph_value *v, const tflite_scal
     r = chosen(n, beyond, tflite_i32(n, is_tanh ? (int64_t)65535 << 8 : (int64_t)32767 << 10), r);
     graph_value *above, *below;
     if (is_tanh) {
-        above = shifted(n, tflite_binary(n, "subtract", r, tflite_i32(n, (1 << 23) - 128)), 8);
-        below = shifted(n, tflite_binary(n, "subtract", tflite_i32(n, (1 << 23) + 127), r), 8);
+        above = compose_down(n, tflite_binary(n, "subtract", r, tflite_i32(n, (1 << 23) - 128)), 8);
+        below = compose_down(n, tflite_binary(n, "subtract", tflite_i32(n, (1 << 23) + 127), r), 8);
     } else {
-        above = shifted(n, tflite_binary(n, "add", r, tflite_i32(n, 512)), 10);
-        below = shifted(n, tflite_binary(n, "subtract", tflite_i32(n, (1 << 25) + 511), r), 10);
+        above = compose_down(n, tflite_binary(n, "add", r, tflite_i32(n, 512)), 10);
+        below = compose_down(n, tflite_binary(n, "subtract", tflite_i32(n, (1 << 25) + 511), r), 10);
     }
     return tflite_clipped(n, chosen(n, from_zero, above, below), INT16_MIN, INT16_MAX, DT_I16);
 }

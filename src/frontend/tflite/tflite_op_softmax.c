@@ -44,11 +44,6 @@ static graph_value *on_pieces(tflite_node *n, tflite_piece_fn fn, bool narrow, d
     return tflite_on_pieces(n, &p, v);
 }
 
-static graph_value *shifted(tflite_node *n, graph_value *v, int bits)
-{
-    return tflite_binary(n, "right_shift", v, tflite_i32(n, bits));
-}
-
 static graph_value *over_rows(tflite_node *n, const char *op, graph_value *x)
 {
     const int64_t last = -1;
@@ -75,7 +70,7 @@ static graph_value *wide_softmax(tflite_node *n, graph_value *x, float scale, fl
         sum = tflite_binary(n, "left_shift", sum, by);
         zeros = tflite_binary(n, "add", zeros, by);
     }
-    graph_value *t = shifted(n, tflite_binary(n, "add", sum, tflite_i32(n, 1 << 13)), 14);
+    graph_value *t = compose_down(n, tflite_binary(n, "add", sum, tflite_i32(n, 1 << 13)), 14);
     t = tflite_clipped(n, tflite_binary(n, "subtract", t, tflite_i32(n, 98304)), INT16_MIN, INT16_MAX, DT_I32);
     graph_value *inverse = on_pieces(n, inverse_of, micro, 1, INT16_MIN, t);
     graph_value *right = tflite_binary(n, "subtract", tflite_i32(n, 30), zeros);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A function of 16 bits as 512 straight pieces over their range, as TensorFlow Lite's LUTPopulate makes it and its
  * LUTLookup reads it. Entries lie halfway between the curve and its chords. */
+#include "frontend/tflite/tflite_compose.h"
 #include "frontend/tflite/tflite_import.h"
 
 #include <math.h>
@@ -64,18 +65,13 @@ static bool has_steep_piece(const int32_t *t)
     return false;
 }
 
-static graph_value *shifted(tflite_node *n, graph_value *v, int bits)
-{
-    return tflite_binary(n, "right_shift", v, tflite_i32(n, bits));
-}
-
 graph_value *tflite_on_pieces(tflite_node *n, const tflite_pieces *p, graph_value *v)
 {
     const int64_t count = PIECES + 1;
     int32_t *table = arena_array(&n->c->mem, int32_t, (size_t)count);
     fill_table(p, table);
     graph_value *t = tflite_const(n, tensor_dense(n->c, DT_I32, 1, &count, table), "pieces");
-    graph_value *at = tflite_binary(n, "add", shifted(n, v, 7), tflite_i32(n, PIECES / 2));
+    graph_value *at = tflite_binary(n, "add", compose_down(n, v, 7), tflite_i32(n, PIECES / 2));
     graph_value *first[2] = {t, at}, *last[2] = {t, tflite_binary(n, "add", at, tflite_i32(n, 1))};
     graph_value *a = tflite_emit(n, "take", 2, first, 0, NULL);
     graph_value *b = tflite_emit(n, "take", 2, last, 0, NULL);
@@ -85,5 +81,5 @@ graph_value *tflite_on_pieces(tflite_node *n, const tflite_pieces *p, graph_valu
         rise = tflite_cast(n, tflite_cast(n, rise, DT_I16), DT_I32);
     rise = tflite_binary(n, "multiply", way, rise);
     rise = tflite_binary(n, "add", rise, tflite_i32(n, 64));
-    return tflite_binary(n, "add", a, shifted(n, rise, 7));
+    return tflite_binary(n, "add", a, compose_down(n, rise, 7));
 }
