@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The polynomials of src/tir/pass/math.c: weighted minimax fits by exchange of extremes (Remez), in double precision,
-printed as the nearest floats with the greatest error in units of the last place (rounding of the arithmetic apart)."""
+"""The polynomials of src/tir/pass/math_powers.c and math_angles.c: weighted minimax fits by exchange of extremes
+(Remez), in double precision, printed as the nearest floats with the greatest error in units of the last place (rounding
+of the arithmetic apart)."""
 import math
 
 import numpy as np
@@ -70,6 +71,31 @@ def cos_near(z):  # (cos(x) - 1 + x^2 / 2) / x^4
                     (np.cos(np.sqrt(z)) - 1 + z / 2) / np.maximum(z, 1e-300) ** 2)
 
 
+def tan_near(z):  # (tan(x) / x - 1) / x^2
+    return np.where(z < 1e-3, 1 / 3 + z * 2 / 15 + z * z * 17 / 315 + z**3 * 62 / 2835,
+                    (np.tan(np.sqrt(z)) / np.sqrt(np.maximum(z, 1e-300)) - 1) / np.maximum(z, 1e-300))
+
+
+def atan_near(z):  # (atan(x) / x - 1) / x^2
+    return np.where(z < 1e-3, -1 / 3 + z / 5 - z * z / 7 + z**3 / 9,
+                    (np.arctan(np.sqrt(z)) / np.sqrt(np.maximum(z, 1e-300)) - 1) / np.maximum(z, 1e-300))
+
+
+def asin_near(z):  # (asin(x) / x - 1) / x^2
+    return np.where(z < 1e-3, 1 / 6 + z * 3 / 40 + z * z * 5 / 112 + z**3 * 35 / 1152,
+                    (np.arcsin(np.sqrt(z)) / np.sqrt(np.maximum(z, 1e-300)) - 1) / np.maximum(z, 1e-300))
+
+
+def sinh_near(z):  # (sinh(x) / x - 1) / x^2
+    return np.where(z < 1e-3, 1 / 6 + z / 120 + z * z / 5040,
+                    (np.sinh(np.sqrt(z)) / np.sqrt(np.maximum(z, 1e-300)) - 1) / np.maximum(z, 1e-300))
+
+
+def cosh_near(z):  # (cosh(x) - 1) / x^2
+    return np.where(z < 1e-3, 1 / 2 + z / 24 + z * z / 720 + z**3 / 40320,
+                    2 * np.sinh(np.sqrt(z) / 2) ** 2 / np.maximum(z, 1e-300))
+
+
 show("exp", fit(exp_rest, lambda r: r * r + 1e-9, -half, half, 4))
 show("erf, near", fit(erf_near, lambda z: 1 / (1 + erf_near(z)), 1e-12, 0.875**2, 5))
 show("log of erfc, far", fit(lambda a: np.log(erfc(a)), lambda a: erfc(a) / erf(a), 0.875, 4.0, 6))
@@ -79,6 +105,11 @@ show("log", fit(log_near, lambda f: np.abs(f**3 / np.where(np.abs(f) < 1e-9, 1, 
 quarter = (math.pi / 4 * 1.001) ** 2
 show("sin", fit(sin_near, lambda z: z / (1 + z * sin_near(z)) + 1e-9, 1e-12, quarter, 2))
 show("cos", fit(cos_near, lambda z: z * z / np.cos(np.sqrt(z)) + 1e-9, 1e-12, quarter, 2))
+show("tan", fit(tan_near, lambda z: z / (1 + z * tan_near(z)) + 1e-9, 1e-12, quarter, 5))
+show("atan", fit(atan_near, lambda z: z / (1 + z * atan_near(z)) + 1e-9, 1e-12, 1.0, 7))
+show("asin", fit(asin_near, lambda z: z / (1 + z * asin_near(z)) + 1e-9, 1e-12, 0.25, 4))
+show("sinh", fit(sinh_near, lambda z: z / (1 + z * sinh_near(z)) + 1e-9, 1e-12, 0.25, 2))
+show("cosh", fit(cosh_near, lambda z: z / np.cosh(np.sqrt(z)) + 1e-9, 1e-12, 0.25, 2))
 
 # 2/pi 2^24k without whole turns, in pieces of 24 bits: pi by Machin's formula in integers
 ONE = 1 << 464

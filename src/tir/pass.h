@@ -77,6 +77,7 @@ TIR_PASSES(X)
 #undef X
 /* expand-math has arithmetic for this function of float32. */
 bool tir_expands_math(tir_op op, uint16_t lanes);
+bool tir_widens_math(tir_op op); /* and computes in f64, in lanes alone */
 /* names NULL: all in order; the name of a device: tir_device_passes. Verifies after each. */
 bool tir_run_passes(compiler *c, tir_module *m, const char *names, bool print_after_all, writer *dump);
 /* Keys of annotations "pragma_KEY" that some pass acts on, of all processors or of a device; a list: " KEY KEY". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp, expm1, log, log1p, sin, cos, erf and tanh as arithmetic (expand-math), in vectors of 8, against the C library in
+/* exp, log, sin, asin, sinh and their kind as arithmetic (expand-math), in vectors of 8, against the C library in
  * double precision: the errors that the pass states, and the values at the ends. The C that is made of them is compared
  * bit by bit in test_codegen.c. */
 #include <setjmp.h>
@@ -76,7 +76,13 @@ static void errors(void **state)
                  {"sin", sin, -10.0f, 10.0f, 1.0},   {"cos", cos, -10.0f, 10.0f, 1.0},
                  {"sin", sin, -1e6f, 1e6f, 1.0},     {"cos", cos, -1e6f, 1e6f, 1.0},
                  {"sin", sin, -1.5e38f, 1.5e38f, 1.0},   {"cos", cos, -1.5e38f, 1.5e38f, 1.0},
-                 {"sin", sin, 0x1p47f, 0x1p49f, 1.0}, {"cos", cos, 0x1p71f, 0x1p73f, 1.0}};
+                 {"sin", sin, 0x1p47f, 0x1p49f, 1.0}, {"cos", cos, 0x1p71f, 0x1p73f, 1.0},
+                 {"tan", tan, -10.0f, 10.0f, 2.0},   {"tan", tan, -1e6f, 1e6f, 2.0},
+                 {"asin", asin, -1.0f, 1.0f, 1.8},   {"acos", acos, -1.0f, 1.0f, 1.3},
+                 {"atan", atan, -9.0f, 9.0f, 1.4},   {"sinh", sinh, -2.0f, 2.0f, 1.9},
+                 {"sinh", sinh, -89.5f, 89.5f, 1.9}, {"cosh", cosh, -89.5f, 89.5f, 1.9},
+                 {"cosh", cosh, -2.0f, 2.0f, 1.9},   {"asinh", asinh, -9.0f, 9.0f, 1.9},
+                 {"acosh", acosh, 1.0f, 3.0f, 2.2},  {"atanh", atanh, -0.99999f, 0.99999f, 2.2}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         for (int i = 0; i < N; i++)
             in[i] = cases[k].low + (cases[k].high - cases[k].low) * ((float)i / (float)N);
@@ -97,7 +103,10 @@ static void all_magnitudes(void **state)
         const char *name;
         double (*exact)(double);
         double most;
-    } cases[] = {{"expm1", expm1, 1.8}, {"log", log, 1.0}, {"log1p", log1p, 1.3}, {"sin", sin, 1.0}, {"cos", cos, 1.0}};
+    } cases[] = {{"expm1", expm1, 1.8}, {"log", log, 1.0}, {"log1p", log1p, 1.3}, {"sin", sin, 1.0}, {"cos", cos, 1.0},
+                 {"tan", tan, 2.0},     {"asin", asin, 1.8},   {"acos", acos, 1.3},   {"atan", atan, 1.4},
+                 {"sinh", sinh, 1.9},   {"cosh", cosh, 1.9},   {"asinh", asinh, 1.9}, {"acosh", acosh, 2.2},
+                 {"atanh", atanh, 2.2}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         for (uint32_t i = 0; i < N; i++) {
             uint32_t bits = i * 65536u + i * 40503u % 65536u;
@@ -124,6 +133,7 @@ static void check(const char *fn, float x, float want)
 static void ends(void **state)
 {
     (void)state;
+    static const char *const odd_functions[] = {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh"};
     static const float odd[][2] = {{INFINITY, 1}, {-INFINITY, -1}, {0, 0}, {-0.0f, -0.0f}, {NAN, NAN}, {1e30f, 1}};
     for (size_t k = 0; k < sizeof odd / sizeof *odd; k++) {
         check("erf", odd[k][0], odd[k][1]);
@@ -165,6 +175,35 @@ static void ends(void **state)
     check("sin", NAN, NAN);
     check("cos", -0.0f, 1);
     check("cos", -INFINITY, NAN);
+    for (size_t k = 0; k < sizeof odd_functions / sizeof *odd_functions; k++) {
+        check(odd_functions[k], -0.0f, -0.0f);
+        check(odd_functions[k], 0, 0);
+        check(odd_functions[k], -0x1p-149f, -0x1p-149f);
+        check(odd_functions[k], NAN, NAN);
+    }
+    check("tan", INFINITY, NAN);
+    check("asin", 1.0000001f, NAN);
+    check("asin", -1, -(float)asin(1));
+    check("acos", 1, 0);
+    check("acos", -1, (float)acos(-1));
+    check("acos", -0.0f, (float)acos(0));
+    check("acos", INFINITY, NAN);
+    check("atan", -INFINITY, -(float)asin(1));
+    check("sinh", -INFINITY, -INFINITY);
+    check("sinh", 89.4159f, (float)sinh((double)89.4159f));
+    check("sinh", 89.416f, INFINITY);
+    check("cosh", -INFINITY, INFINITY);
+    check("cosh", NAN, NAN);
+    check("cosh", -0.0f, 1);
+    check("asinh", -INFINITY, -INFINITY);
+    check("acosh", 1, 0);
+    check("acosh", INFINITY, INFINITY);
+    check("acosh", 0.99999994f, NAN);
+    check("acosh", -INFINITY, NAN);
+    check("atanh", 1, INFINITY);
+    check("atanh", -1, -INFINITY);
+    check("atanh", 1.0000001f, NAN);
+    check("atanh", INFINITY, NAN);
     check("decay", -INFINITY, 0);
     check("decay", NAN, NAN);
     check("decay", 0, 1);

@@ -545,6 +545,7 @@ static const char *file_of(const c_need *n, const c_needs *all)
 {
     if (n->kind == NEED_VOP && (n->dt == DT_F32 || n->dt == DT_F64))
         return n->op == TIR_FMA     ? "kernel/lanes/fma.inc"
+               : n->op == TIR_SQRT  ? "kernel/lanes/root.inc"
                : n->op == TIR_APART ? "kernel/lanes/apart.inc"
                                     : NULL;
     if (n->dt != DT_F64)

@@ -79,10 +79,10 @@ static void look_at_inlined(const te_sched *s, const te_node *anchor, const te_n
 
 static void look_for_wide(void *ctx, tir_expr_ref e)
 {
-    *(bool *)ctx |= e->kind == TIR_CALL && (e->op == TIR_SIN || e->op == TIR_COS);
+    *(bool *)ctx |= e->kind == TIR_CALL && tir_widens_math(e->op);
 }
 
-/* Sines compute in f64, and as many of those as fill a register go through them at a time. */
+/* Sines and tangents compute in f64, and as many of those as fill a register go through them at a time. */
 static bool is_wide(const te_sched *s, const te_node *n)
 {
     bool wide = false;
