@@ -84,17 +84,25 @@ static void add_units(reuse *r, unit_list *l, tir_stmt *s)
 
 /* --- one decision --- */
 
+/* Indices of one are indices of the other: of as many elements in other extents they would be others. */
+static bool same_extents(const tir_buffer *a, const tir_buffer *b)
+{
+    bool same = a->rank == b->rank && tir_buffer_count(a) >= 0 && tir_buffer_count(a) == tir_buffer_count(b);
+    for (uint32_t i = 0; i < a->rank && same; i++)
+        same = tir_expr_equal(a->shape[i], b->shape[i]);
+    return same && !a->strides && !b->strides && !a->offset && !b->offset;
+}
+
 static bool same_kind(const tir_buffer *a, const tir_buffer *b)
 {
     bool scope = a->scope == b->scope && (a->scope != SCOPE_CUSTOM || strcmp(a->scope_name, b->scope_name) == 0);
-    return scope && a->dt == b->dt && tir_buffer_count(a) >= 0 && tir_buffer_count(a) == tir_buffer_count(b) &&
-           !a->strides && !b->strides && !a->offset && !b->offset;
+    return scope && a->dt == b->dt && same_extents(a, b);
 }
 
-/* Whether `unit` computes each element of `to` from that of `from`. */
-static bool is_elementwise(reuse *r, tir_stmt *unit, const tir_buffer *from, const tir_buffer *to)
+/* Whether `unit` writes elements of `out` in loops, none of them twice, and reads none of `in` at other places. */
+static bool writes_once(reuse *r, tir_stmt *unit, const tir_buffer *in, const tir_buffer *out)
 {
-    const tir_buffer *params[] = {from, to};
+    const tir_buffer *params[] = {in, out};
     tir_func one = {.name = r->f->name,
                     .params = params,
                     .n_params = 2,
@@ -102,8 +110,52 @@ static bool is_elementwise(reuse *r, tir_stmt *unit, const tir_buffer *from, con
                     .body = unit,
                     .index_type = r->f->index_type,
                     .loc = r->f->loc};
-    return count(unit, to).reads == 0 && count(unit, to).stores > 0 && count(unit, from).stores == 0 &&
-           tir_can_alias(r->c, &one, 0, 1);
+    return count(unit, out).stores > 0 && tir_can_alias(r->c, &one, 0, 1);
+}
+
+/* Whether `unit` computes each element of `to` from that of `from`. */
+static bool is_elementwise(reuse *r, tir_stmt *unit, const tir_buffer *from, const tir_buffer *to)
+{
+    return count(unit, to).reads == 0 && count(unit, from).stores == 0 && writes_once(r, unit, from, to);
+}
+
+/* Stores of s to b, as often as loops run them; -1: a condition or an open extent decides. */
+static int64_t stores_of(tir_stmt *s, const tir_buffer *b)
+{
+    int64_t n = 0, sum = 0;
+    if (count(s, b).stores == 0)
+        return 0;
+    switch (s->kind) {
+    case TIR_STORE: return s->indices[0]->type.lanes;
+    case TIR_FOR:
+        sum = stores_of(s->body, b);
+        return sum >= 0 && tir_is_int(s->extent, &n) && i64_mul(sum, n, &n) ? n : -1;
+    case TIR_SEQ:
+        for (uint32_t i = 0; i < s->n_stmts && sum >= 0; i++) {
+            n = stores_of(s->stmts[i], b);
+            sum = n < 0 ? n : sum + n;
+        }
+        return sum;
+    case TIR_ATTR:
+    case TIR_LET:
+    case TIR_ALLOCATE: return stores_of(s->body, b);
+    case TIR_IF:
+    case TIR_ASSERT:
+    case TIR_EVALUATE: break;
+    }
+    return -1;
+}
+
+/* Whether `unit` begins b anew: it reads nothing of it and leaves no element as it was. It does not use the buffer
+ * `other`. */
+static bool fills(reuse *r, tir_stmt *unit, const tir_buffer *b, const tir_buffer *other)
+{
+    const use_count k = count(unit, b);
+    if (k.reads > 0)
+        return false;
+    if (k.stores == 0) /* an operation of a device */
+        return true;
+    return writes_once(r, unit, other, b) && stores_of(unit, b) == tir_buffer_count(b);
 }
 
 typedef struct stmt_search {
@@ -142,8 +194,8 @@ static bool is_last_use(const unit_list *l, uint32_t at, const tir_buffer *b)
     return i == at && count(l->all.data[at], b).uses > 0;
 }
 
-/* The buffer that dies where `to` is born, among the units of one round of a loop. A buffer that lives on to the next
- * round is one that is allocated outside of the loop, and that a round reads before it writes. */
+/* The buffer that dies where `to` is born, among the units of one round of a loop. A buffer may live on to the next
+ * round where it is allocated outside of the loop, and a round does not begin with a unit that fills it. */
 static const tir_buffer *dying(reuse *r, const unit_list *l, tir_stmt *region, bool round, const tir_buffer *to)
 {
     uint32_t at = first_use(l, to);
@@ -155,7 +207,7 @@ static const tir_buffer *dying(reuse *r, const unit_list *l, tir_stmt *region, b
             continue;
         if (first >= at || !is_last_use(l, at, from))
             continue;
-        bool fresh = !round || holds(region, alloc) || count(l->all.data[first], from).reads == 0;
+        bool fresh = !round || holds(region, alloc) || fills(r, l->all.data[first], from, to);
         bool reaches = count(alloc->body, to).uses == count(r->f->body, to).uses;
         if (fresh && reaches && is_elementwise(r, l->all.data[at], from, to))
             return from;
@@ -193,7 +245,7 @@ static bool share(reuse *r, tir_stmt *region, bool round)
         if (total == 0 || count(region, to).uses != total)
             continue;
         const tir_buffer *from = dying(r, &l, region, round, to);
-        if (!from || from->rank != to->rank)
+        if (!from)
             continue;
         r->from = to; /* the younger buffer goes, its accesses become those of the older */
         r->to = from;
