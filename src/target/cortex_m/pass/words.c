@@ -336,10 +336,13 @@ static tir_stmt *by_fours(const words *w, tir_stmt *some)
     const tir_stmt *l = w->b.loop;
     const dtype dt = l->var->type.dt;
     const tir_var *v = tir_new_var(c, "four", l->var->type), *one = tir_new_var(c, l->var->name, l->var->type);
-    tir_expr_ref step = tir_int(c, dt, LANES), n = tir_floordiv(c, l->extent, step),
-                 at = tir_add(c, l->min, tir_mul(c, tir_varref(c, v), step)), left = tir_floormod(c, l->extent, step);
+    tir_expr_ref step = tir_int(c, dt, LANES), zero = tir_int(c, dt, 0), all = l->extent;
+    if (!tir_prove(w->b.x->bounds, tir_binary(c, TIR_GE, all, zero))) /* below 0 it is a loop without iterations */
+        all = tir_max(c, all, zero);
+    tir_expr_ref n = tir_floordiv(c, all, step), at = tir_add(c, l->min, tir_mul(c, tir_varref(c, v), step)),
+                 left = tir_floormod(c, all, step);
     tir_rewriter r = {.c = c, .ctx = w->b.x->bounds, .expr = simplified};
-    tir_stmt *fours = tir_for(c, v, tir_int(c, dt, 0), n, FOR_SERIAL,
+    tir_stmt *fours = tir_for(c, v, zero, n, FOR_SERIAL,
                               tir_let(c, l->var, at, tir_rewrite_stmt(&r, some)));
     if (tir_is_const(left, 0))
         return fours;
