@@ -18,6 +18,8 @@ static int64_t run_of(const tir_selector *x, const tir_stmt *loop, tir_expr_ref 
     int64_t n = 0, inner = loop->body->kind == TIR_FOR ? run_of(x, loop->body, to, from) : 1;
     if (inner == 0 || loop->for_kind != FOR_SERIAL || !tir_is_int(loop->extent, &n) || n <= 0 || n > INT32_MAX / inner)
         return 0;
+    if (loop->body->kind == TIR_FOR && tir_uses_var(loop->body->min, loop->var)) /* each run begins elsewhere */
+        return 0;
     const bool beside = loop_step(x, to, loop->var) == inner && loop_step(x, from, loop->var) == inner;
     return beside ? n * inner : 0;
 }
