@@ -8,6 +8,8 @@
 #include "tir/walk.h"
 #include "type/target.h"
 
+#define PLACES 256 /* of a table, that a byte can say */
+
 /* --- what is in step with the loop --- */
 
 bool bytes_is_byte(tir_expr_ref x)
@@ -74,13 +76,15 @@ bool bytes_read(const tir_selector *x, tir_stmt *loop, bytes *out)
 
 /* --- tables --- */
 
-/* The byte at the place that a byte of neighbors says. */
+/* The byte at the place that a byte of neighbors says. The whole table is read, whatever these bytes are. */
 static tir_expr_ref read_table(const bytes *b, tir_expr_ref x)
 {
-    tir_expr_ref place = x->kind == TIR_LOAD && bytes_is_byte(x) && x->u.buffer != b->into ? bytes_flat(b, x) : NULL;
-    while (place && place->kind == TIR_CAST && place->type.dt != DT_U8 && dtype_is_int(place->args[0]->type.dt))
+    if (x->kind != TIR_LOAD || !bytes_is_byte(x) || x->u.buffer == b->into || tir_buffer_count(x->u.buffer) < PLACES)
+        return NULL;
+    tir_expr_ref place = bytes_flat(b, x);
+    while (place->kind == TIR_CAST && place->type.dt != DT_U8 && dtype_is_int(place->args[0]->type.dt))
         place = place->args[0];
-    if (!place || place->type.dt != DT_U8)
+    if (place->type.dt != DT_U8)
         return NULL;
     tir_expr_ref row = place->kind == TIR_CAST ? place->args[0] : place;
     return bytes_is_byte(row) && bytes_is_row(b, row) ? row : NULL;
