@@ -347,6 +347,17 @@ const tensor_data *graph_constant(const graph_value *v)
     return graph_attr(v->def, "value")->u.tensor;
 }
 
+graph_value *graph_operand(const graph_node *n, uint32_t i)
+{
+    return i < n->n_inputs ? n->inputs[i] : NULL;
+}
+
+const tensor_data *graph_dense_constant(const graph_value *v, uint32_t rank)
+{
+    const tensor_data *t = graph_constant(v);
+    return t && t->kind == TENSOR_DENSE && t->count > 0 && t->rank == rank ? t : NULL;
+}
+
 bool graph_constant_ints(const graph_value *v, uint32_t max, int64_t *out, uint32_t *out_n)
 {
     const tensor_data *t = graph_constant(v);

@@ -114,7 +114,10 @@ double graph_attr_float(const graph_node *n, const char *name);
 const char *graph_attr_string(const graph_node *n, const char *name);
 dtype graph_attr_dtype(const graph_node *n, const char *name);
 uint32_t graph_attr_ints(const graph_node *n, const char *name, const int64_t **out);
+graph_value *graph_operand(const graph_node *n, uint32_t i); /* NULL: the node has none there */
 const tensor_data *graph_constant(const graph_value *v); /* NULL when v is NULL or not a constant */
+/* A constant of so many axes with at least one number, which are all stored one by one; NULL: v is none. */
+const tensor_data *graph_dense_constant(const graph_value *v, uint32_t rank);
 /* The constant as at most `max` int64 numbers; false when not a constant integer tensor or too long. */
 bool graph_constant_ints(const graph_value *v, uint32_t max, int64_t *out, uint32_t *out_n);
 /* The state of that parameter, or of that result; NULL: it is the caller's. */

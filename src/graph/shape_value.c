@@ -385,31 +385,62 @@ static bool numbers(walk *w, const graph_node *n, uint32_t i, int64_t *out, uint
     return s->n > 0 && s->n <= TYPE_MAX_RANK;
 }
 
+/* The constant axes and steps of a slice, with a start each. */
+typedef struct cuts {
+    uint32_t len;
+    int64_t starts[SHAPE_VALUE_MOST], axes[SHAPE_VALUE_MOST], steps[SHAPE_VALUE_MOST];
+} cuts;
+
+/* Operand i, which has as many numbers as there are starts; the numbers in `out` stay if it is not given. */
+static bool numbers_for_cuts(walk *w, const graph_node *n, uint32_t i, uint32_t len, int64_t *out)
+{
+    uint32_t n_out = 0;
+    return !graph_operand(n, i) || (numbers(w, n, i, out, &n_out) && n_out == len);
+}
+
+/* false: one is not known, an axis does not exist, or a step is far. */
+static bool read_cuts(walk *w, const graph_node *n, cuts *out)
+{
+    const int64_t rank = n->inputs[0]->type.shape.rank, far = SHAPE_VALUE_MOST;
+    for (uint32_t k = 0; k < SHAPE_VALUE_MOST; k++) {
+        out->axes[k] = k;
+        out->steps[k] = 1;
+    }
+    if (!numbers(w, n, 1, out->starts, &out->len) || !numbers_for_cuts(w, n, 3, out->len, out->axes) ||
+        !numbers_for_cuts(w, n, 4, out->len, out->steps))
+        return false;
+    for (uint32_t k = 0; k < out->len; k++) {
+        int64_t *axis = &out->axes[k];
+        *axis += *axis < 0 ? rank : 0;
+        if (*axis < 0 || *axis >= rank || out->steps[k] < -far || out->steps[k] > far)
+            return false;
+    }
+    return true;
+}
+
+/* Where the slice starts along an axis of that extent. */
+static int64_t first_of(int64_t start, int64_t step, int64_t extent)
+{
+    int64_t at = start < -extent ? -extent : start > extent ? extent : start;
+    at = at < 0 ? at + extent : at;
+    return step < 0 && at >= extent ? extent - 1 : at;
+}
+
 /* Of constant starts and steps: where it ends, the result's type knows. */
 static void slice(walk *w, const graph_node *n, shape_value *out)
 {
-    int64_t starts[SHAPE_VALUE_MOST], axes[SHAPE_VALUE_MOST], steps[SHAPE_VALUE_MOST], in[TYPE_MAX_RANK],
-        dims[TYPE_MAX_RANK], idx[TYPE_MAX_RANK];
+    int64_t in[TYPE_MAX_RANK], dims[TYPE_MAX_RANK], idx[TYPE_MAX_RANK];
     int32_t rank = n->inputs[0]->type.shape.rank;
-    uint32_t len = 0, n_axes = 0, n_steps = 0;
-    bool named = n->n_inputs > 3 && n->inputs[3], stepped = n->n_inputs > 4 && n->inputs[4];
     const shape_value *x = value_of(w, n->inputs[0]);
-    if (!numbers(w, n, 1, starts, &len) || (named && (!numbers(w, n, 3, axes, &n_axes) || n_axes != len)) ||
-        (stepped && (!numbers(w, n, 4, steps, &n_steps) || n_steps != len)) || !small_dims(n->inputs[0], in) ||
-        !small_dims(n->outputs[0], dims))
+    cuts cut;
+    if (!read_cuts(w, n, &cut) || !small_dims(n->inputs[0], in) || !small_dims(n->outputs[0], dims))
         return;
     for (uint32_t i = 0; i < out->n; i++) {
         unflatten(rank, dims, i, idx);
         bool inside = true;
-        for (uint32_t k = 0; k < len; k++) {
-            int64_t a = named ? axes[k] : k, step = stepped ? steps[k] : 1, at = starts[k];
-            a = a < 0 ? a + rank : a;
-            if (a < 0 || a >= rank || step < -(int64_t)SHAPE_VALUE_MOST || step > (int64_t)SHAPE_VALUE_MOST)
-                return;
-            at = at < -in[a] ? -in[a] : at > in[a] ? in[a] : at;
-            at = at < 0 ? at + in[a] : at;
-            at = step < 0 && at >= in[a] ? in[a] - 1 : at;
-            idx[a] = at + idx[a] * step;
+        for (uint32_t k = 0; k < cut.len; k++) {
+            const int64_t a = cut.axes[k], step = cut.steps[k];
+            idx[a] = first_of(cut.starts[k], step, in[a]) + idx[a] * step;
             inside &= idx[a] >= 0 && idx[a] < in[a];
         }
         uint32_t from = inside ? flatten(rank, in, idx) : x->n;

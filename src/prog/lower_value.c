@@ -190,7 +190,7 @@ static int64_t slice_start(const graph_node *n)
 {
     int64_t start = 0, axis = 0, have = 0;
     uint32_t count = 0;
-    if (strcmp(n->op->name, "strided_slice") != 0 || n->n_inputs < 4 || (n->n_inputs > 4 && n->inputs[4]) ||
+    if (strcmp(n->op->name, "strided_slice") != 0 || n->n_inputs < 4 || graph_operand(n, 4) ||
         !graph_constant_ints(n->inputs[1], 1, &start, &count) || count != 1 ||
         !graph_constant_ints(n->inputs[3], 1, &axis, &count) || count != 1 || axis != 0)
         return -1;

@@ -87,22 +87,36 @@ static bool sums_fit(const type *x, const type *sums, int64_t blocks)
     return true;
 }
 
-bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
+/* Weights [units / lanes, blocks * block / 8, lanes] with scales [units / lanes, blocks, lanes] and, if there are any,
+ * zero points like these. */
+static bool packed_weights_fit(compiler *c, const graph_node *n, int64_t units, int64_t block, int64_t blocks)
 {
-    const int64_t block = graph_attr_int(n, "block_size"), units = graph_attr_int(n, "units");
-    int64_t w[TYPE_MAX_RANK], s[TYPE_MAX_RANK], z[TYPE_MAX_RANK], blocks = blocks_of(c, n, block);
-    const type *x = infer_in(n, 0), *sums = infer_in(n, 4), *x_scale = infer_in(n, 5);
-    if (blocks == 0 || !known_dims(c, n, 1, w) || !known_dims(c, n, 2, s))
+    int64_t w[TYPE_MAX_RANK], s[TYPE_MAX_RANK], z[TYPE_MAX_RANK];
+    if (!known_dims(c, n, 1, w) || !known_dims(c, n, 2, s))
         return false;
     const int64_t lanes = w[2];
-    if (x->shape.rank >= (int32_t)TYPE_MAX_RANK)
-        return infer_error(c, n, "data of rank %d; at most %d are supported", x->shape.rank, TYPE_MAX_RANK - 1);
-    if (block % 8 != 0 || units < 1 || lanes < 1 || w[0] != units / lanes + (units % lanes != 0) ||
-        w[1] != blocks * (block / 8) || s[0] != w[0] || s[1] != blocks || s[2] != lanes)
+    const bool whole = block % 8 == 0 && units > 0 && lanes > 0;
+    const int64_t groups = whole ? units / lanes + (units % lanes != 0) : 0;
+    const int64_t packed[3] = {groups, blocks * (block / 8), lanes}, scales[3] = {groups, blocks, lanes};
+    if (!whole || memcmp(w, packed, sizeof packed) != 0 || memcmp(s, scales, sizeof scales) != 0)
         return infer_error(c, n, "the packed operand does not hold %lld columns in blocks of %lld", (long long)units,
                            (long long)block);
-    if (infer_in(n, 3) && (!known_dims(c, n, 3, z) || memcmp(z, s, 3 * sizeof *z) != 0))
+    if (infer_in(n, 3) && (!known_dims(c, n, 3, z) || memcmp(z, s, sizeof scales) != 0))
         return infer_error(c, n, "there must be one zero point for each scale");
+    return true;
+}
+
+bool infer_matmul_nibbles(compiler *c, const graph_node *n, type *out)
+{
+    const int64_t block = graph_attr_int(n, "block_size"), units = graph_attr_int(n, "units"),
+                  blocks = blocks_of(c, n, block);
+    const type *x = infer_in(n, 0), *sums = infer_in(n, 4), *x_scale = infer_in(n, 5);
+    if (blocks == 0)
+        return false;
+    if (x->shape.rank >= (int32_t)TYPE_MAX_RANK)
+        return infer_error(c, n, "data of rank %d; at most %d are supported", x->shape.rank, TYPE_MAX_RANK - 1);
+    if (!packed_weights_fit(c, n, units, block, blocks))
+        return false;
     if (graph_attr_int(n, "zero") < 0 || graph_attr_int(n, "zero") > UINT8_MAX)
         return infer_error(c, n, "zero is not a number of 8 bits");
     if (sums && !sums_fit(x, sums, blocks))

@@ -512,7 +512,7 @@ bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
     if (!nn_window_read(c, n, rank - 2, &w) || !read_ints(c, n, "pool_size", rank - 2, 1, 1, w.kernel) ||
         !same_extents(c, n, x, infer_in(n, 1)))
         return false;
-    if (n->n_inputs > 2 && n->inputs[2]) {
+    if (graph_operand(n, 2)) {
         int64_t len = 0;
         if (dim_is_const(infer_in(n, 2)->shape.dims[0], &len) && len != rank)
             return infer_error(c, n, "output_shape has %lld entries for rank %u", (long long)len, rank);

@@ -71,29 +71,49 @@ static int64_t blocks(int64_t gates, int64_t h, int64_t block)
     return (gates * h + block - 1) / block;
 }
 
+static bool lies_in(int64_t x, int64_t least, int64_t most)
+{
+    return least <= x && x <= most;
+}
+
+/* R in blocks, [D, blocks, H, block]; a GRU's third gate has blocks of its own. */
+static bool r_is_in_blocks(const graph_node *n, bool gru, int64_t gates, int64_t dims[TYPE_MAX_RANK])
+{
+    const int64_t lanes = graph_attr_int(n, "lanes"), block = graph_attr_int(n, "block");
+    if (!lies_in(lanes, 1, 64) || !lies_in(block, lanes, 4096) || block % lanes != 0)
+        return false;
+    if (!shape_get(infer_in(n, 1)->shape, dims) || dims[3] != block || !lies_in(dims[2], 1, INT32_MAX))
+        return false;
+    return dims[1] == (gru ? blocks(2, dims[2], block) + blocks(1, dims[2], block) : blocks(gates, dims[2], block));
+}
+
+/* Sums of the input, bias, lengths, first states, peepholes. */
+static bool steps_operands_fit(compiler *c, const graph_node *n, dim d, dim b, dim h, int64_t gates)
+{
+    const type *x = infer_in(n, 0);
+    const bool batch_first = graph_attr_int(n, "layout") != 0;
+    dim gh = dim_mul(c, dim_const(c, gates), h), state[3] = {batch_first ? b : d, batch_first ? d : b, h};
+    return operand_is(c, n, 0, (dim[]){x->shape.dims[0], x->shape.dims[1], dim_mul(c, d, gh)}) &&
+           operand_is(c, n, 2, (dim[]){d, h}) && operand_is(c, n, 3, &b) && operand_is(c, n, 4, state) &&
+           operand_is(c, n, 5, state) && operand_is(c, n, 6, (dim[]){d, dim_mul(c, dim_const(c, 3), h)});
+}
+
 bool infer_rnn_steps(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *r = infer_in(n, 1);
     const bool gru = strcmp(n->op->name, "gru_steps") == 0, batch_first = graph_attr_int(n, "layout") != 0;
-    const int64_t gates = gru ? 3 : strcmp(n->op->name, "lstm_steps") == 0 ? 4 : 1, rows = graph_attr_int(n, "rows"),
-                  lanes = graph_attr_int(n, "lanes"), block = graph_attr_int(n, "block");
+    const int64_t gates = gru ? 3 : strcmp(n->op->name, "lstm_steps") == 0 ? 4 : 1, rows = graph_attr_int(n, "rows");
     int64_t dims[TYPE_MAX_RANK], samples = 0;
     bool both;
     if (!read_direction(c, n, r->shape.dims[0], &both))
         return false;
     dim t = x->shape.dims[batch_first ? 1 : 0], b = x->shape.dims[batch_first ? 0 : 1], d = dim_const(c, both ? 2 : 1);
-    if (!shape_get(r->shape, dims) || lanes < 1 || lanes > 64 || block < lanes || block % lanes != 0 || block > 4096 ||
-        rows < 1 || rows > 64 || dims[3] != block || dims[2] < 1 || dims[2] > INT32_MAX ||
-        dims[1] != blocks(gru ? 2 : gates, dims[2], block) + (gru ? blocks(1, dims[2], block) : 0))
+    if (!r_is_in_blocks(n, gru, gates, dims) || !lies_in(rows, 1, 64))
         return infer_error(c, n, "r does not have the blocks that its attributes ask for");
     if (rows > 1 && (!dim_is_const(b, &samples) || samples % rows != 0))
         return infer_error(c, n, "samples do not come in groups of %lld", (long long)rows);
-    dim h = dim_const(c, dims[2]), gh = dim_const(c, gates * dims[2]),
-        state[3] = {batch_first ? b : d, batch_first ? d : b, h};
-    dim sums[3] = {x->shape.dims[0], x->shape.dims[1], dim_mul(c, d, gh)};
-    if (!operand_is(c, n, 0, sums) || !operand_is(c, n, 2, (dim[]){d, h}) || !operand_is(c, n, 3, &b) ||
-        !operand_is(c, n, 4, state) || !operand_is(c, n, 5, state) ||
-        !operand_is(c, n, 6, (dim[]){d, dim_mul(c, dim_const(c, 3), h)}))
+    dim h = dim_const(c, dims[2]);
+    if (!steps_operands_fit(c, n, d, b, h, gates))
         return false;
     set_results(c, n, t, d, b, h, out);
     return true;

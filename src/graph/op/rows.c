@@ -68,26 +68,24 @@ static bool has_room(const rows_conv *v)
            i64_mul(most, 2 * ROWS_LANES * ROWS_GRANULE, &most);
 }
 
-bool rows_conv_derive(rows_conv *v)
+/* Whether one run holds all rows of a window, whose own runs would be short. */
+static bool windows_are_patches(const rows_conv *v)
 {
-    if (!has_room(v))
-        return false;
     const nn_window *w = &v->win;
-    bool dense = w->dilation[1] == 1;
-    for (uint32_t i = 0; i < 2; i++)
-        v->out_extent[i] =
-            (v->extent[i] + w->pad_begin[i] + w->pad_end[i] - (w->kernel[i] - 1) * w->dilation[i] - 1) / w->stride[i] +
-            1;
-    if (v->lanes) {
-        derive_lanes(v);
-        return true;
-    }
+    return !v->depthwise && v->steps * 2 <= MOST_PATCH && w->kernel[0] > 1 && w->dilation[1] == 1 &&
+           v->out >= PATCH_CHANNELS;
+}
+
+/* Rows of granules, for instructions that multiply a word of numbers at a time. */
+static void derive_granules(rows_conv *v)
+{
+    const nn_window *w = &v->win;
+    const bool dense = w->dilation[1] == 1, one_tap = w->kernel[0] == 1 && w->kernel[1] == 1;
     /* One or two channels stay as they are: filling them up would double the products. */
     v->pixel = v->in < 3 && dense ? v->in : up_to(v->in, ROWS_GRANULE);
     v->taps = dense ? 1 : w->kernel[1];
     v->steps = up_to(dense ? w->kernel[1] * v->pixel : v->pixel, ROWS_GRANULE) / ROWS_GRANULE;
-    v->patches = !v->depthwise && v->steps * 2 <= MOST_PATCH && w->kernel[0] > 1 && dense &&
-                 v->out >= PATCH_CHANNELS;
+    v->patches = windows_are_patches(v);
     if (v->patches)
         v->steps = up_to(w->kernel[0] * w->kernel[1] * v->in, ROWS_GRANULE) / ROWS_GRANULE;
     if (v->chunks > 1)
@@ -96,10 +94,24 @@ bool rows_conv_derive(rows_conv *v)
     const int64_t wide = v->whole ? up_to(v->out_extent[1], ROWS_TILE) : v->out_extent[1];
     v->line = ((wide - 1) * w->stride[1] + (v->taps - 1) * w->dilation[1]) * v->pixel +
               v->steps * ROWS_GRANULE;
-    v->tiled = v->words && !v->depthwise && v->pixel % ROWS_GRANULE == 0 && w->kernel[0] == 1 &&
-               w->kernel[1] == 1 && v->out_extent[1] > 1;
+    v->tiled = v->words && !v->depthwise && v->pixel % ROWS_GRANULE == 0 && one_tap && v->out_extent[1] > 1;
     bool one = v->images * v->out_extent[0] * v->out_extent[1] == 1;
     v->block = one && v->out % 4 == 0 ? 4 : v->out > 1 ? 2 : 1;
+}
+
+bool rows_conv_derive(rows_conv *v)
+{
+    if (!has_room(v))
+        return false;
+    const nn_window *w = &v->win;
+    for (uint32_t i = 0; i < 2; i++)
+        v->out_extent[i] =
+            (v->extent[i] + w->pad_begin[i] + w->pad_end[i] - (w->kernel[i] - 1) * w->dilation[i] - 1) / w->stride[i] +
+            1;
+    if (v->lanes)
+        derive_lanes(v);
+    else
+        derive_granules(v);
     return true;
 }
 
@@ -167,13 +179,10 @@ static bool weights_fit(compiler *c, const graph_node *n, const rows_conv *v)
     return ok || infer_error(c, n, "the weights are not packed for this window and these channels");
 }
 
-bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
+/* What the attributes say. */
+static bool read_attributes(compiler *c, const graph_node *n, rows_conv *out)
 {
-    const int64_t *kernel = NULL;
     const char *layout = graph_attr_string(n, "data_layout");
-    memset(out, 0, sizeof *out);
-    if (graph_attr_ints(n, "kernel", &kernel) != 2 || kernel[0] < 1 || kernel[1] < 1)
-        return infer_error(c, n, "kernel must have two extents above 0");
     if (strcmp(layout, "NHWC") != 0 && strcmp(layout, "NCHW") != 0)
         return infer_error(c, n, "data_layout %s is neither NHWC nor NCHW", layout);
     out->planar = strcmp(layout, "NCHW") == 0;
@@ -190,7 +199,22 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
                            out->lanes ? "" : ", or of 16,");
     if (out->chunks < 1 || out->chunks > MOST_CHUNKS || (out->chunks > 1 && (!out->halves || out->depthwise)))
         return infer_error(c, n, "1 to %d chunks of sums are needed, 1 of bytes and of depthwise ones", MOST_CHUNKS);
-    if (!read_extents(c, n, out) || !nn_window_read(c, n, 2, &out->win))
+    return true;
+}
+
+/* Whether weights of 4 bits have an instruction: two channels, or a row of a depthwise window, in a word. */
+static bool nibbles_have_form(const rows_conv *v)
+{
+    return rows_conv_has_pairs(v) || (v->depthwise && !v->lanes && v->win.kernel[1] <= ROWS_NIBBLES);
+}
+
+bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
+{
+    const int64_t *kernel = NULL;
+    memset(out, 0, sizeof *out);
+    if (graph_attr_ints(n, "kernel", &kernel) != 2 || kernel[0] < 1 || kernel[1] < 1)
+        return infer_error(c, n, "kernel must have two extents above 0");
+    if (!read_attributes(c, n, out) || !read_extents(c, n, out) || !nn_window_read(c, n, 2, &out->win))
         return false;
     memcpy(out->win.kernel, kernel, 2 * sizeof *kernel);
     if (out->in < 1 || out->out < 1 || (out->depthwise && out->in != out->out))
@@ -200,7 +224,7 @@ bool rows_conv_read(compiler *c, const graph_node *n, rows_conv *out)
         return infer_error(c, n, "the window does not fit into the input, or both are too large");
     if (out->direct && (!rows_conv_can_be_direct(out) || n->n_inputs > 2))
         return infer_error(c, n, "direct reads need one pixel, no zero point, and channels in multiples of four");
-    if (out->nibbles && !rows_conv_has_pairs(out) && (!out->depthwise || out->lanes || kernel[1] > ROWS_NIBBLES))
+    if (out->nibbles && !nibbles_have_form(out))
         return infer_error(c, n, "weights of 4 bits are those of an even number of channels, or of a depthwise window "
                                  "of up to %d columns", ROWS_NIBBLES);
     return weights_fit(c, n, out);

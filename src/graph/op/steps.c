@@ -502,16 +502,29 @@ static bool are_of_one_layer(const int64_t x[5], const int64_t w[7], const int64
     return same;
 }
 
+/* Whether windows of the attributes `out`, `strides` and `dilations` lie in an image of these rows and columns; strides
+ * count numbers: of a pixel, and of a line. */
+static bool all_windows_lie_in(const graph_node *n, const int64_t image[2], const int64_t taps[2], int64_t pixel,
+                               int64_t line)
+{
+    static const int64_t ones[2] = {1, 1};
+    const int64_t *strides = NULL, *extents = NULL, *dilations = ones;
+    (void)graph_attr_ints(n, "strides", &strides);
+    (void)graph_attr_ints(n, "out", &extents);
+    if (graph_attr_ints(n, "dilations", &dilations) == 0)
+        dilations = ones;
+    return line != 0 && strides[1] % pixel == 0 && strides[0] % line == 0 &&
+           windows_lie_in(image[0], extents[0], strides[0] / line, taps[0], dilations[0]) &&
+           windows_lie_in(image[1], extents[1], strides[1] / pixel, taps[1], dilations[1]);
+}
+
 /* The image that the data was made of, [N, I, rows, cols, block], and all weights, [I, kh, kw, block / 4, B, lanes, 4].
  */
 static bool image_fits(compiler *c, const graph_node *n, const shape *out)
 {
-    const int64_t *strides = NULL, *extents = NULL, *given = NULL;
     int64_t x[5], w[7], y[5], size = 0, pixel = 0, line = 0, all = 0;
-    (void)graph_attr_ints(n, "strides", &strides);
-    (void)graph_attr_ints(n, "out", &extents);
-    const int64_t most = graph_attr_int(n, "most");
-    const bool image = n->n_inputs > 3 && n->inputs[3], weights = n->n_inputs > 4 && n->inputs[4];
+    const int64_t *given = NULL, most = graph_attr_int(n, "most");
+    const bool image = graph_operand(n, 3), weights = graph_operand(n, 4);
     const uint32_t dilations = graph_attr_ints(n, "dilations", &given);
     if (!image && !weights)
         return most == UINT8_MAX || infer_error(c, n, "data of at most %lld needs the image that it was made of",
@@ -528,10 +541,7 @@ static bool image_fits(compiler *c, const graph_node *n, const shape *out)
     if (!are_of_one_layer(x, w, y) || !i64_mul(x[1], x[4], &pixel) || !i64_mul(pixel, x[3], &line) ||
         !i64_mul(line, x[2], &all) || all != size)
         return infer_error(c, n, "the image, its weights and the lists are not of the same channels");
-    const int64_t down = dilations ? given[0] : 1, across = dilations ? given[1] : 1;
-    if (line == 0 || strides[1] % pixel != 0 || strides[0] % line != 0 ||
-        !windows_lie_in(x[2], extents[0], strides[0] / line, w[1], down) ||
-        !windows_lie_in(x[3], extents[1], strides[1] / pixel, w[2], across))
+    if (!all_windows_lie_in(n, x + 2, w + 1, pixel, line))
         return infer_error(c, n, "windows do not lie in the image");
     return true;
 }

@@ -34,7 +34,7 @@ static uint32_t few_rounds(const graph_node *n)
 {
     int64_t trips = 2;
     uint32_t len = 0;
-    int first = n->n_inputs > 1 && n->inputs[1] ? truth_of(n->inputs[1]) : 1;
+    int first = graph_operand(n, 1) ? truth_of(n->inputs[1]) : 1;
     bool counted = n->n_inputs > 0 && graph_constant_ints(n->inputs[0], 1, &trips, &len) && len == 1;
     if (first == 0 || (counted && trips <= 0))
         return 0;

@@ -52,9 +52,9 @@ static bool moves(const graph_node *n)
 static const char *read_end(const graph_node *n, model_end *out)
 {
     const tensor_data *scale = n->n_inputs > 1 ? graph_constant(n->inputs[1]) : NULL;
-    const tensor_data *zero = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
+    const tensor_data *zero = graph_constant(graph_operand(n, 2));
     double z = 0;
-    if (!scale || (n->n_inputs > 2 && n->inputs[2] && !zero))
+    if (!scale || (graph_operand(n, 2) && !zero))
         return "the scale or the zero point of its numbers is computed at run time";
     if (!rewrite_is_uniform(scale, &out->scale) || (zero && !rewrite_is_uniform(zero, &z)))
         return "its numbers have a scale for each channel, not one for all";

@@ -365,21 +365,35 @@ static bool feeds_weights(const graph_node *tip, const graph_node *n)
            n->inputs[left ? 0 : 1] == tip->outputs[0] && n->inputs[left ? 1 : 0] != tip->outputs[0];
 }
 
+/* What the tip of a group makes is weights of that anchor, or the data that it reduces. */
+static bool feeds_anchor(const graph_node *tip, const graph_node *anchor)
+{
+    return feeds_weights(tip, anchor) || (anchor->op->cls == CLASS_REDUCTION && feeds_reduction(tip, anchor));
+}
+
+/* What the tip of the group makes is an operand beside others of an element-wise node. */
+static bool feeds_elementwise(const grouper *g, uint32_t group, const graph_node *tip, const graph_node *n)
+{
+    return is_elementwise(g, n) && (same_shape(tip, n) || is_stored(tip)) && all_elementwise(g, group);
+}
+
 /* A group without anchor joins the group that all its uses lead to: as producer of a reduction, as weights, or beside
  * the other operands of an element-wise node. */
 static void join(grouper *g, uint32_t group)
 {
     uint32_t tip = g->groups.data[group].tip, sink = g->info[tip].post;
     const graph_node *t = node_at(g, tip);
-    if (sink == NONE || g->info[sink].group == NONE || g->info[sink].group == group || g->groups.data[group].anchor)
+    if (g->groups.data[group].anchor || sink == NONE)
         return;
     uint32_t host = g->info[sink].group;
+    if (host == NONE || host == group)
+        return;
     const graph_node *s = node_at(g, sink);
-    bool is_anchor_of = s == g->groups.data[host].anchor, weights = is_anchor_of && feeds_weights(t, s);
-    bool producer = weights || (is_anchor_of && s->op->cls == CLASS_REDUCTION && feeds_reduction(t, s));
-    bool operand = is_elementwise(g, s) && (same_shape(t, s) || is_stored(t)) && all_elementwise(g, group);
+    const bool producer = s == g->groups.data[host].anchor && feeds_anchor(t, s);
     index_list way = {0};
-    if (!(producer || operand) || !between(g, tip, sink, &way) || (producer && way.len))
+    if (!producer && !feeds_elementwise(g, group, t, s))
+        return;
+    if (!between(g, tip, sink, &way) || (producer && way.len))
         return;
     index_list all = members_of(g, host);
     append(g, &all, &(index_list){g->groups.data[group].nodes.data, g->groups.data[group].nodes.len, 0});

@@ -22,7 +22,7 @@ typedef struct groups {
 
 static bool read_convolution(groups *v, graph_node *n)
 {
-    if (strcmp(n->op->name, "qnn.conv2d") != 0 || (n->n_inputs > 3 && n->inputs[3]))
+    if (strcmp(n->op->name, "qnn.conv2d") != 0 || graph_operand(n, 3))
         return false;
     v->n = n;
     v->w = graph_constant(n->inputs[1]);

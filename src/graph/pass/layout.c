@@ -89,7 +89,7 @@ static graph_value *border(converter *v, graph_node *n, graph_value *x)
     for (int64_t i = 0; i < 8; i++)
         pads[i < 4 ? i : i + 1] = tensor_get_i64(t, i);
     graph_value *in[3] = {x, rewrite_constant(&v->t.r, tensor_from_i64s(v->t.r.c, 10, pads), "pads", n->loc)};
-    if (n->n_inputs > 2 && n->inputs[2])
+    if (graph_operand(n, 2))
         in[2] = twins_plain(&v->t, n->inputs[2], n->loc);
     return in[1] ? rewrite_emit(&v->t.r, "nn.pad", in[2] ? 3 : 2, in, n->n_attrs, n->attrs, n->loc) : NULL;
 }
@@ -175,12 +175,21 @@ static bool plain_rows_do(const graph_node *n)
     return extent(n->outputs[0], 3) >= WIDE_ROW;
 }
 
+/* The weights of a convolution of planes, whose result in blocks would be full enough; NULL: it stays as it is. */
+static const tensor_data *weights_for_blocks(const converter *v, const graph_node *n)
+{
+    const tensor_data *t = graph_dense_constant(n->inputs[1], 4);
+    const bool planes = is_image(n->inputs[0]) && is_image(n->outputs[0]) && !nn_in_blocks(n);
+    return planes && t && strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") == 0 && fills_blocks(v, t->dims[0])
+               ? t
+               : NULL;
+}
+
 static conv_kind judge_conv(converter *v, const graph_node *n)
 {
-    graph_value *x = n->inputs[0], *w = n->inputs[1], *y = n->outputs[0];
-    const tensor_data *t = graph_constant(w);
-    if (!is_image(x) || !is_image(y) || !t || t->kind != TENSOR_DENSE || t->rank != 4 ||
-        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_in_blocks(n) || !fills_blocks(v, t->dims[0]))
+    graph_value *x = n->inputs[0], *y = n->outputs[0];
+    const tensor_data *t = weights_for_blocks(v, n);
+    if (!t)
         return CONV_KEEP;
     int64_t groups = graph_attr_int(n, "groups"), ins = t->dims[1], outs = t->dims[0] / groups;
     bool ready = is_packed(v, x);

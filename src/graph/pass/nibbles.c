@@ -80,7 +80,7 @@ static bool read_weights(const graph_node *n, nibble_weights *out)
     *out = (nibble_weights){.codes = codes, .scales = graph_constant(d->inputs[1])};
     out->zeros = d->n_inputs > 2 ? graph_constant(d->inputs[2]) : NULL;
     if (!is_matrix(codes) || !out->scales || out->scales->dt != DT_F32 ||
-        (d->n_inputs > 2 && d->inputs[2] && !out->zeros))
+        (graph_operand(d, 2) && !out->zeros))
         return false;
     out->transposed = (graph_attr_int(n, "transpose_b") != 0) != is_turned;
     out->n = codes->dims[out->transposed ? 0 : 1];
@@ -318,7 +318,7 @@ void qnn_note_wide_nibbles(compiler *c, graph_func *f)
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
         const tensor_data *w = is_sum(n) ? graph_constant(n->inputs[1]) : NULL;
-        const tensor_data *zeros = w && n->n_inputs > 3 && n->inputs[3] ? graph_constant(n->inputs[3]) : NULL;
+        const tensor_data *zeros = w ? graph_constant(graph_operand(n, 3)) : NULL;
         if (w && w->count < QNN_LEAST_NIBBLES)
             qnn_note_bytes(c, f, n, "less than 64 weights");
         else if (w && w->nibbles && w->rank > 0 && zeros && zeros->count > 1 && are_wide(n, w, zeros))

@@ -80,19 +80,34 @@ void pack_steps_join_offsets(packer *p, graph_node *n)
     }
 }
 
+/* Weights of i8 that node n multiplies with data of u8, without zero points, where the target has instructions for
+ * lists of steps; NULL: there are none. */
+static const tensor_data *weights_for_steps(const packer *p, const graph_node *n, uint32_t rank)
+{
+    const tensor_data *w = n->n_inputs == 2 ? graph_dense_constant(n->inputs[1], rank) : NULL;
+    const bool bytes = w && w->dt == DT_I8 && n->inputs[0]->type.dt == DT_U8;
+    return bytes && target_find_steps_dot(p->target, DT_U8) ? w : NULL;
+}
+
+/* Whether the data of convolution n is in blocks of whole runs, and its result in blocks of the target's lanes. */
+static bool has_blocks_of_runs(const packer *p, const graph_node *n)
+{
+    const int64_t block = nn_data_block(n, "data_layout");
+    return block != 0 && block % STEPS_RUN == 0 && nn_data_block(n, "out_layout") == p->lanes;
+}
+
 /* What the lists of convolution n are made from, for data that will have its border in it, and all channels of a pixel
  * side by side; *size: numbers of an image. false: there are no such lists, or no need for them. */
 static bool steps_source_of(packer *p, graph_node *n, steps_source *out, int64_t *size)
 {
     const target_dot *row = target_find_dot(p->target, DT_U8, DT_I8, false);
     const int64_t *pads = NULL, *dilations = NULL, block = nn_data_block(n, "data_layout");
+    const tensor_data *w = weights_for_steps(p, n, 4);
     int64_t x[5], y[5];
-    const tensor_data *w = row && n->n_inputs == 2 ? graph_constant(n->inputs[1]) : NULL;
-    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || w->rank != 4 || w->dt != DT_I8 ||
-        n->inputs[0]->type.dt != DT_U8 || block == 0 || block % STEPS_RUN != 0 ||
-        nn_data_block(n, "out_layout") != p->lanes || graph_attr_int(n, "groups") != 1 ||
-        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || !shape_get(n->inputs[0]->type.shape, x) ||
-        !shape_get(n->outputs[0]->type.shape, y) || !target_find_steps_dot(p->target, DT_U8) ||
+    if (!row || !w || !has_blocks_of_runs(p, n) || graph_attr_int(n, "groups") != 1 ||
+        strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0)
+        return false;
+    if (!shape_get(n->inputs[0]->type.shape, x) || !shape_get(n->outputs[0]->type.shape, y) ||
         !target_find_wide_dot_for(p->target, row, y[2] * y[3]))
         return false;
     *out = (steps_source){.weights = w, .lanes = p->lanes, .in_block = x[1] * block, .rows = x[2], .cols = x[3],
@@ -284,13 +299,13 @@ static bool waits_for_memory(const packer *p, const graph_node *n, const tensor_
 
 bool pack_steps_matmul(packer *p, graph_node *n)
 {
-    const tensor_data *w = n->n_inputs == 2 ? graph_constant(n->inputs[1]) : NULL;
+    const tensor_data *w = weights_for_steps(p, n, 2);
     const bool transposed = graph_attr_int(n, "transpose_b") != 0;
     const shape a = n->inputs[0]->type.shape;
-    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || w->rank != 2 || w->dt != DT_I8 || a.rank < 1 ||
-        n->inputs[0]->type.dt != DT_U8 || n->outputs[0]->type.dt != DT_I32 || graph_attr_int(n, "transpose_a") != 0 ||
-        strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 || !target_find_steps_dot(p->target, DT_U8) ||
-        waits_for_memory(p, n, w) || are_small(w))
+    if (!w || a.rank < 1 || n->outputs[0]->type.dt != DT_I32 || graph_attr_int(n, "transpose_a") != 0 ||
+        strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0)
+        return false;
+    if (waits_for_memory(p, n, w) || are_small(w))
         return false;
     const int64_t units = w->dims[transposed ? 0 : 1], k = w->dims[transposed ? 1 : 0];
     if (units < (int64_t)p->lanes || k < STEPS_RUN * STEPS_RUNS || k > INT32_MAX || !dim_is(a.dims[a.rank - 1], k))

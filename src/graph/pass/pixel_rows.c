@@ -23,14 +23,14 @@ static void read_list(const graph_node *n, const char *name, uint32_t len, int64
 
 static bool read_sizes(const graph_node *n, sizes *z)
 {
-    const tensor_data *w = graph_constant(n->inputs[1]);
+    const tensor_data *w = graph_dense_constant(n->inputs[1], 4);
     const shape x = n->inputs[0]->type.shape, y = n->outputs[0]->type.shape;
     *z = (sizes){.strides = {1, 1}, .dilations = {1, 1}};
-    if (!w || w->kind != TENSOR_DENSE || (w->dt != DT_I8 && w->dt != DT_I16) || w->rank != 4 ||
-        x.rank != 4 || y.rank != 4 ||
-        graph_attr_int(n, "groups") != 1 || !dim_is_const(x.dims[0], &z->images) ||
-        !dim_is_const(x.dims[1], &z->channels) || !dim_is_const(x.dims[2], &z->height) ||
-        !dim_is_const(x.dims[3], &z->width) || !dim_is_const(y.dims[3], &z->out_width))
+    if (!w || (w->dt != DT_I8 && w->dt != DT_I16) || x.rank != 4 || y.rank != 4 || graph_attr_int(n, "groups") != 1)
+        return false;
+    if (!dim_is_const(x.dims[0], &z->images) || !dim_is_const(x.dims[1], &z->channels) ||
+        !dim_is_const(x.dims[2], &z->height) || !dim_is_const(x.dims[3], &z->width) ||
+        !dim_is_const(y.dims[3], &z->out_width))
         return false;
     z->outs = w->dims[0];
     z->kernel[0] = w->dims[2];
@@ -64,22 +64,33 @@ typedef struct picture {
     bool last;               /* the channels are behind the columns */
 } picture;
 
-/* The border that x has, which is the layer's own then. */
+/* The pads of x, where it is padded by one constant along known axes; NULL: it is not. */
+static const tensor_data *constant_pads(const graph_value *x)
+{
+    const graph_node *n = x->def;
+    if (!rewrite_is_op(x, "nn.pad") || graph_operand(n, 3) || strcmp(graph_attr_string(n, "mode"), "constant") != 0)
+        return NULL;
+    const graph_value *fill = graph_operand(n, 2);
+    const tensor_data *pads = graph_constant(n->inputs[1]);
+    return pads && pads->count == 8 && (!fill || graph_constant(fill)) ? pads : NULL;
+}
+
+/* The border that x has, around rows and columns alone, which is the layer's own then. */
 static bool read_border(const sizes *z, picture *p)
 {
     static const int64_t none[4] = {0};
     const graph_node *n = p->x->def;
-    const tensor_data *pads = rewrite_is_op(p->x, "nn.pad") ? graph_constant(n->inputs[1]) : NULL;
-    const graph_value *fill = pads && n->n_inputs > 2 ? n->inputs[2] : NULL;
-    if (!pads || pads->count != 8 || memcmp(z->pads, none, sizeof none) != 0 || (fill && !graph_constant(fill)) ||
-        (n->n_inputs > 3 && n->inputs[3]) || strcmp(graph_attr_string(n, "mode"), "constant") != 0)
+    const tensor_data *pads = constant_pads(p->x);
+    if (!pads || memcmp(z->pads, none, sizeof none) != 0)
         return false;
     int64_t all[8];
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
+        const bool of_plane = i % 4 >= 2; /* pads in front of all axes, then behind them */
         all[i] = tensor_get_i64(pads, i);
-    if (all[0] || all[1] || all[4] || all[5] || all[2] < 0 || all[3] < 0 || all[6] < 0 || all[7] < 0)
-        return false;
-    p->fill = fill ? graph_constant(fill) : NULL;
+        if (of_plane ? all[i] < 0 : all[i] != 0)
+            return false;
+    }
+    p->fill = graph_constant(graph_operand(n, 2));
     memcpy(p->pads, all + 2, 2 * sizeof *all);
     memcpy(p->pads + 2, all + 6, 2 * sizeof *all);
     p->x = n->inputs[0];

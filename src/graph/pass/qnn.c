@@ -186,6 +186,36 @@ static bool get_extents(shape w, const anchor *a, int64_t *out)
     return shape_get(w, out) || (!a->is_conv && qnn_is_single(&a->w) && qnn_get_bounds(w, out));
 }
 
+/* The products of a sum: how many there are, and how large the sum is at most. NULL, or why it stays. */
+static const char *bound_sums(compiler *c, const int64_t *dims, int32_t rank, anchor *out)
+{
+    int64_t products = 1;
+    for (int32_t i = 0; i < rank; i++) {
+        const bool summed = i != out->line && (out->is_conv || i == 2 * rank - 3 - out->line);
+        if (summed && !i64_mul(products, dims[i], &products))
+            return "its sums have too many products";
+    }
+    if (products > INT32_MAX / (255 * 255))
+        return "its sums of products do not fit into 32 bits";
+    out->most = products * qnn_reach(&out->x) * qnn_reach(&out->w);
+    if (qnn_is_wide(&out->x)) {
+        const tensor_data *w = graph_constant(out->n->inputs[1]->def->inputs[0]);
+        out->most = qnn_most_sum(c, &out->x, w, &out->w, out->line, products);
+    }
+    return NULL;
+}
+
+/* What quantizes data and weights. NULL, or why it stays. */
+static const char *read_scales(const graph_node *n, anchor *out)
+{
+    if (!qnn_is_quantised(n->inputs[0], &out->x) || !qnn_is_single(&out->x))
+        return "its data is not quantized to 8 or 16 bits with one scale";
+    if (!qnn_dequantized(n->inputs[1], false, &out->w) &&
+        !(qnn_is_quantised(n->inputs[1], &out->w) && qnn_is_single(&out->w)))
+        return "its weights are not quantized to 8 bits with scales above 0";
+    return qnn_is_wide(&out->w) ? "its weights are of 16 bits" : NULL;
+}
+
 /* NULL, or why it stays. */
 static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
 {
@@ -194,16 +224,12 @@ static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
     *out = (anchor){.n = n, .is_conv = strncmp(op, "nn.conv", 7) == 0};
     if (!is_anchor_op(y))
         return "it has no integer form";
-    if (!qnn_is_quantised(n->inputs[0], &out->x) || !qnn_is_single(&out->x))
-        return "its data is not quantized to 8 or 16 bits with one scale";
-    if (!qnn_dequantized(n->inputs[1], false, &out->w) &&
-        !(qnn_is_quantised(n->inputs[1], &out->w) && qnn_is_single(&out->w)))
-        return "its weights are not quantized to 8 bits with scales above 0";
-    if (qnn_is_wide(&out->w))
-        return "its weights are of 16 bits";
+    const char *why = read_scales(n, out);
+    if (why)
+        return why;
     const type *w = &n->inputs[1]->type, *t = &n->outputs[0]->type;
     int32_t rank = w->shape.rank, line;
-    int64_t products = 1, dims[TYPE_MAX_RANK];
+    int64_t dims[TYPE_MAX_RANK];
     if (rank < 2 || !get_extents(w->shape, out, dims) || (out->is_conv && t->shape.rank != rank))
         return "its weights have no static shape";
     bool plain;
@@ -216,15 +242,7 @@ static const char *read_anchor(compiler *c, graph_value *y, anchor *out)
     out->line = line;
     out->channels = dim_is_const(w->shape.dims[line], &dims[line]) ? dims[line] * groups : -1; /* no bias has it */
     out->behind = out->is_conv ? (uint32_t)rank - 2 : 0;
-    for (int32_t i = 0; i < rank; i++)
-        if (i != line && (out->is_conv || i == 2 * rank - 3 - line) && !i64_mul(products, dims[i], &products))
-            return "its sums have too many products";
-    if (products > INT32_MAX / (255 * 255))
-        return "its sums of products do not fit into 32 bits";
-    out->most = products * qnn_reach(&out->x) * qnn_reach(&out->w);
-    if (qnn_is_wide(&out->x))
-        out->most = qnn_most_sum(c, &out->x, graph_constant(n->inputs[1]->def->inputs[0]), &out->w, line, products);
-    return NULL;
+    return bound_sums(c, dims, rank, out);
 }
 
 /* f32(sx * sw[c]), one or one for each channel. */
@@ -657,28 +675,35 @@ static graph_value *convert_tail(converter *v, const tail *t)
     return stays(v, n, "it has no integer form");
 }
 
+/* A bound of a clip in y's numbers; *q stays where there is none. false: it is not a known number. */
+static bool read_bound(const tail *t, const graph_value *v, int64_t *q)
+{
+    double bound = 0;
+    if (!v)
+        return true;
+    if (!rewrite_is_uniform(graph_constant(v), &bound) || isnan(bound))
+        return false;
+    *q = qnn_quantized(&t->y, bound, t->half_up);
+    return true;
+}
+
 /* Goes up through clips, whose bounds count in y's numbers: rounding never changes an order. */
 static bool read_clips(tail *t)
 {
-    for (;;) {
-        graph_node *n = t->x->def;
-        bool relu = n && strcmp(n->op->name, "nn.relu") == 0;
-        if (!n || (!relu && strcmp(n->op->name, "clip") != 0) || rewrite_uses(t->x) != 1)
-            return true;
-        double bound[2] = {0, 0};
-        for (uint32_t i = 0; i < 2 && !relu; i++)
-            if (i + 1 < n->n_inputs && n->inputs[i + 1] &&
-                (!rewrite_is_uniform(graph_constant(n->inputs[i + 1]), &bound[i]) || isnan(bound[i])))
-                return false;
+    while (rewrite_uses(t->x) == 1 && (rewrite_is_op(t->x, "nn.relu") || rewrite_is_op(t->x, "clip"))) {
+        const graph_node *n = t->x->def;
         int64_t low = dtype_min_int(t->y.dt), high = dtype_max_int(t->y.dt);
-        if (relu || (n->n_inputs > 1 && n->inputs[1]))
-            low = qnn_quantized(&t->y, bound[0], t->half_up);
-        if (!relu && n->n_inputs > 2 && n->inputs[2])
-            high = qnn_quantized(&t->y, bound[1], t->half_up);
-        t->piled |= !relu && n->n_inputs > 2 && n->inputs[2];
+        if (rewrite_is_op(t->x, "nn.relu")) {
+            low = qnn_quantized(&t->y, 0, t->half_up);
+        } else {
+            if (!read_bound(t, graph_operand(n, 1), &low) || !read_bound(t, graph_operand(n, 2), &high))
+                return false;
+            t->piled |= graph_operand(n, 2) != NULL;
+        }
         nn_clip_behind(low, high, &t->lo, &t->hi);
         t->x = n->inputs[0];
     }
+    return true;
 }
 
 static graph_value *convert_quantize(converter *v, graph_node *n)

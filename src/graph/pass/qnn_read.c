@@ -85,16 +85,22 @@ static bool is_positive(const tensor_data *scale)
     return scale->count > 0;
 }
 
+/* Whether numbers of f32, and integers that such scales are for, meet in the node. */
+static bool types_fit(const graph_node *n, bool back, bool wide, const qnn_params *p)
+{
+    const dtype plain = back ? n->outputs[0]->type.dt : n->inputs[0]->type.dt;
+    return plain == DT_F32 && (dtype_is_byte(p->dt) || qnn_is_wide(p) || (wide && p->dt == DT_I32));
+}
+
 bool qnn_read_params(const graph_node *n, bool wide, qnn_params *out)
 {
     bool back = strcmp(n->op->name, "qnn.dequantize") == 0;
-    const graph_value *x = n->inputs[0], *zero = n->n_inputs > 2 ? n->inputs[2] : NULL;
+    const graph_value *x = n->inputs[0], *zero = graph_operand(n, 2);
     *out = (qnn_params){.scale = graph_constant(n->inputs[1]), .zero = graph_constant(zero)};
     out->dt = back ? x->type.dt : n->outputs[0]->type.dt;
-    bool type_fits = out->dt == DT_I8 || out->dt == DT_U8 || qnn_is_wide(out) || (wide && out->dt == DT_I32);
-    bool float_fits = (back ? n->outputs[0]->type.dt : x->type.dt) == DT_F32;
-    if (!type_fits || !float_fits || !out->scale || out->scale->dt != DT_F32 || !is_positive(out->scale) ||
-        (zero && !out->zero) || graph_attr_int(n, "block_size") != 0 || out->scale->rank > 1)
+    if (!types_fit(n, back, wide, out) || (zero && !out->zero) || graph_attr_int(n, "block_size") != 0)
+        return false;
+    if (!out->scale || out->scale->dt != DT_F32 || out->scale->rank > 1 || !is_positive(out->scale))
         return false;
     int32_t rank = x->type.shape.rank;
     int64_t axis = graph_attr_int(n, "axis");
@@ -141,7 +147,7 @@ uint32_t qnn_moved_operands(const graph_node *n)
                    ? 1
                    : 0;
     if (strcmp(op, "nn.pad") == 0 && strcmp(graph_attr_string(n, "mode"), "constant") == 0)
-        return n->n_inputs > 2 && n->inputs[2] && !rewrite_is_uniform(graph_constant(n->inputs[2]), NULL) ? 0 : 1;
+        return graph_operand(n, 2) && !rewrite_is_uniform(graph_constant(n->inputs[2]), NULL) ? 0 : 1;
     return (n->op->flags & OPF_MOVES) || strcmp(op, "nn.pad") == 0 || is_any(op, choosing) ? 1 : 0;
 }
 

@@ -113,18 +113,23 @@ static bool is_half(const graph_node *n)
     return (dt == DT_I16 || dt == DT_U16) && known_zero(n, false, &zero);
 }
 
+/* Data that weights of i8 have instructions for, with at most one zero point. */
+static bool data_fits_bytes(const graph_node *n)
+{
+    const graph_value *zero = graph_operand(n, 2);
+    return (dtype_bits(n->inputs[0]->type.dt) == 8 || is_half(n)) && (!zero || shape_count(zero->type.shape) == 1);
+}
+
 /* Constant weights of such a rank as i8 without a zero point; channels of the result are their axis number `axis`. Of
  * one number in more bytes than the target addresses: NULL, they stay a literal. */
 static const tensor_data *byte_weights(converter *v, const graph_node *n, uint32_t rank, uint32_t axis)
 {
     const tensor_data *w = graph_constant(n->inputs[1]);
-    const bool has_zero = n->n_inputs > 3 && n->inputs[3];
-    const tensor_data *z = has_zero ? graph_constant(n->inputs[3]) : NULL;
+    const tensor_data *z = graph_constant(graph_operand(n, 3));
     double zero = 0;
-    bool bytes = dtype_bits(n->inputs[0]->type.dt) == 8 || is_half(n), one = n->n_inputs < 3 || !n->inputs[2] ||
-                                                   shape_count(n->inputs[2]->type.shape) == 1;
-    if (!w || (w->dt != DT_I8 && w->dt != DT_U8) || w->rank != rank || w->count == 0 || w->count > INT32_MAX ||
-        !bytes || !one || (has_zero && !z))
+    if (!w || !dtype_is_byte(w->dt) || w->rank != rank || w->count == 0 || w->count > INT32_MAX)
+        return NULL;
+    if (!data_fits_bytes(n) || (graph_operand(n, 3) && !z))
         return NULL;
     if (w->dt == DT_I8 && (!z || (rewrite_is_uniform(z, &zero) && zero == 0)))
         return w;
@@ -396,7 +401,7 @@ static bool emit_conv(converter *v, graph_node *n, graph_value *x, const rows_co
     const uint32_t rank = rows_conv_weights(r, dims);
     const tensor_data *w_data = tensor_dense(c, rows_conv_weight_type(r), rank, dims, packed);
     graph_value *in[3] = {x, rewrite_constant(&v->t.r, w_data, n->inputs[1]->name, n->loc), NULL};
-    if (!r->direct && n->n_inputs > 2 && n->inputs[2])
+    if (!r->direct && graph_operand(n, 2))
         in[2] = twins_plain(&v->t, n->inputs[2], n->loc);
     graph_value *y = rewrite_emit(&v->t.r, "qnn.conv2d_rows", in[2] ? 3 : 2, in, n_attrs, attrs, n->loc);
     const attr to = attr_dtype(c, "dtype", DT_I64);

@@ -113,7 +113,7 @@ static graph_value *simplify_slice(rewriter *r, graph_node *n)
     uint32_t len = 0;
     if (!same_type(n) || !shape_is_static(n->outputs[0]->type.shape))
         return NULL;
-    if (n->n_inputs > 4 && n->inputs[4] && !graph_constant_ints(n->inputs[4], TYPE_MAX_RANK, steps, &len))
+    if (graph_operand(n, 4) && !graph_constant_ints(n->inputs[4], TYPE_MAX_RANK, steps, &len))
         return NULL;
     for (uint32_t i = 0; i < len; i++)
         if (steps[i] < 0)

@@ -33,11 +33,6 @@ typedef struct lines {
 
 #define U16_LESS 32768 /* u16 as i16 */
 
-static graph_value *operand(const graph_node *n, uint32_t i)
-{
-    return i < n->n_inputs ? n->inputs[i] : NULL;
-}
-
 /* Whether the target multiplies numbers of dt, after this pass, by weights of *to, and sums fit. */
 static bool has_row(const struct target *t, const graph_node *n, dtype *to)
 {
@@ -53,17 +48,16 @@ static bool read_lines(const struct target *t, graph_node *n, lines *out)
     *out = (lines){.n = n, .is_conv = strcmp(n->op->name, "qnn.conv2d") == 0};
     if (!out->is_conv && strcmp(n->op->name, "qnn.matmul") != 0)
         return false;
-    const tensor_data *w = out->w = graph_constant(n->inputs[1]);
-    if (!w || w->kind != TENSOR_DENSE || w->count == 0 || (w->dt != DT_I8 && w->dt != DT_U8) || !has_row(t, n, &to))
+    const tensor_data *w = out->w = graph_dense_constant(n->inputs[1], out->is_conv ? 4 : 2);
+    if (!w || !dtype_is_byte(w->dt) || !has_row(t, n, &to))
         return false;
     if (out->is_conv) {
-        if (w->rank != 4 || strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_in_blocks(n))
+        if (strcmp(graph_attr_string(n, "kernel_layout"), "OIHW") != 0 || nn_in_blocks(n))
             return false;
         *out = (lines){n, true, w, w->dims[0], w->count / w->dims[0], to};
         return true;
     }
-    if (w->rank != 2 || strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 ||
-        graph_attr_int(n, "transpose_a") != 0)
+    if (strcmp(graph_attr_string(n, "weight_layout"), "KN") != 0 || graph_attr_int(n, "transpose_a") != 0)
         return false;
     bool rows = graph_attr_int(n, "transpose_b") != 0;
     int64_t k = w->dims[rows ? 1 : 0], columns = w->dims[rows ? 0 : 1];
@@ -134,18 +128,37 @@ static graph_value *computed_part(folder *v, const lines *l, graph_value *zero, 
     return wide ? rewrite_emit(&v->r, "multiply", 2, in, 0, NULL, l->n->loc) : NULL;
 }
 
+/* n of these operands, without zero points; a border that the data has already is no attribute. */
+static graph_value *emit_plain(folder *v, const graph_node *n, graph_value *const in[2], bool has_border)
+{
+    compiler *c = v->r.c;
+    attr *attrs = arena_array(&c->mem, attr, n->n_attrs);
+    uint32_t n_attrs = 0;
+    for (uint32_t i = 0; i < n->n_attrs; i++)
+        if (!has_border || n->attrs[i].name != attr_ints(c, "pads", 0, NULL).name)
+            attrs[n_attrs++] = n->attrs[i];
+    return in[0] ? rewrite_emit(&v->r, n->op->name, 2, in, n_attrs, attrs, n->loc) : NULL;
+}
+
+/* Whether the zero points are such as this pass takes off; *computed: a run finds that of the data. */
+static bool may_fold(const graph_node *n, const lines *l, const tensor_data **x_zero, const tensor_data **w_zero,
+                     bool *computed)
+{
+    const graph_value *of_x = graph_operand(n, 2), *of_w = graph_operand(n, 3);
+    *computed = !read_zeros(of_x, 1, x_zero);
+    if ((!of_x && !of_w && l->to == DT_I8) || !read_zeros(of_w, l->count, w_zero))
+        return false;
+    return !*computed || (!l->is_conv && l->to == DT_I8 && shape_count(of_x->type.shape) == 1);
+}
+
 /* n without zero points; the part of the bias that stands for them is added. NULL: it stays, or an error. */
 static graph_value *fold_node(folder *v, graph_node *n)
 {
     compiler *c = v->r.c;
     lines l;
     const tensor_data *x_zero, *w_zero;
-    graph_value *zero = operand(n, 2);
-    if (!read_lines(v->target, n, &l) || (!zero && !operand(n, 3) && l.to == DT_I8) ||
-        !read_zeros(operand(n, 3), l.count, &w_zero))
-        return NULL;
-    bool computed = !read_zeros(zero, 1, &x_zero);
-    if (computed && (l.is_conv || l.to != DT_I8 || shape_count(zero->type.shape) != 1))
+    bool computed;
+    if (!read_lines(v->target, n, &l) || !may_fold(n, &l, &x_zero, &w_zero, &computed))
         return NULL;
     int64_t *sums = arena_array(&c->mem, int64_t, (size_t)l.count), zx = zero_at(x_zero, 0);
     const tensor_data *w = qnn_centred(c, l.to, l.w, w_zero, l.count, l.next, sums);
@@ -158,16 +171,11 @@ static graph_value *fold_node(folder *v, graph_node *n)
         in[0] = bordered(v, n, in[0], zx);
     if (w_zero || l.w->dt != l.to)
         in[1] = rewrite_constant(&v->r, w, "weights", n->loc);
-    attr *attrs = arena_array(&c->mem, attr, n->n_attrs);
-    uint32_t n_attrs = 0;
-    for (uint32_t i = 0; i < n->n_attrs; i++)
-        if (!border || n->attrs[i].name != attr_ints(c, "pads", 0, NULL).name)
-            attrs[n_attrs++] = n->attrs[i];
-    graph_value *acc = in[0] ? rewrite_emit(&v->r, n->op->name, 2, in, n_attrs, attrs, n->loc) : NULL;
+    graph_value *acc = emit_plain(v, n, in, border);
     if (!acc || (!computed && zx == 0))
         return acc;
     if (computed) {
-        graph_value *pair[2] = {acc, computed_part(v, &l, zero, sums)};
+        graph_value *pair[2] = {acc, computed_part(v, &l, n->inputs[2], sums)};
         return pair[1] ? rewrite_emit(&v->r, "subtract", 2, pair, 0, NULL, n->loc) : NULL;
     }
     int32_t *part = arena_array(&c->mem, int32_t, (size_t)l.count);

@@ -453,7 +453,7 @@ bool compute_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     const type *t = te_out_type(n, 0);
     tir_expr_ref const *dims = te_shape(g, t);
     uint32_t n_axes = graph_attr_ints(n, "axes", &axes), entries = n_axes ? n_axes : in[0]->rank;
-    const tensor_data *scales = n->n_inputs > 2 && n->inputs[2] ? graph_constant(n->inputs[2]) : NULL;
+    const tensor_data *scales = graph_constant(graph_operand(n, 2));
     te_tensor *x = in[0];
     tir_expr_ref fits = NULL, common = NULL;
     bool in_scales = gives_entries(n, in, 2); /* factors of coordinates, beside sizes or alone */

@@ -177,7 +177,7 @@ static tir_expr_ref slice_runtime_axes_body(te_graph *g, void *ctx, tir_expr_ref
 
 bool compute_strided_slice(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    bool runtime_axes = n->n_inputs > 3 && n->inputs[3] && !graph_constant(n->inputs[3]);
+    bool runtime_axes = graph_operand(n, 3) && !graph_constant(n->inputs[3]);
     move_ctx v = move_context(n, in);
     check_slice(g, &v);
     return move_injective(g, n, in, 0, runtime_axes ? slice_runtime_axes_body : slice_body, &(move_ctx){0}, out);

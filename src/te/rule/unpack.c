@@ -7,7 +7,7 @@
 
 const graph_node *te_unpacked(const te_graph *g, const graph_node *n)
 {
-    const graph_node *from = n->n_inputs > 1 && n->inputs[1] ? n->inputs[1]->def : NULL;
+    const graph_node *from = graph_operand(n, 1) ? n->inputs[1]->def : NULL;
     const te_node *w = te_find_tag(g, TE_UNPACKED);
     if (!w || !from || n->inputs[0] == n->inputs[1] || strcmp(from->op->name, "unpack_nibbles") != 0)
         return NULL;

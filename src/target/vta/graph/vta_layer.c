@@ -75,17 +75,12 @@ static bool is_op(const graph_node *n, const char *name)
     return n && strcmp(n->op->name, name) == 0;
 }
 
-static graph_value *operand(const graph_node *n, uint32_t i)
-{
-    return i < n->n_inputs ? n->inputs[i] : NULL;
-}
-
 /* --- numbers --- */
 
 /* The exponent of operand i, a scale: one number. */
 static bool exponent(reader *r, const graph_node *n, uint32_t i, int64_t *out)
 {
-    const tensor_data *t = graph_constant(operand(n, i));
+    const tensor_data *t = graph_constant(graph_operand(n, i));
     int e = 0;
     if (!t || t->count < 1)
         return no(r, "a scale is not a constant");
@@ -100,7 +95,7 @@ static bool exponent(reader *r, const graph_node *n, uint32_t i, int64_t *out)
 
 static bool zero_point(reader *r, const graph_node *n, uint32_t i)
 {
-    const graph_value *v = operand(n, i);
+    const graph_value *v = graph_operand(n, i);
     const tensor_data *t = graph_constant(v);
     if (!v)
         return true;
@@ -161,7 +156,7 @@ static bool limits_of(reader *r, const graph_node *n, int64_t *low, int64_t *hig
         *low = 0;
         return true;
     }
-    return limit(r, operand(n, 1), low) && limit(r, operand(n, 2), high);
+    return limit(r, graph_operand(n, 1), low) && limit(r, graph_operand(n, 2), high);
 }
 
 static bool is_limit(const graph_node *n)
@@ -403,7 +398,7 @@ static bool is_positive(const graph_value *v, const calls *in, uint32_t depth)
         return is_positive_result(v, graph_callee(n), in, depth - 1);
     if (is_op(n, "nn.relu"))
         return true;
-    if (is_op(n, "clip") && graph_constant(operand(n, 1)) && tensor_get_i64(graph_constant(n->inputs[1]), 0) >= 0)
+    if (is_op(n, "clip") && graph_constant(graph_operand(n, 1)) && tensor_get_i64(graph_constant(n->inputs[1]), 0) >= 0)
         return true;
     return keeps_positive(n) && is_positive(n->inputs[0], in, depth - 1);
 }
