@@ -175,6 +175,28 @@ static bool check_accelerated(ask *x)
     return true;
 }
 
+/* Options and places that do not go with what is made. */
+static bool check_places(ask *x, const compile_options *o, const char *model)
+{
+    const bool package = compile_makes(o, BACKEND_C), module = compile_makes(o, BACKEND_MODULE);
+    if (package && !ask_has(x, OPT_OUT))
+        return ask_usage_error(x, "for example: lathe compile model.onnx -o out", "no folder for the package is given");
+    if (module && strcmp(ask_get(x, OPT_OUT, "-"), "-") == 0)
+        return ask_usage_error(x, "for example: lathe compile model.onnx --emit module -o model.so",
+                               "no file for the module is given");
+    if (!module && ask_has(x, OPT_WITH_INTERPRETER))
+        return ask_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
+    if (!package && ask_has(x, OPT_REPORT))
+        return ask_usage_error(x, "leave --report or --emit out", "--report is for packages, and --emit %s makes none",
+                               compile_emit_name(o));
+    if (!package && ask_has(x, OPT_HTML))
+        return ask_usage_error(x, "leave --html or --emit out", "--html is for packages, and --emit %s makes none",
+                               compile_emit_name(o));
+    if ((!package && !ask_is_file(x, OPT_OUT)) || !ask_is_file(x, OPT_REPORT) || !ask_is_file(x, OPT_HTML))
+        return false;
+    return !package || artifact_check_place(x->c, ask_get(x, OPT_OUT, ""), model);
+}
+
 bool cmd_compile(ask *x)
 {
     const char *model = ask_model(x);
@@ -190,23 +212,7 @@ bool cmd_compile(ask *x)
         return check_accelerated(x) && compile_accelerated(x, model, &o);
     if (!o.device && ask_has(x, OPT_CAPTURE))
         return ask_usage_error(x, "add --target vta, or leave it out", "--capture is for the accelerator");
-    bool package = compile_makes(&o, BACKEND_C), module = compile_makes(&o, BACKEND_MODULE);
-    if (package && !ask_has(x, OPT_OUT))
-        return ask_usage_error(x, "for example: lathe compile model.onnx -o out", "no folder for the package is given");
-    if (module && strcmp(ask_get(x, OPT_OUT, "-"), "-") == 0)
-        return ask_usage_error(x, "for example: lathe compile model.onnx --emit module -o model.so",
-                               "no file for the module is given");
-    if (!module && ask_has(x, OPT_WITH_INTERPRETER))
-        return ask_usage_error(x, "add --emit module, or leave it out", "--with-interpreter is for modules");
-    if (!package && ask_has(x, OPT_REPORT))
-        return ask_usage_error(x, "leave --report or --emit out", "--report is for packages, and --emit %s makes none",
-                               compile_emit_name(&o));
-    if (!package && ask_has(x, OPT_HTML))
-        return ask_usage_error(x, "leave --html or --emit out", "--html is for packages, and --emit %s makes none",
-                               compile_emit_name(&o));
-    if ((!package && !ask_is_file(x, OPT_OUT)) || !ask_is_file(x, OPT_REPORT) || !ask_is_file(x, OPT_HTML))
-        return false;
-    if (package && !artifact_check_place(x->c, ask_get(x, OPT_OUT, ""), model))
+    if (!check_places(x, &o, model))
         return false;
     writer_init(&dump, &x->c->mem);
     o.print_after_all = ask_has(x, OPT_PRINT_AFTER_ALL);

@@ -199,6 +199,29 @@ static LATHE_MAYBE int32_t lathe_jpeg_scan(lathe_jpeg *j, int32_t at)
     return 0;
 }
 
+/* What a mark in front of the data says in `len` bytes at `data`; nonzero: it is another kind of file. */
+static LATHE_MAYBE int32_t lathe_jpeg_mark(lathe_jpeg *j, const lathe_picture *p, int32_t mark, int32_t data,
+                                           int32_t len)
+{
+    switch (mark) {
+    case 0xdb: /* steps */
+    case 0xc4: /* codes */
+        return lathe_jpeg_tables(j, data, data + len, mark == 0xdb);
+    case 0xc0:
+    case 0xc1:
+        return j->planes != 0 || lathe_jpeg_frame(j, p, data, len);
+    case 0xdd:
+        j->restart = lathe_big(&j->file, data, 2);
+        return 0;
+    case 0xee: /* of "Adobe" */
+        if (len >= 12 && lathe_big(&j->file, data, 4) == 0x41646f62)
+            j->transform = lathe_byte_at(&j->file, data + 11);
+        return 0;
+    default: /* progressive frames and others; 0xcc is no frame */
+        return mark > 0xc1 && mark < 0xd0 && mark != 0xcc;
+    }
+}
+
 /* Up to the data; nonzero: it is another kind of file. */
 static LATHE_MAYBE int32_t lathe_jpeg_head(lathe_jpeg *j, const lathe_picture *p)
 {
@@ -207,22 +230,11 @@ static LATHE_MAYBE int32_t lathe_jpeg_head(lathe_jpeg *j, const lathe_picture *p
     while (at + 4 <= j->file.len && lathe_byte_at(&j->file, at) == 0xff) {
         const int32_t mark = lathe_byte_at(&j->file, at + 1), len = lathe_big(&j->file, at + 2, 2);
         const int32_t data = at + 4, end = at + 2 + len;
-        int32_t bad = len < 2 || end > j->file.len;
         if (mark == 0xff) { /* fills up */
             at++;
             continue;
         }
-        if (!bad && (mark == 0xdb || mark == 0xc4))
-            bad = lathe_jpeg_tables(j, data, end, mark == 0xdb);
-        else if (!bad && (mark == 0xc0 || mark == 0xc1))
-            bad = j->planes != 0 || lathe_jpeg_frame(j, p, data, len - 2);
-        else if (mark > 0xc1 && mark < 0xd0 && mark != 0xcc) /* progressive and others */
-            bad = 1;
-        else if (!bad && mark == 0xdd)
-            j->restart = lathe_big(&j->file, data, 2);
-        else if (!bad && mark == 0xee && len >= 14 && lathe_big(&j->file, data, 4) == 0x41646f62)
-            j->transform = lathe_byte_at(&j->file, data + 11);
-        if (bad)
+        if (len < 2 || end > j->file.len || lathe_jpeg_mark(j, p, mark, data, len - 2))
             return 1;
         at = end;
         if (mark == 0xda) {

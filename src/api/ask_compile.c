@@ -483,6 +483,15 @@ static bool read_code(const ask *x, compile_options *out)
     return true;
 }
 
+/* What the model is to be like: the extents of its inputs, its states, and which parts other targets take. */
+static bool read_shapes(const ask *x, compile_options *out)
+{
+    return read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
+           read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
+           read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out) &&
+           read_states(x, out) && read_offload(x, &out->offload);
+}
+
 bool ask_compile_options(const ask *x, bool native, compile_options *out)
 {
     const int emit = ask_choice(x, OPT_EMIT, NULL, "c");
@@ -504,8 +513,5 @@ bool ask_compile_options(const ask *x, bool native, compile_options *out)
     out->string_bytes = string_bytes;
     return read_port(x, out) && read_target(x, native, out) && read_module(x, out) && read_ram(x, out) &&
            read_effort(x, out) && read_numbers(x, out) && read_code(x, out) && read_memories(x, out) &&
-           read_bindings(x, OPT_SHAPE, &out->shapes, &out->n_shapes) &&
-           read_bindings(x, OPT_DIM, &out->dims, &out->n_dims) &&
-           read_bindings(x, OPT_BOUND, &out->bounds, &out->n_bounds) && read_binds(x, out) &&
-           read_states(x, out) && read_offload(x, &out->offload);
+           read_shapes(x, out);
 }

@@ -307,23 +307,30 @@ static bool read_options(quantize_run *r, quantize_options *o)
     return ask_is_file(x, OPT_OUT);
 }
 
+/* Those that give the ranges, and those on which both models are compared: the same if only one is named. */
+static bool open_samples(const quantize_run *r, samples *calibration, samples *evaluation)
+{
+    const char *data = ask_get(r->x, OPT_DATA, NULL), *from = ask_get(r->x, OPT_CALIBRATE, data);
+    return samples_open(r->c, from, calibration) && samples_open(r->c, data ? data : from, evaluation);
+}
+
 static bool quantize(quantize_run *r, const char *path, const char *out)
 {
     compiler *c = r->c;
-    const char *data = ask_get(r->x, OPT_DATA, NULL), *from = ask_get(r->x, OPT_CALIBRATE, data);
     quantize_options o;
     samples calibration, evaluation;
     file_format format;
     span bytes, plain, quantized, shown;
-    if (!format_read(c, "quantize", path, &bytes, &format) || !read_options(r, &o) || !read_labels(r) ||
-        !samples_open(c, from, &calibration) || !samples_open(c, data ? data : from, &evaluation) ||
-        !compiler_may_write(c, out) || !samples_fix_shapes(&calibration, path, &r->options) ||
-        !check_model(r, path) || !open_quantizer(r, bytes, path, &o, &plain) ||
-        !open_runner(r, "float", plain, &r->plain) || !calibrate(r, &calibration) ||
-        !quantize_write(&r->q, &quantized, &shown) || !open_runner(r, "quantized", shown, &r->quantized) ||
-        !evaluate(r, &evaluation) || !compiler_write_file(c, out, quantized.data, quantized.len))
+    if (!format_read(c, "quantize", path, &bytes, &format) || !read_options(r, &o) || !read_labels(r))
         return false;
-    return true;
+    if (!open_samples(r, &calibration, &evaluation) || !compiler_may_write(c, out) ||
+        !samples_fix_shapes(&calibration, path, &r->options) || !check_model(r, path))
+        return false;
+    if (!open_quantizer(r, bytes, path, &o, &plain) || !open_runner(r, "float", plain, &r->plain) ||
+        !calibrate(r, &calibration))
+        return false;
+    return quantize_write(&r->q, &quantized, &shown) && open_runner(r, "quantized", shown, &r->quantized) &&
+           evaluate(r, &evaluation) && compiler_write_file(c, out, quantized.data, quantized.len);
 }
 
 bool quantize_verb(ask *x, quantize_run **out)

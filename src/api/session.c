@@ -240,17 +240,37 @@ static bool compile(session *s)
     return pipeline_compile(s->x->c, s->path, &s->options, &s->result);
 }
 
+/* The folder of a package. */
+static bool open_folder(session *s)
+{
+    compiler *c = s->x->c;
+    if (s->remote)
+        return ask_usage_error(s->x, "name the ONNX file, or a module",
+                               "'%s' is a package; a remote device runs modules", s->path);
+    s->package = s->path;
+    return format_folder(c, s->options.verb, s->path) && check_late_options(s, "package") &&
+           run_open_package(c, s->path, s->options.board, &s->model) && state_extents(s);
+}
+
+/* What has been compiled, as a package or a module that runs. */
+static bool open_artifact(session *s, const char *keep)
+{
+    compiler *c = s->x->c;
+    if (s->result.artifact.is_file) {
+        const artifact_file *f = &s->result.artifact.files.data[0];
+        const char *file = path_join(&c->mem, s->scratch, "module.so");
+        return compiler_write_file(c, file, f->data, f->len) && open_module(s, file);
+    }
+    s->package = keep ? keep : path_join(&c->mem, s->scratch, "package");
+    return artifact_write(c, &s->result.artifact, s->package, keep != NULL) &&
+           run_open_package(c, s->package, s->options.board, &s->model);
+}
+
 static bool open_model(session *s)
 {
     compiler *c = s->x->c;
-    if (file_is_dir(s->path) && s->remote)
-        return ask_usage_error(s->x, "name the ONNX file, or a module",
-                               "'%s' is a package; a remote device runs modules", s->path);
-    if (file_is_dir(s->path)) {
-        s->package = s->path;
-        return format_folder(c, s->options.verb, s->path) && check_late_options(s, "package") &&
-               run_open_package(c, s->path, s->options.board, &s->model) && state_extents(s);
-    }
+    if (file_is_dir(s->path))
+        return open_folder(s);
     bool object;
     if (!format_is_object(c, s->path, &object))
         return false;
@@ -270,16 +290,7 @@ static bool open_model(session *s)
         compile_set_emit(&s->options, EMIT_PROG);
     if ((keep && !artifact_check_place(c, keep, s->path)) || !compile(s))
         return false;
-    if (ask_has(s->x, OPT_INTERPRET))
-        return session_open_interpreter(s, &s->model);
-    if (s->result.artifact.is_file) {
-        const artifact_file *f = &s->result.artifact.files.data[0];
-        const char *file = path_join(&c->mem, s->scratch, "module.so");
-        return compiler_write_file(c, file, f->data, f->len) && open_module(s, file);
-    }
-    s->package = keep ? keep : path_join(&c->mem, s->scratch, "package");
-    return artifact_write(c, &s->result.artifact, s->package, keep != NULL) &&
-           run_open_package(c, s->package, s->options.board, &s->model);
+    return ask_has(s->x, OPT_INTERPRET) ? session_open_interpreter(s, &s->model) : open_artifact(s, keep);
 }
 
 /* --- inputs
@@ -428,6 +439,28 @@ static void note_shape(const session *s, const run_tensor *t)
             }
 }
 
+/* Says which inputs are random, `names`, and how to set the first one. */
+static void note_random(const session *s, const char *names, const char *first, long seed)
+{
+    arena *a = &s->x->c->mem;
+    const bool several = strchr(names, ',') != NULL;
+    diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(), "%s %s random (seed%s %ld%s); set %s with --input %s=FILE",
+              several ? arena_printf(a, "inputs %s", names) : arena_printf(a, "input %s", names),
+              several ? "are" : "is", s->samples > 1 ? "s" : "", seed,
+              s->samples > 1 ? arena_printf(a, " to %ld", seed + (long)s->samples - 1) : "", several ? "them" : "it",
+              first);
+}
+
+/* The numbers of input t from a file: of this sample, or of one element of a list. */
+static bool fill_from_file(session *s, const char *file, uint32_t sample, const list_io *list, uint32_t element,
+                           run_tensor *t)
+{
+    if (!list)
+        return tensor_file_read_step(s->x->c, file, sample, s->steps, t);
+    const tensor_list *all = read_list(s, file, list);
+    return all && tensor_file_read_element(s->x->c, file, all, element, t);
+}
+
 bool session_fill(session *s, uint32_t sample)
 {
     long seed;
@@ -452,29 +485,19 @@ bool session_fill(session *s, uint32_t sample)
             note_shape(s, t);
         if (t->is_shape)
             continue;
-        if (!file && s->data)
+        if (file) {
+            if (!fill_from_file(s, file, sample, list, element, t))
+                return false;
+            continue;
+        }
+        if (s->data)
             return no_data(s, run_input_from(&s->model, i).place, t->name);
-        if (!file)
-            random = arena_printf(&s->x->c->mem, "%s%s%s", random ? random : "", random ? ", " : "", t->name);
-        first = first || file ? first : t->name;
-        if (file && !list && !tensor_file_read_step(s->x->c, file, sample, s->steps, t))
-            return false;
-        const tensor_list *all = file && list ? read_list(s, file, list) : NULL;
-        if (file && list && (!all || !tensor_file_read_element(s->x->c, file, all, element, t)))
-            return false;
-        if (!file)
-            random_numbers(s, t, &state, most[i]);
+        random = arena_printf(&s->x->c->mem, "%s%s%s", random ? random : "", random ? ", " : "", t->name);
+        first = first ? first : t->name;
+        random_numbers(s, t, &state, most[i]);
     }
-    if (random && sample == 0) {
-        const bool several = strchr(random, ',') != NULL;
-        diag_note(&s->x->c->diags, DIAG_DATA, src_loc_none(),
-                  "%s %s random (seed%s %ld%s); set %s with --input %s=FILE",
-                  several ? arena_printf(&s->x->c->mem, "inputs %s", random)
-                          : arena_printf(&s->x->c->mem, "input %s", random),
-                  several ? "are" : "is", s->samples > 1 ? "s" : "", seed,
-                  s->samples > 1 ? arena_printf(&s->x->c->mem, " to %ld", seed + (long)s->samples - 1) : "",
-                  several ? "them" : "it", first);
-    }
+    if (random && sample == 0)
+        note_random(s, random, first, seed);
     return true;
 }
 
@@ -578,6 +601,33 @@ static bool open_rows(session *s)
     return samples_open(s->x->c, path, s->rows);
 }
 
+/* --data names no folder: only verify takes a file. */
+static bool open_data_file(session *s)
+{
+    diags *d = &s->x->c->diags;
+    if (!file_exists(s->data)) {
+        diag_error(d, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
+        if (strchr(s->data, '='))
+            diag_hint(d, "--data takes a folder or a file, without a name; --input NAME=FILE gives one input");
+        return false;
+    }
+    if (s->x->verb == VERB_VERIFY)
+        return open_rows(s);
+    diag_error(d, DIAG_IO, src_loc_none(), "--data: '%s' is a file, and 'lathe %s' takes a test_data_set_* folder",
+               s->data, ask_verb_name(s->x->verb));
+    diag_hint(d, "--input NAME=FILE gives one sample");
+    return false;
+}
+
+/* Nodes are compared with onnxruntime's in the graph as it stands, with the values that the model has. */
+static bool read_level(session *s)
+{
+    s->options.show_values = ask_has(s->x, OPT_PER_NODE);
+    if (s->options.show_values && !ask_has(s->x, OPT_LEVEL) && reference_is(s->x, "onnxruntime"))
+        s->options.opt_level = 0;
+    return ask_check_level(s->x, s->options.opt_level);
+}
+
 bool session_open(ask *x, session *s)
 {
     long workers;
@@ -587,27 +637,10 @@ bool session_open(ask *x, session *s)
     s->remote = remote_asked(x);
     if (!s->path || !ask_compile_options(x, true, &s->options) || !check_remote(s))
         return false;
-    s->options.show_values = ask_has(x, OPT_PER_NODE);
-    if (s->options.show_values && !ask_has(x, OPT_LEVEL) && reference_is(x, "onnxruntime"))
-        s->options.opt_level = 0; /* the graph as it stands, with the values that the model has */
-    if (!ask_check_level(x, s->options.opt_level))
+    if (!read_level(s))
         return false;
-    if (s->data && x->verb == VERB_VERIFY && !file_is_dir(s->data) && file_exists(s->data) && !open_rows(s))
+    if (s->data && !file_is_dir(s->data) && !open_data_file(s))
         return false;
-    if (s->data && !file_is_dir(s->data)) {
-        if (!file_exists(s->data)) {
-            diag_error(&x->c->diags, DIAG_IO, src_loc_none(), "--data: there is no folder '%s'", s->data);
-            if (strchr(s->data, '='))
-                diag_hint(&x->c->diags, "--data takes a folder or a file, without a name; --input NAME=FILE gives one "
-                                        "input");
-            return false;
-        }
-        diag_error(&x->c->diags, DIAG_IO, src_loc_none(),
-                   "--data: '%s' is a file, and 'lathe %s' takes a test_data_set_* folder", s->data,
-                   ask_verb_name(x->verb));
-        diag_hint(&x->c->diags, "--input NAME=FILE gives one sample");
-        return false;
-    }
     if (!ask_workers(x, &workers) || !count_samples(s))
         return false;
     if (!check_emulator(s) || !check_module_options(s) || !session_check_vta(s))

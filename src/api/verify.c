@@ -705,6 +705,17 @@ static bool tell_end(verify_judge *j)
     return !j->teller->end || j->teller->end(j);
 }
 
+/* The one sample: what it is compared with, and all results or those of each node. */
+static bool judge_sample(verify_judge *j, bool against)
+{
+    session *s = j->s;
+    if (!session_call(s))
+        return false;
+    if (against && !(j->has_oracle ? run_oracle_model(j, true) : run_reference(j)))
+        return false;
+    return j->teller->device(s) && (s->options.show_values ? judge_nodes(j) : judge_outputs(j, !against));
+}
+
 bool verify(ask *x, const verify_teller *teller)
 {
     session s = {.x = x};
@@ -717,20 +728,7 @@ bool verify(ask *x, const verify_teller *teller)
     bool ok = session_open(x, &s);
     if (ok && s.samples > 1 && s.options.show_values)
         ok = ask_usage_error(x, "give one of them", "--per-node runs one sample, and --data has %u", s.samples);
-    if (ok && s.samples > 1) {
-        ok = judge_samples(&j, against) && teller->run(&s);
-        ok = tell_end(&j) && ok;
-        run_unload(&j.oracle);
-        session_close(&s);
-        return ok;
-    }
-    ok = ok && session_call(&s);
-    if (ok && against)
-        ok = !j.has_oracle            ? run_reference(&j)
-             : reference_is(x, "c") ? session_run_as_c(&s, &j.oracle)
-                                    : session_interpret(&s, &j.oracle);
-    ok = ok && teller->device(&s) && (s.options.show_values ? judge_nodes(&j) : judge_outputs(&j, !against));
-    ok = ok && teller->run(&s);
+    ok = ok && (s.samples > 1 ? judge_samples(&j, against) : judge_sample(&j, against)) && teller->run(&s);
     ok = tell_end(&j) && ok;
     run_unload(&j.oracle);
     session_close(&s);

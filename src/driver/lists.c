@@ -108,15 +108,27 @@ static const run_tensor *next_result(seeing *x, const char *name)
     return t;
 }
 
+/* A part of the next results, and with elements of several sizes their extents, [elements, rank of one]. */
+static bool next_part(seeing *x, const list_part *p, const run_tensor **out, const run_tensor **sizes)
+{
+    const run_tensor *t = *out = next_result(x, p->name);
+    *sizes = NULL;
+    if (!t || (p->many && t->rank == 0))
+        return false;
+    if (!p->sizes)
+        return true;
+    const run_tensor *s = *sizes = next_result(x, p->sizes);
+    return s && s->dt == DT_I64 && s->rank == 2 && s->dims[0] >= t->dims[0] && s->dims[1] + 1 == t->rank;
+}
+
 static bool see_list(seeing *x, const list_io *l, uint32_t place)
 {
     const uint32_t before = x->out.len;
     run_seen *seen = &x->m->seen[l - x->m->lists];
     for (uint32_t i = 0; i < l->n_parts; i++) {
         const list_part *p = &l->parts[i];
-        const run_tensor *t = next_result(x, p->name), *sizes = p->sizes && t ? next_result(x, p->sizes) : NULL;
-        if (!t || (p->sizes && (!sizes || sizes->dt != DT_I64 || sizes->rank != 2 || sizes->dims[0] < t->dims[0] ||
-                                sizes->dims[1] + 1 != t->rank)) || (p->many && t->rank == 0))
+        const run_tensor *t, *sizes;
+        if (!next_part(x, p, &t, &sizes))
             return broken(x, l);
         if (!p->many)
             add(x, t, l, place, x->out.len - before);

@@ -221,15 +221,24 @@ static bool read_sources(compiler *c, const json_t *list, run_report *r)
 
 static bool read_fields(compiler *c, const json_t *o, run_report *r)
 {
+    const struct {
+        const char *key, **to;
+    } texts[] = {{"module_name", &r->module}, {"target_cflags", &r->cflags}, {"target", &r->target},
+                 {"port", &r->port}};
+    const struct {
+        const char *key;
+        int64_t *to;
+    } counts[] = {{"workers", &r->workers}, {"workspace_bytes", &r->workspace_bytes},
+                  {"workspace_lower_bound_bytes", &r->lower_bound_bytes}, {"constant_bytes", &r->constant_bytes}};
     const char *form = json_string_value(json_object_get(o, "constants"));
     r->hands_over = form && strcmp(form, constants_form_name(CONSTANTS_BIN)) == 0;
-    return text_field(c, o, "module_name", &r->module) && text_field(c, o, "target_cflags", &r->cflags) &&
-           text_field(c, o, "target", &r->target) &&
-           text_field(c, o, "port", &r->port) && count_field(o, "workers", &r->workers) &&
-           r->workers <= PACKAGE_MAX_WORKERS &&
-           count_field(o, "workspace_bytes", &r->workspace_bytes) &&
-           count_field(o, "workspace_lower_bound_bytes", &r->lower_bound_bytes) &&
-           count_field(o, "constant_bytes", &r->constant_bytes) &&
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!text_field(c, o, texts[i].key, texts[i].to))
+            return false;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (!count_field(o, counts[i].key, counts[i].to))
+            return false;
+    return r->workers <= PACKAGE_MAX_WORKERS &&
            read_tensors(c, json_object_get(o, "inputs"), &r->inputs, &r->n_inputs) &&
            read_tensors(c, json_object_get(o, "outputs"), &r->outputs, &r->n_outputs) &&
            read_lists(c, json_object_get(o, "lists"), r) && read_extents(c, json_object_get(o, "extents"), r) &&

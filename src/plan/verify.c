@@ -223,31 +223,57 @@ static void collect_values(const plan *pl, const verify_tree *t, arena *a, verif
 
 /* --- overlaps --- */
 
+/* What an operator does with two values, by their roots: it reads a, writes b, and may write b over a. */
+typedef struct touch {
+    bool reads, writes, in_place;
+} touch;
+
+static touch touch_of(const verify_tree *t, const plan_op *o, uint32_t a, uint32_t b)
+{
+    touch x = {0};
+    for (uint32_t n = 0; n < o->n_inputs; n++)
+        x.reads |= t->root[o->args[n]] == a;
+    for (uint32_t n = o->n_inputs; n < o->n_args; n++)
+        x.writes |= t->root[o->args[n]] == b;
+    for (uint32_t n = 0; n < o->n_inplace; n++)
+        x.in_place |= t->root[o->args[o->inplace[n].in]] == a && t->root[o->args[o->inplace[n].out]] == b;
+    return x;
+}
+
+/* The operators that touch one of two values, each once and in their order. */
+typedef struct two_lists {
+    const uint32_t *a, *b, *end_a, *end_b;
+} two_lists;
+
+static two_lists all_of(const verify_tree *t, uint32_t a, uint32_t b)
+{
+    return (two_lists){t->ops + t->first_op[a], t->ops + t->first_op[b], t->ops + t->first_op[a + 1],
+                       t->ops + t->first_op[b + 1]};
+}
+
+static bool next_of(two_lists *l, uint32_t *op)
+{
+    const uint32_t a = l->a < l->end_a ? *l->a : UINT32_MAX, b = l->b < l->end_b ? *l->b : UINT32_MAX;
+    *op = a < b ? a : b;
+    l->a += a == *op && l->a < l->end_a;
+    l->b += b == *op && l->b < l->end_b;
+    return *op != UINT32_MAX;
+}
+
 /* b may lie on a when one operator reads a for the last time, alone in its layer, and writes b over it in place. */
 static bool on_purpose(const plan *pl, const verify_tree *t, const verify_piece *a, const verify_piece *b)
 {
     if (a->from != b->from || a->to != b->to || a->last != b->first || a->root == NO_ROOT || b->root == NO_ROOT)
         return false;
     bool written = false;
-    uint32_t i = t->first_op[a->root], k = t->first_op[b->root];
-    const uint32_t end_i = t->first_op[a->root + 1], end_k = t->first_op[b->root + 1];
-    while (i < end_i || k < end_k) { /* all that touch one of the two, each once */
-        uint32_t op = k == end_k || (i < end_i && t->ops[i] < t->ops[k]) ? t->ops[i] : t->ops[k];
-        i += i < end_i && t->ops[i] == op;
-        k += k < end_k && t->ops[k] == op;
-        const plan_op *o = &pl->problem->ops.data[op];
-        bool reads = false, writes = false, pair = false;
-        for (uint32_t n = 0; n < o->n_inputs; n++)
-            reads |= t->root[o->args[n]] == a->root;
-        for (uint32_t n = o->n_inputs; n < o->n_args; n++)
-            writes |= t->root[o->args[n]] == b->root;
-        for (uint32_t n = 0; n < o->n_inplace; n++)
-            pair |= t->root[o->args[o->inplace[n].in]] == a->root && t->root[o->args[o->inplace[n].out]] == b->root;
-        if (pl->tasks[op].layer == a->last && reads && !writes)
+    two_lists both = all_of(t, a->root, b->root);
+    for (uint32_t op; next_of(&both, &op);) {
+        const touch x = touch_of(t, &pl->problem->ops.data[op], a->root, b->root);
+        if (pl->tasks[op].layer == a->last && x.reads && !x.writes)
             return false;
-        if (writes && (!pair || written || pl->tasks[op].layer != b->first))
+        if (x.writes && (!x.in_place || written || pl->tasks[op].layer != b->first))
             return false;
-        written |= writes;
+        written |= x.writes;
     }
     return written;
 }

@@ -73,6 +73,12 @@ static bool check_unbounded(const checker *k, const prog_value *v)
     return true;
 }
 
+/* It lies in that space and in no other value. */
+static bool is_root_in(const prog_value *v, prog_space space)
+{
+    return v->space == space && v->base == PROG_NONE;
+}
+
 static bool check_state(const checker *k, const prog_value *v)
 {
     const tensor_data *t = v->initial;
@@ -82,6 +88,27 @@ static bool check_state(const checker *k, const prog_value *v)
     return !t || (t->dt == v->type.dt && t->rank == (uint32_t)v->type.shape.rank &&
                   (t->rank == 0 || memcmp(t->dims, dims, t->rank * sizeof *dims) == 0)) ||
            fault(k, src_loc_none(), "%%%s: its first value has another type", v->name);
+}
+
+/* Each space has its place among the values, and what its values have to have. */
+static bool check_space(const checker *k, uint32_t i)
+{
+    const prog_value *v = value(k, i);
+    const src_loc none = src_loc_none();
+    if ((i < k->f->n_inputs) != is_root_in(v, SPACE_INPUT))
+        return fault(k, none, "%%%s: the inputs are the first values, and no others", v->name);
+    const bool is_state = i >= k->f->n_inputs && i < k->f->n_inputs + k->f->n_states;
+    if (is_state != is_root_in(v, SPACE_STATE))
+        return fault(k, none, "%%%s: the states are the values right after the inputs, and no others", v->name);
+    if (is_state && !check_state(k, v))
+        return false;
+    if ((v->data != NULL) != is_root_in(v, SPACE_CONSTANT))
+        return fault(k, none, "%%%s: constants have numbers, and other values have none", v->name);
+    if ((v->memory != NULL) != (v->space == SPACE_DEVICE) ||
+        (v->memory && (v->extent || !shape_is_static(v->type.shape))))
+        return fault(k, none, "%%%s: a value in a device's memory has a fixed size, and no place in the host's "
+                              "memory", v->name);
+    return true;
 }
 
 static bool check_value(checker *k, uint32_t i)
@@ -95,19 +122,8 @@ static bool check_value(checker *k, uint32_t i)
     if (v->extent && (v->type.dt != DT_I64 || v->type.shape.rank != 0 ||
                       prog_find_extent(k->f, dim_symbol_name(v->extent)) != i))
         return fault(k, none, "%%%s: an extent is one i64, and each symbol has only one", v->name);
-    if ((i < k->f->n_inputs) != (v->space == SPACE_INPUT && v->base == PROG_NONE))
-        return fault(k, none, "%%%s: the inputs are the first values, and no others", v->name);
-    const bool is_state = i >= k->f->n_inputs && i < k->f->n_inputs + k->f->n_states;
-    if (is_state != (v->space == SPACE_STATE && v->base == PROG_NONE))
-        return fault(k, none, "%%%s: the states are the values right after the inputs, and no others", v->name);
-    if (v->space == SPACE_STATE && v->base == PROG_NONE && !check_state(k, v))
+    if (!check_space(k, i))
         return false;
-    if ((v->data != NULL) != (v->space == SPACE_CONSTANT && v->base == PROG_NONE))
-        return fault(k, none, "%%%s: constants have numbers, and other values have none", v->name);
-    if ((v->memory != NULL) != (v->space == SPACE_DEVICE) ||
-        (v->memory && (v->extent || !shape_is_static(v->type.shape))))
-        return fault(k, none, "%%%s: a value in a device's memory has a fixed size, and no place in the host's "
-                              "memory", v->name);
     if (v->base == PROG_NONE)
         return true;
     if (v->memory)
@@ -135,7 +151,7 @@ static bool check_values(checker *k)
             ok = fault(k, src_loc_none(), "two values have the name %%%s", value(k, i)->name);
         ptr_map_set(&names, value(k, i)->name, i);
         ok = check_value(k, i) && ok;
-        const bool state = value(k, i)->space == SPACE_STATE && value(k, i)->base == PROG_NONE;
+        const bool state = is_root_in(value(k, i), SPACE_STATE);
         k->state[i] = state ? VALUE_CARRIED : i < k->f->n_inputs || value(k, i)->data ? VALUE_MADE : VALUE_NEW;
     }
     return ok;
@@ -377,7 +393,7 @@ static bool writes_over(const checker *k, const prog_step *s, uint32_t in, uint3
 {
     const prog_value *v = value(k, s->args[out]);
     uint64_t start;
-    return v->space == SPACE_STATE && v->base == PROG_NONE && prog_root(k->f, s->args[in], &start) == s->args[out] &&
+    return is_root_in(v, SPACE_STATE) && prog_root(k->f, s->args[in], &start) == s->args[out] &&
            start == 0 && prog_bytes(value(k, s->args[in])) == prog_bytes(v) &&
            prog_writes_over(k->c, s->kernel, in, out) != PROG_OVER_NEVER;
 }

@@ -123,7 +123,7 @@ typedef struct svdf {
     bool is_int;
 } svdf;
 
-static bool read_svdf(tflite_node *n, svdf *s)
+static bool read_svdf_shapes(tflite_node *n, svdf *s)
 {
     const tfl_svdf_options *o = n->options;
     int64_t x[2], feature[2], time[2], state[2];
@@ -135,6 +135,13 @@ static bool read_svdf(tflite_node *n, svdf *s)
         state[0] != s->batch || state[1] != s->filters * s->memory)
         return tflite_fail(n, DIAG_TYPE, "the shapes of its operands do not fit each other");
     s->units = s->filters / s->rank;
+    return true;
+}
+
+static bool read_svdf(tflite_node *n, svdf *s)
+{
+    if (!read_svdf_shapes(n, s))
+        return false;
     if (!s->is_int)
         return true;
     const dtype kept = tflite_operand(n, 4)->type.dt;
