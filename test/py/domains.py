@@ -20,6 +20,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import encoded
 from transformers import MS, Model, i32
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -462,36 +463,95 @@ def decoder(m, vocabulary, places, width=16, heads=2):
     return helper.make_graph(nodes, "decoder", ins + [info("past_0", FLOAT, past)], outs, weights)
 
 
-def one_that_ends(m, prompt, ins, **attrs):
+def one_that_ends(m, kind, prompt, ins, **attrs):
     """A token that some samples get, and not all: where all end, onnxruntime does not write the rest of its result."""
     other, never = Random(0), 999
     other.inputs, other.weights, other.feed = m.inputs, m.weights, m.feed
-    other.add("GreedySearch", ins, TensorProto.INT32, eos_token_id=never, **attrs)
+    other.add(kind, ins, TensorProto.INT32, eos_token_id=never, **attrs)
     rows = [set(r) for r in numbers(other.proto(), m.feed)[0][:, prompt:].tolist()]
     some = sorted(set.union(*rows) - set.intersection(*rows))
     return int(some[0]) if some else never
 
 
+def beams(m, most):
+    """Operands of BeamSearch behind the prompt: lengths, beams, penalties."""
+    most, least, count = m.constant(i32(most)), m.constant(i32(m.number(0, most - 1))), m.number(1, 4)
+    ins = [most, least, m.constant(i32(count)), m.constant(i32(m.number(1, count)))]
+    return ins + [m.constant(np.float32([m.pick(1, .5, 2)])), m.constant(np.float32([m.pick(1, 1.3)]))]
+
+
+def masks(m, batch, vocabulary):
+    """Which tokens may come, and which may come first."""
+    ins = [m.constant((m.rng.random(vocabulary) < .8).astype(np.int32)) if m.pick(True, False) else ""]
+    return ins + [m.input((m.rng.random((batch, vocabulary)) < .8).astype(np.int32)) if m.pick(True, False) else ""]
+
+
+def prompts(m, vocabulary, pad):
+    ids = m.rng.integers(2, vocabulary, (m.number(1, 3), m.number(1, 4))).astype(np.int32)
+    ids[0, :m.number(0, ids.shape[1] - 1)] = pad
+    ids[m.rng.random(ids.shape) < .1] = pad
+    return ids
+
+
 def search(m):
-    """Greedy, and with beams: prompts with pads in front, penalties, what ends early, several sequences."""
-    vocabulary, batch, prompt = m.number(6, 20), m.number(1, 3), m.number(1, 4)
-    most, beams, beam = prompt + m.number(1, 6), m.number(1, 4), m.pick(True, False)
-    ids = m.rng.integers(2, vocabulary, (batch, prompt)).astype(np.int32)
-    ids[0, :m.number(0, prompt - 1)] = vocabulary
-    ins = [m.input(ids), m.constant(i32(most)), m.constant(i32(m.number(0, most)))]
+    """Greedy, and with beams: prompts with pads, penalties, what ends early, several sequences."""
+    vocabulary, beam = m.number(6, 20), m.pick(True, False)
+    ids = prompts(m, vocabulary, vocabulary)
+    most = ids.shape[1] + m.number(1, 6)
     if beam:
-        ins += [m.constant(i32(beams)), m.constant(i32(m.number(1, beams)))]
-        ins.append(m.constant(np.float32([m.pick(1, .5, 2)])))
-    ins.append(m.constant(np.float32([m.pick(1, 1.3)])))
-    if m.maybe(True):
-        ins.append(m.constant((m.rng.random(vocabulary) < .8).astype(np.int32)))
+        ins = beams(m, most)
+    else:
+        ins = [m.constant(i32(most)), m.constant(i32(m.number(0, most - 1))), m.constant(np.float32([m.pick(1, 1.3)]))]
+    ins = [m.input(ids)] + ins + masks(m, len(ids), vocabulary)
     given = {"early_stopping": m.number(0, 1)} if beam else {}
-    fixed = {"decoder": decoder(m, vocabulary, most), "pad_token_id": vocabulary, "model_type": 0}
-    end = 1 if beam else one_that_ends(m, prompt, ins, **fixed)
+    fixed = {"decoder": decoder(m, vocabulary, most), "pad_token_id": vocabulary, "model_type": 0,
+             "no_repeat_ngram_size": m.pick(0, 0, 1, 2, 3)}
+    if m.pick(True, False) and not beam:
+        fixed["init_decoder"] = fixed["decoder"]
+    end = 1 if beam else one_that_ends(m, "GreedySearch", ids.shape[1], ins, **fixed)
     m.add("BeamSearch" if beam else "GreedySearch", ins, TensorProto.INT32, *([FLOAT] if beam else []),
           eos_token_id=end, **fixed, **given)
 
 
+def encoded_search(m):
+    """With beams, and an encoder: the decoder keeps what it was given."""
+    vocabulary, most = m.number(6, 20), m.number(3, 7)
+    ids = prompts(m, vocabulary, 0)
+    ins = [m.input(ids)] + beams(m, most) + masks(m, len(ids), vocabulary)
+    if m.pick(True, False):
+        mask = np.ones(ids.shape, np.int32)
+        mask[-1, m.number(1, ids.shape[1]):] = 0
+        ins.append(m.input(mask))
+    encoder, last = encoded.graphs(m.floats, vocabulary, layers=2, heads=m.number(1, 2), size=4, form=m.number(0, 2),
+                                   fused=m.pick(True, False))
+    m.add("BeamSearch", ins, TensorProto.INT32, FLOAT, eos_token_id=1, pad_token_id=0, model_type=1, encoder=encoder,
+          decoder=last, decoder_start_token_id=m.pick(0, 3), early_stopping=m.number(0, 1),
+          no_repeat_ngram_size=m.pick(0, 2))
+
+
+def sampling(m):
+    """Draws of onnxruntime's generator. It takes all presences off one score, of the first token of the first sample:
+    only that token may have one."""
+    vocabulary = m.number(6, 20)
+    ids = prompts(m, vocabulary, vocabulary)
+    most = ids.shape[1] + m.number(1, 6)
+    ins = [m.input(ids), m.constant(i32(most)), m.constant(i32(m.number(0, most - 1)))]
+    ins += [m.constant(np.float32([m.pick(1, 1.3)]))] + masks(m, len(ids), vocabulary) + [""]
+    presences = np.zeros((len(ids), vocabulary), np.int32)
+    presences[0, 0] = 1
+    ins.append(m.input(presences) if m.pick(True, False) else "")
+    ins.append(m.operand(i32(m.pick(0, 1, m.number(0, 1 << 30)))))
+    given = {"decoder": decoder(m, vocabulary, most), "pad_token_id": vocabulary,
+             "temperature": float(m.pick(1, .7, 2)), "top_p": float(m.pick(.1, .5, .9)), "custom": m.number(0, 1),
+             "presence_penalty": float(m.pick(0, .5)),
+             "min_tokens_to_keep": m.number(0, 3), "filter_value": float(m.pick(-1e20, -np.inf)),
+             "no_repeat_ngram_size": m.pick(0, 2)}
+    end = one_that_ends(m, "Sampling", ids.shape[1], ins, **given)
+    m.add("Sampling", ins, TensorProto.INT32, eos_token_id=end, **given)
+
+
+KINDS["encoded"] = encoded_search
+KINDS["sampling"] = sampling
 KINDS["search"] = search
 
 
@@ -573,6 +633,8 @@ REFUSED = (
     ("UnfoldTensor", MS, [(2, 3)], {"size": 5}, "do not fit an extent of 3"),
     ("Inverse", MS, [(2, 3)], {}, "as many rows as columns"),
     ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING, "model_type": 1}, "with an encoder"),
+    ("BeamSearch", MS, [i32(1, 2).reshape(1, 2), i32(5), "", i32(1), i32(1)], {"decoder": NOTHING, "model_type": 1},
+     "attribute 'encoder' must be a graph"),
     ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING}, "max_length must be a constant"),
     ("MoE", MS, [(2, 4), (2, 3), (3, 4, 4), (3, 4), (3, 4, 4)], {"k": 4}, "for each expert"),
     ("MoE", MS, [(2, 4), (2, 3), (3, 4, 4), "", (3, 4, 4), "", (3, 4, 4)], {"activation_type": "silu"}, "operand 6"),

@@ -197,6 +197,22 @@ def multi_head_model():
     return m
 
 
+def opened_model():
+    """How many keys stand before, and how many queries come, is known at run time only."""
+    m, heads = Model(), 4
+    x, w, b = m.input((2, 6, 32), (2, "s", 32)), m.constant((32, 96)), m.constant((96,))
+    past = m.input((2, 2, 4, 3, 8), (2, 2, 4, "p", 8))
+    m.node("Attention", [x, w, b], num_heads=heads, unidirectional=1)
+    m.node("Attention", [x, w, b, m.input(i32(4, 2))], num_heads=heads)
+    m.node("Attention", [x, w, b, "", past], (0, 1), num_heads=heads, unidirectional=1)
+    before = [m.input((2, 4, 3, 8), (2, 4, "p", 8)) for _ in range(2)]
+    m.node("MultiHeadAttention", [x, x, x, "", "", "", *before], (0, 1, 2), num_heads=heads, unidirectional=1)
+    m.node("MultiHeadAttention", [x, x, x, "", m.input(i32(5, 2))], num_heads=heads)
+    one = m.input((2, 1, 32))
+    m.node("MultiHeadAttention", [one, one, one, "", "", "", *before], (0, 1, 2), num_heads=heads)
+    return m
+
+
 def rotary_model():
     m = Model()
     kind = "RotaryEmbedding"
@@ -388,6 +404,7 @@ def main():
         t.against_runtime("encoder", encoder_model())
         t.one_operator("encoder")
         t.against_runtime("open", encoder_model("batch"), "--dim", "batch<=3")
+        t.against_runtime("opened", opened_model(), "--dim", "s<=8", "--dim", "p<=9")
         for case in REFUSED:
             t.refusal(*case)
     print(f"transformers: {t.passed} passed, {t.failed} failed")

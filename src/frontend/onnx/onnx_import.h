@@ -559,6 +559,8 @@ bool onnx_need_ints(onnx_node *n, graph_value *v, const char *what, int64_t *out
 /* Marks axes[0..count) (negative from the end, no repeats) in set[0..rank). */
 bool onnx_axis_set(onnx_node *n, uint32_t count, const int64_t *axes, uint32_t rank, bool *set);
 
+/* What random numbers of the node begin with: its attribute seed, or else its name (onnx_op_random.c). */
+int64_t onnx_seed_of(onnx_node *n);
 /* Dropout that drops (onnx_op_random.c); `training` NULL: always. ratio NULL: a half. */
 bool onnx_dropout_training(onnx_node *n, graph_value *training, graph_value *ratio);
 
@@ -603,8 +605,9 @@ double onnx_usual_scale(onnx_node *n, const onnx_attention *a); /* 1 / sqrt(size
 graph_value *onnx_split_heads(onnx_node *n, graph_value *x, int64_t heads);
 graph_value *onnx_join_heads(onnx_node *n, graph_value *x);
 graph_value *onnx_hide(onnx_node *n, graph_value *keep, dtype dt, double hidden); /* 0, and that where not kept */
-/* The bias by which query i sees the keys up to i + past. */
-graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past);
+/* The bias by which query i sees the keys up to i, and as many more as `past` has along the axis (NULL: none). */
+graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, graph_value *past, uint32_t axis);
+graph_value *onnx_places_of(onnx_node *n, graph_value *x); /* 0, 1, 2, ... for each position (axis 2) of x */
 graph_value *onnx_plus(onnx_node *n, graph_value *sum, graph_value *v);           /* either may be NULL */
 bool onnx_rotate_rows(onnx_node *n, graph_value *cos, graph_value *sin, int64_t half); /* (onnx_op_rotary.c) */
 graph_value *onnx_halves(onnx_node *n, graph_value *x); /* u8[.., bytes] as u8[.., 2 bytes]: the low half first */

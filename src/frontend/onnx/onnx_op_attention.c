@@ -73,9 +73,45 @@ static graph_value *static_window(onnx_node *n, const onnx_attention *a, int64_t
     return onnx_hide(n, k, a->dt, -(double)INFINITY);
 }
 
-graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, int64_t past)
+/* How many positions x has, an i64[1]: a number of the model, or of each run. */
+static graph_value *length_of(onnx_node *n, graph_value *x)
 {
-    return static_window(n, a, past, (window){ALL_KEYS, 0});
+    const attr part[2] = {attr_int(n->c, "start", 2), attr_int(n->c, "end", 3)};
+    return onnx_emit(n, ONNX_ARGS("shape_of", 2, part, x));
+}
+
+graph_value *onnx_places_of(onnx_node *n, graph_value *x)
+{
+    int64_t count;
+    const dim d = onnx_dim(n, x, 2);
+    if (dim_is_const(d, &count))
+        return onnx_positions(n, count);
+    const shape line = shape_make(n->c, 1, &d);
+    graph_value *length = length_of(n, x), *zero = onnx_const_like(n, length, 0), *one = onnx_const_like(n, length, 1);
+    n->expect = &line;
+    graph_value *at = onnx_emit(n, ONNX_ARGS("arange", 0, NULL, zero, length, one));
+    n->expect = NULL;
+    return at;
+}
+
+/* i64[positions of x, 1] */
+static graph_value *column_of(onnx_node *n, graph_value *x)
+{
+    const dim d[2] = {onnx_dim(n, x, 2), dim_const(n->c, 1)};
+    return onnx_reshape(n, onnx_places_of(n, x), 2, d);
+}
+
+graph_value *onnx_causal(onnx_node *n, const onnx_attention *a, graph_value *past, uint32_t axis)
+{
+    int64_t rows, columns, before = 0;
+    if (dim_is_const(onnx_dim(n, a->q, 2), &rows) && dim_is_const(onnx_dim(n, a->k, 2), &columns) &&
+        (!past || dim_is_const(onnx_dim(n, past, axis), &before)))
+        return static_window(n, a, before, (window){ALL_KEYS, 0});
+    graph_value *at = column_of(n, a->q);
+    if (past)
+        at = onnx_binary(n, "add", at, onnx_extent(n, past, axis));
+    graph_value *keep = onnx_binary(n, "less_equal", onnx_places_of(n, a->k), at);
+    return onnx_hide(n, keep, a->dt, -(double)INFINITY);
 }
 
 static bool is_one(dim d)
@@ -246,28 +282,6 @@ static graph_value *mask_bias(onnx_node *n, const onnx_attention *a)
     return is_bool ? onnx_hide(n, mask, a->dt, -(double)INFINITY) : onnx_cast(n, mask, a->dt);
 }
 
-/* How many positions x has, an i64[1]: a number of the model, or of each run. */
-static graph_value *length_of(onnx_node *n, graph_value *x)
-{
-    const attr part[2] = {attr_int(n->c, "start", 2), attr_int(n->c, "end", 3)};
-    return onnx_emit(n, ONNX_ARGS("shape_of", 2, part, x));
-}
-
-/* 0, 1, 2, ... for each position of x. */
-static graph_value *positions_of(onnx_node *n, graph_value *x)
-{
-    int64_t count;
-    const dim d = onnx_dim(n, x, 2);
-    if (dim_is_const(d, &count))
-        return onnx_positions(n, count);
-    const shape line = shape_make(n->c, 1, &d);
-    graph_value *length = length_of(n, x), *zero = onnx_const_like(n, length, 0), *one = onnx_const_like(n, length, 1);
-    n->expect = &line;
-    graph_value *at = onnx_emit(n, ONNX_ARGS("arange", 0, NULL, zero, length, one));
-    n->expect = NULL;
-    return at;
-}
-
 /* The sequences' numbers of keys as [batch, 1, 1, 1]; operand 6 of the operator. */
 static graph_value *key_counts(onnx_node *n)
 {
@@ -280,8 +294,7 @@ static graph_value *key_counts(onnx_node *n)
 static graph_value *places(onnx_node *n, const onnx_attention *a)
 {
     graph_value *past = onnx_optional(n, 4);
-    const dim d[2] = {onnx_dim(n, a->q, 2), dim_const(n->c, 1)};
-    graph_value *at = onnx_reshape(n, positions_of(n, a->q), 2, d);
+    graph_value *at = column_of(n, a->q);
     if (past)
         return onnx_binary(n, "add", at, length_of(n, past));
     if (!onnx_optional(n, 6))
@@ -298,7 +311,7 @@ static graph_value *window_bias(onnx_node *n, const onnx_attention *a, window w)
     if (dim_is_const(onnx_dim(n, a->q, 2), &rows) && dim_is_const(onnx_dim(n, a->k, 2), &columns) &&
         (past ? dim_is_const(onnx_dim(n, past, 2), &before) : !onnx_optional(n, 6)))
         return static_window(n, a, before, w);
-    graph_value *keys = positions_of(n, a->k), *at = places(n, a);
+    graph_value *keys = onnx_places_of(n, a->k), *at = places(n, a);
     if (w.right != ALL_KEYS)
         keep = onnx_binary(n, "less_equal", keys, onnx_binary(n, "add", at, onnx_const_int(n, DT_I64, w.right)));
     if (w.left != ALL_KEYS) {
@@ -326,7 +339,7 @@ static window read_window(onnx_node *n)
 /* Keys beyond each sequence's length are hidden. */
 static graph_value *length_bias(onnx_node *n, const onnx_attention *a)
 {
-    graph_value *keep = onnx_binary(n, "less", positions_of(n, a->k), key_counts(n));
+    graph_value *keep = onnx_binary(n, "less", onnx_places_of(n, a->k), key_counts(n));
     return onnx_hide(n, keep, a->dt, -(double)INFINITY);
 }
 

@@ -10,7 +10,7 @@
 
 /* --- numbers from 0 to 1 --- */
 
-static int64_t seed_of(onnx_node *n)
+int64_t onnx_seed_of(onnx_node *n)
 {
     const double seed = onnx_attr_float(n, "seed", 0);
     uint64_t h = 14695981039346656037u;
@@ -81,7 +81,7 @@ bool onnx_op_random_uniform(onnx_node *n)
     const dtype dt = asked_dtype(n);
     const double low = onnx_attr_float(n, "low", 0), high = onnx_attr_float(n, "high", 1);
     graph_value *like = shaped(n);
-    return !n->failed && placed(n, uniform(n, like, precise(dt), seed_of(n)), high - low, low, dt);
+    return !n->failed && placed(n, uniform(n, like, precise(dt), onnx_seed_of(n)), high - low, low, dt);
 }
 
 bool onnx_op_random_normal(onnx_node *n)
@@ -89,14 +89,14 @@ bool onnx_op_random_normal(onnx_node *n)
     const dtype dt = asked_dtype(n);
     const double mean = onnx_attr_float(n, "mean", 0), scale = onnx_attr_float(n, "scale", 1);
     graph_value *like = shaped(n);
-    return !n->failed && placed(n, normal(n, like, precise(dt), seed_of(n)), scale, mean, dt);
+    return !n->failed && placed(n, normal(n, like, precise(dt), onnx_seed_of(n)), scale, mean, dt);
 }
 
 bool onnx_op_bernoulli(onnx_node *n)
 {
     graph_value *p = onnx_in(n, 0);
     const dtype dt = onnx_attr_dtype(n, "dtype", onnx_dtype(p)), by = precise(onnx_dtype(p));
-    graph_value *u = uniform(n, p, by, seed_of(n));
+    graph_value *u = uniform(n, p, by, onnx_seed_of(n));
     return onnx_alias(n, 0, onnx_cast(n, onnx_binary(n, "less", u, onnx_cast(n, p, by)), dt));
 }
 
@@ -111,7 +111,7 @@ bool onnx_op_multinomial(onnx_node *n)
     const int64_t axis = 1, d[3] = {onnx_static_dim(n, x, 0), count, onnx_static_dim(n, x, 1)};
     x = onnx_expand_dims(n, x, 1, &axis);
     graph_value *y = onnx_emit(n, ONNX_ARGS("broadcast_to", 0, NULL, x, onnx_const_ints(n, 3, d)));
-    graph_value *u = onnx_binary(n, "subtract", onnx_const_float(n, DT_F32, 1), uniform(n, y, DT_F32, seed_of(n)));
+    graph_value *u = onnx_binary(n, "subtract", onnx_const_float(n, DT_F32, 1), uniform(n, y, DT_F32, onnx_seed_of(n)));
     graph_value *e = onnx_unary(n, "negative", onnx_unary(n, "log", u));
     y = onnx_binary(n, "subtract", y, onnx_unary(n, "log", e));
     attr a[2] = {attr_int(n->c, "axis", -1), attr_int(n->c, "keepdims", 0)};
@@ -178,7 +178,7 @@ bool onnx_dropout_training(onnx_node *n, graph_value *training, graph_value *rat
     graph_value *x = onnx_in(n, 0), *one, *u;
     const dtype dt = onnx_dtype(x), by = precise(dt);
     u = onnx_has_attr(n, "seed") ? numpy_uniform(n, &x->type.shape, onnx_attr_int(n, "seed", 0))
-                                 : uniform(n, x, DT_F32, seed_of(n));
+                                 : uniform(n, x, DT_F32, onnx_seed_of(n));
     ratio = ratio ? onnx_reshape_ints(n, ratio, 0, NULL) : onnx_const_float(n, DT_F32, 0.5);
     graph_value *keep = onnx_unary(n, "logical_not", onnx_binary(n, "less", u, onnx_cast(n, ratio, onnx_dtype(u))));
     one = onnx_const_float(n, by, 1);

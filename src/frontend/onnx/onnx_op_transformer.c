@@ -18,7 +18,7 @@ static graph_value *as_column(onnx_node *n, graph_value *v, graph_value *like)
 static graph_value *keep_within(onnx_node *n, graph_value *mask, const onnx_attention *a)
 {
     static const int64_t twice = 2;
-    graph_value *at = onnx_positions(n, onnx_static_dim(n, a->k, 2));
+    graph_value *at = onnx_places_of(n, a->k);
     if (dim_equal(onnx_dim(n, mask, 0), onnx_dim(n, a->q, 0)))
         return onnx_binary(n, "less", at, as_column(n, mask, a->q));
     int64_t batch = onnx_static_dim(n, a->q, 0), count = onnx_static_dim(n, mask, 0);
@@ -38,7 +38,7 @@ static graph_value *mask_bias(onnx_node *n, graph_value *mask, const onnx_attent
     const double hidden = onnx_attr_float(n, "mask_filter_value", -10000);
     const uint32_t rank = onnx_rank(mask);
     int64_t keys = 0;
-    if (rank == 2 && dim_is_const(onnx_dim(n, mask, 1), &keys) && keys == 1 && onnx_static_dim(n, a->k, 2) != 1)
+    if (rank == 2 && dim_is_const(onnx_dim(n, mask, 1), &keys) && keys == 1 && !dim_is(onnx_dim(n, a->k, 2), 1))
         return NULL;
     if (rank == 1)
         return onnx_hide(n, keep_within(n, mask, a), a->dt, hidden);
@@ -49,12 +49,13 @@ static graph_value *mask_bias(onnx_node *n, graph_value *mask, const onnx_attent
     return onnx_hide(n, onnx_expand_dims(n, keep, 4 - rank, middle), a->dt, hidden);
 }
 
-/* Mask, order of positions, and what is added beside them. */
-static void add_bias(onnx_node *n, onnx_attention *a, graph_value *mask, graph_value *more, int64_t past)
+/* Mask, order of positions behind those of the past along its axis, and what is added beside them. */
+static void add_bias(onnx_node *n, onnx_attention *a, graph_value *mask, graph_value *more, graph_value *past,
+                     uint32_t axis)
 {
     a->bias = mask ? mask_bias(n, mask, a) : NULL;
     if (onnx_attr_int(n, "unidirectional", 0) != 0)
-        a->bias = onnx_plus(n, a->bias, onnx_causal(n, a, past));
+        a->bias = onnx_plus(n, a->bias, onnx_causal(n, a, past, axis));
     a->bias = onnx_plus(n, a->bias, more);
 }
 
@@ -124,7 +125,7 @@ static bool attend_behind(onnx_node *n, onnx_attention *a, graph_value *past, gr
     a->k = behind_past(n, past, 0, a->k);
     a->v = behind_past(n, past, 1, a->v);
     read_scale(n, a);
-    add_bias(n, a, mask, more, past ? onnx_static_dim(n, past, 3) : 0);
+    add_bias(n, a, mask, more, past, 3);
     graph_value *y = onnx_attend(n, a);
     onnx_alias(n, 0, onnx_join_heads(n, y));
     if (n->n_out > 1 && n->out_names[1]) {
@@ -203,8 +204,7 @@ bool onnx_op_multi_head_attention(onnx_node *n)
     a.k = after(n, 6, heads_of(n, 1, heads, size));
     a.v = after(n, 7, heads_of(n, 2, heads, 2 * size));
     read_scale(n, &a);
-    graph_value *past = onnx_optional(n, 6);
-    add_bias(n, &a, onnx_optional(n, 4), onnx_optional(n, 5), past ? onnx_static_dim(n, past, 2) : 0);
+    add_bias(n, &a, onnx_optional(n, 4), onnx_optional(n, 5), onnx_optional(n, 6), 2);
     graph_value *y = onnx_attend(n, &a);
     onnx_alias(n, 0, onnx_join_heads(n, y));
     onnx_alias(n, 1, a.k);
