@@ -373,64 +373,6 @@ static int32_t execute(const tvmrt_context_t *context, uint32_t op_id, uint32_t 
     return call(context, &context->op_execs[op_id], op_id, part, context->model->op_descs[op_id].parts);
 }
 
-#if TVMRT_SMALL
-/* What argument `word` names; NULL where the caller has given none. */
-static void *small_address(const tvmrt_context_t *context, uint32_t word)
-{
-    const uint32_t area = word >> 24 & 0x7Fu, inputs = context->model->num_inputs + 2;
-    const void *base = area == 0       ? context->const_workspace
-                       : area == 1     ? context->workspace
-                       : area < inputs ? context->inputs[area - 2]
-                                       : context->outputs[area - inputs];
-
-    return base != NULL ? (void *)((uintptr_t)base + (uintptr_t)(word & 0xFFFFFFu)) : NULL;
-}
-
-int32_t tvmrt_small_call(const tvmrt_context_t *context, tvmrt_op_func_t func, void **args, uint32_t op_id)
-{
-    tvmrt_op_exec_t exec;
-    int32_t status = TVMRT_E_NULL;
-
-    if (context->model == NULL)
-        return fail(TVMRT_E_STATE, -1);
-    exec.func = func;
-    exec.args = args;
-    if (func != NULL)
-        status = call(context, &exec, op_id, 0, 1);
-    return status == TVMRT_OK ? status : fail(status, (int32_t)op_id);
-}
-
-int32_t tvmrt_small_run(const tvmrt_context_t *context, const tvmrt_small_t *small, void **args)
-{
-    const uint32_t *word = small->args;
-    uint32_t op;
-
-    if (context->model == NULL)
-        return fail(TVMRT_E_STATE, -1);
-    for (op = 0; op < context->model->num_ops; op++) {
-        const uint32_t op_id = small->op_ids != NULL ? small->op_ids[op] : op;
-        tvmrt_op_exec_t exec;
-        uint32_t last;
-        int32_t status = TVMRT_OK;
-        void **to = args;
-
-        exec.func = small->funcs[op];
-        exec.args = args;
-        do {
-            last = *word >> 31;
-            *to = small_address(context, *word++);
-            if (*to++ == NULL)
-                status = TVMRT_E_NULL;
-        } while (last == 0);
-        if (status == TVMRT_OK)
-            status = call(context, &exec, op_id, 0, 1);
-        if (status != TVMRT_OK)
-            return fail(status, (int32_t)op_id);
-    }
-    return TVMRT_OK;
-}
-#endif
-
 /* All tasks of a layer in order; the first status that is not 0. */
 static int32_t run_layer_single(const tvmrt_context_t *context, const tvmrt_schedule_layer_t *layer)
 {

@@ -103,8 +103,8 @@ extern "C" {
 #endif
 #define TVMRT_THREADED (TVMRT_NUM_WORKERS > 1)
 
-/* 1: packages for processors with little memory find an operator's arguments when they call it, from one word each, and
- * have no tables of storage ids, operators and layers at run time; others are as they are. Not with threads. */
+/* 1: packages for processors with little memory call their operators themselves, one after the other, and have no
+ * tables of storage ids, operators and layers at run time; others are as they are. Not with threads. */
 #ifndef TVMRT_SMALL
 #define TVMRT_SMALL (!TVMRT_THREADED)
 #elif TVMRT_SMALL && TVMRT_THREADED
@@ -324,16 +324,6 @@ typedef struct tvmrt_model_desc {
     size_t workspace_align; /* a power of two */
 } tvmrt_model_desc_t;
 
-/* The same in few bytes (TVMRT_SMALL), for models without branches whose operators have one part each. `model` has
- * sizes alone. An argument is a word: its offset (24 bits), above it the area (7 bits: 0 constants, 1 workspace, then
- * inputs, then outputs), and in bit 31 whether it is the operator's last one. */
-typedef struct tvmrt_small {
-    const tvmrt_model_desc_t *model;
-    const tvmrt_op_func_t *funcs; /* model->num_ops, in the order in which they run */
-    const uint32_t *args;
-    const uint16_t *op_ids; /* of funcs; NULL: 0, 1, ... */
-} tvmrt_small_t;
-
 /* ---- Port: what an operating system supplies --- */
 
 /* Opaque room for the port's types. All functions return 0 or TVMRT_E_PORT (TVMRT_E_UNSUPPORTED without threads). */
@@ -514,16 +504,6 @@ int32_t tvmrt_engine_run(const tvmrt_context_t *context, const tvmrt_schedule_de
 
 /* The same on the calling thread alone; needs no engine. */
 int32_t tvmrt_engine_run_single(const tvmrt_context_t *context, const tvmrt_schedule_desc_t *schedule);
-
-#if TVMRT_SMALL
-/* Runs all operators in order; `args` has room for the arguments of the one that has most. Ends with the first status
- * that is not 0, logged with its operator. TVMRT_E_NULL: an input or output is null. */
-int32_t tvmrt_small_run(const tvmrt_context_t *context, const tvmrt_small_t *small, void **args);
-/* Runs one operator, for models of few operators, which call one after the other. `func` is null if one of its
- * arguments is: TVMRT_E_NULL. A status that is not 0 is logged with the operator. TVMRT_E_STATE: `context` has no
- * model. */
-int32_t tvmrt_small_call(const tvmrt_context_t *context, tvmrt_op_func_t func, void **args, uint32_t op_id);
-#endif
 
 /* ---- Semantic layer --- */
 
@@ -707,6 +687,67 @@ static inline void tvmrt_cancel(tvmrt_context_t *context)
 static inline void tvmrt_resume(tvmrt_context_t *context)
 {
     tvmrt_atomic_store(&context->cancelled, 0);
+}
+#endif
+
+/* ---- Small packages: with TVMRT_SMALL --- */
+
+#if TVMRT_SMALL
+/* In front of operator `op_id` of a package that calls its operators itself: a status that is not 0 ends the run. */
+static inline int32_t tvmrt_small_before(const tvmrt_context_t *context, uint32_t op_id, uint32_t *out_start)
+{
+#if TVMRT_HOOKS
+    int32_t status = TVMRT_E_CANCELLED;
+
+    if (tvmrt_atomic_load(&context->cancelled) == 0u)
+        status = tvmrt_hook_before(context, op_id, 0);
+    if (status != TVMRT_OK)
+        tvmrt_log_push(TVMRT_LOG_ERROR, status, (int32_t)op_id);
+    *out_start = tvmrt_port_cycles();
+    return status;
+#else
+    (void)context;
+    (void)op_id;
+    *out_start = 0;
+    return TVMRT_OK;
+#endif
+}
+
+/* Behind it. Returns the operator's status, and logs it unless it is 0. */
+static inline int32_t tvmrt_small_after(const tvmrt_context_t *context, uint32_t op_id, uint32_t start, int32_t status)
+{
+#if TVMRT_HOOKS
+    tvmrt_hook_after(context, op_id, 0, status, tvmrt_port_cycles() - start);
+#else
+    (void)context;
+    (void)start;
+#endif
+    if (status != TVMRT_OK)
+        tvmrt_log_push(TVMRT_LOG_ERROR, status, (int32_t)op_id);
+    return status;
+}
+
+/* Logs and returns a status that is no operator's. */
+static inline int32_t tvmrt_small_fail(int32_t status)
+{
+    tvmrt_log_push(TVMRT_LOG_ERROR, status, -1);
+    return status;
+}
+
+/* Whether both areas are there and aligned; one of no bytes need not be. */
+static inline int32_t tvmrt_small_check(const void *constants, size_t const_bytes, size_t const_align,
+                                        const void *workspace, size_t workspace_bytes, size_t workspace_align)
+{
+    const uintptr_t from = const_bytes != 0 ? (uintptr_t)constants : const_align;
+    const uintptr_t in = workspace_bytes != 0 ? (uintptr_t)workspace : workspace_align;
+
+    if (from == 0 || in == 0)
+        return tvmrt_small_fail(TVMRT_E_NULL);
+#ifndef TVMRT_UNALIGNED
+    if ((from & (const_align - 1)) != 0 || (in & (workspace_align - 1)) != 0)
+        return tvmrt_small_fail(TVMRT_E_ALIGNMENT);
+#endif
+    return TVMRT_OK;
 }
 #endif
 

@@ -45,10 +45,6 @@ for cc in "${CC:-gcc}" arm-none-eabi-gcc; do
                 fail "mutable objects of the port $port: $mutable"
         done
         echo "$cc, $n workers: $(size "$work/tvmrt.o" | awk 'NR == 2 { print "text " $1 ", data " $2 ", bss " $3 }')"
-        # A package has small tables, calls its operators itself, or has the others: no path goes through two of them.
-        for other in 'tvmrt_small_(run|call)$' 'tvmrt_semantic_fill_args$|fill_pointers|run_layers|tvmrt_engine_run'; do
-            awk -F'\t' -v other="$other" '$1 !~ other' "$work/tvmrt.su" > "$work/path.su"
-            check_stack $([ "$n" = 0 ] && echo $bound_single || echo $bound_threaded) "$work/path.su"
-        done
+        check_stack $([ "$n" = 0 ] && echo $bound_single || echo $bound_threaded) "$work/tvmrt.su"
     done
 done

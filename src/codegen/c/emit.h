@@ -48,6 +48,7 @@ typedef struct c_needs {
     const struct c_family *family; /* of the processors, NULL: none for which something is otherwise */
     bool neon;        /* AArch64 */
     bool riscv;       /* compilers for RISC-V may get the text, whatever the width of its vectors */
+    bool one_part;    /* functions do all of their work at once: they have no parameters `part` and `parts` */
 } c_needs;
 
 typedef struct c_scope_name {
@@ -184,6 +185,9 @@ const char *names_push_cut(c_emit *e, const void *key, const char *wanted);
 
 /* func.c: linkage: "static ", or what else stands in front of the function; text goes to w, needs to n. */
 bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name);
+/* "int32_t NAME(const float *, float *);", and whether it may return anything but 0. */
+void func_write_declaration(compiler *c, writer *w, const c_needs *n, const tir_func *f, const char *c_name);
+bool func_may_fail(const tir_func *f);
 bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
                          const c_extension *extension);
 void func_stmt(c_emit *e, const tir_stmt *s);       /* a statement that is all that its block holds */

@@ -617,7 +617,7 @@ static void write_allocate(c_emit *e, const tir_stmt *s)
     const tir_buffer *b = s->buffer;
     uint32_t depth = e->names.len;
     if (b->scope == SCOPE_GLOBAL) { /* a parameter: the plan provides it */
-        if (tir_buffer_count(b) < 0 && e->in_parallel)
+        if (tir_buffer_count(b) < 0 && e->in_parallel && !e->needs->one_part)
             write_share(e, s);
         else
             write_inner(e, s->body);
@@ -744,30 +744,62 @@ static void mark_store(void *ctx, tir_stmt *s)
         tir_map_put(&u->stored, s->buffer, s);
 }
 
+static used_set find_used(const tir_func *f, arena *a)
+{
+    used_set u;
+    tir_map_init(&u.loaded, a);
+    tir_map_init(&u.stored, a);
+    tir_visit_stmt(f->body, mark_store, mark_load, &u);
+    return u;
+}
+
+/* What stands behind the pointers. */
+static const char *last_params(const c_needs *n)
+{
+    return n->one_part ? ")" : ", uint32_t part, uint32_t parts)";
+}
+
+void func_write_declaration(compiler *c, writer *w, const c_needs *n, const tir_func *f, const char *c_name)
+{
+    arena tmp;
+    arena_init(&tmp, &c->mem);
+    used_set u = find_used(f, &tmp);
+    const tir_scratch *scratch = NULL;
+    const uint32_t n_scratch = tir_find_scratch(c, f, &scratch);
+    w_fmt(w, "int32_t %s(", c_name);
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        const bool stored = tir_map_get(&u.stored, f->params[i]) != NULL;
+        w_fmt(w, "%s%s%s *", i ? ", " : "", i < f->n_inputs && !stored ? "const " : "", dtype_c_name(f->params[i]->dt));
+    }
+    for (uint32_t i = 0; i < n_scratch; i++)
+        w_fmt(w, "%s%s *", i + f->n_params > 0 ? ", " : "", dtype_c_name(scratch[i].buffer->dt));
+    w_fmt(w, "%s;\n", last_params(n));
+    arena_free(&tmp);
+}
+
 static void write_params(c_emit *e, const tir_scratch *scratch, uint32_t n_scratch, writer *unused)
 {
     writer *w = e->w;
-    used_set u;
-    tir_map_init(&u.loaded, e->tmp);
-    tir_map_init(&u.stored, e->tmp);
-    tir_visit_stmt(e->f->body, mark_store, mark_load, &u);
+    used_set u = find_used(e->f, e->tmp);
     for (uint32_t i = 0; i < e->f->n_params; i++) {
         const tir_buffer *b = e->f->params[i];
         bool stored = tir_map_get(&u.stored, b) != NULL, used = tir_map_get(&u.loaded, b) != NULL;
         const char *name = names_push(e, b, b->name, false);
         const char *qualifier = e->f->shared && e->f->shared[i] ? "" : "restrict ";
-        w_fmt(w, "%s%s *%s%s, ", i < e->f->n_inputs && !stored ? "const " : "", dtype_c_name(b->dt), qualifier, name);
+        w_fmt(w, "%s%s%s *%s%s", i ? ", " : "", i < e->f->n_inputs && !stored ? "const " : "", dtype_c_name(b->dt),
+              qualifier, name);
         if (!used && !stored)
             w_line(unused, "(void)%s;", name);
     }
     for (uint32_t i = 0; i < n_scratch; i++) {
         const tir_buffer *b = scratch[i].buffer;
         const char *name = names_push(e, b, b->name, false);
-        w_fmt(w, "%s *restrict %s, ", dtype_c_name(b->dt), name);
-        if (scratch[i].per_part && tir_buffer_count(b) >= 0) /* else where it is allocated, when its size is known */
+        w_fmt(w, "%s%s *restrict %s", i + e->f->n_params > 0 ? ", " : "", dtype_c_name(b->dt), name);
+        if (scratch[i].per_part && !e->needs->one_part &&
+            tir_buffer_count(b) >= 0) /* else where it is allocated, when its size is known */
             w_line(unused, "%s += (%s)part * %lld;", name, "size_t", (long long)tir_buffer_count(b));
     }
-    w_str(w, "uint32_t part, uint32_t parts)\n");
+    w_fmt(w, "%s\n", last_params(e->needs));
 }
 
 /* Handles of buffers: parameters, then scratch. */
@@ -817,7 +849,7 @@ static void write_body(c_emit *e, const char *linkage, const char *c_name)
     w_str(e->w, "{\n");
     e->w->indent++;
     w_str(e->w, opening.data ? opening.data : "");
-    w_str(e->w, "(void)part;\n(void)parts;\n");
+    w_str(e->w, e->needs->one_part ? "" : "(void)part;\n(void)parts;\n");
     e->alone = false; /* what follows the body must not see its names */
     write_stmt(e, e->f->body);
     w_str(e->w, "return 0;\n");
@@ -837,7 +869,7 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     tir_map_init(&e.places, &tmp);
     uint32_t width = f->target && f->target->vector_bytes ? f->target->vector_bytes : UINT32_MAX;
     n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
-    e.cut = !extension && tir_parallel_extent(c, f) > 1;
+    e.cut = !extension && !n->one_part && tir_parallel_extent(c, f) > 1;
     tir_visit_stmt(f->body, check_stmt, NULL, &e);
     e.few_steps = !n->family && tir_takes_few_steps(f);
     if (!e.failed) {
@@ -857,6 +889,18 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
         w_str(w, body.data);
     arena_free(&tmp);
     return !e.failed;
+}
+
+static void find_failure(void *ctx, tir_stmt *s)
+{
+    *(bool *)ctx |= s->kind == TIR_ASSERT || (s->kind == TIR_ATTR && strcmp(s->key, TIR_STATUS) == 0);
+}
+
+bool func_may_fail(const tir_func *f)
+{
+    bool found = false;
+    tir_visit_stmt(f->body, find_failure, NULL, &found);
+    return found;
 }
 
 bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name)

@@ -219,10 +219,10 @@ static void storage(const package *p, writer *w)
           p->macro, p->pl->problem->ops.len, p->macro, p->n_args);
     w_fmt(w, "struct %s_instance {\n    tvmrt_context_t context;\n", p->prefix);
     const uint32_t n_in = p->n_inputs + p->n_areas - 1; /* constants in other memories are behind the inputs */
-    w_fmt(w, "    const void *inputs[%u];\n    void *outputs[%u];\n", n_in ? n_in : 1,
-          p->n_outputs ? p->n_outputs : 1);
     const bool small = package_is_small(p->u);
     w_str(w, small ? "#if !TVMRT_SMALL\n" : "");
+    w_fmt(w, "    const void *inputs[%u];\n    void *outputs[%u];\n", n_in ? n_in : 1,
+          p->n_outputs ? p->n_outputs : 1);
     w_fmt(w, "    tvmrt_op_exec_t op_execs[%u];\n    void *args[%u];\n%s};\n",
           p->pl->problem->ops.len ? p->pl->problem->ops.len : 1, p->n_args ? p->n_args : 1, small ? "#endif\n" : "");
 }
@@ -323,6 +323,8 @@ static void areas(const package *p, writer *w)
 
 static void kernels(const package *p, writer *w)
 {
+    if (package_is_small(p->u))
+        ops_write_declarations(p, w);
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++)
         if (package_is_first(p, i))
             w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts);\n",

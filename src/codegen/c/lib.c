@@ -7,12 +7,11 @@ static void write_workspace(const package *p, writer *w)
 {
     if (p->u->group) {
         package_template(p, w, "/* Of all functions of the package. */\n"
-                               "#define global_workspace (*(uint8_t *)@g_get_workspace())\n\n");
+                               "#define GLOBAL_WORKSPACE @g_get_workspace()\n\n");
         return;
     }
-    package_template(p, w,
-                     p->pl->workspace_bytes > 0 ? "#define WORKSPACE_BYTES @M_WORKSPACE_SIZE\n\n"
-                                                : "#define WORKSPACE_BYTES 1 /* none is needed; C wants one */\n\n");
+    w_str(w, p->pl->workspace_bytes > 0 ? "#define GLOBAL_WORKSPACE (&global_workspace)\n\n"
+                                        : "#define GLOBAL_WORKSPACE NULL /* none is needed */\n\n");
     if (p->u->places && p->u->places->workspace && p->u->places->workspace->section)
         w_fmt(w, "#ifndef %s_WORKSPACE_SECTION /* in the memory %s */\n#define %s_WORKSPACE_SECTION \"%s\"\n#endif\n\n",
               p->macro, p->u->places->workspace->name, p->macro, p->u->places->workspace->section);
@@ -36,12 +35,20 @@ static void bring_extent(const package *p, writer *w, uint32_t i)
 static void bring_inside(const package *p, writer *w, const package_io *io)
 {
     const char *name = package_upper(&p->c->mem, io->c_name);
-    w_fmt(w, "    if (inputs->%s == NULL || instance->context.workspace == NULL)\n        return TVMRT_E_NULL;\n",
-          io->c_name);
-    w_fmt(w, "    if (inputs->%s != (const void *)((uint8_t *)instance->context.workspace + %s_%s_OFFSET))\n",
-          io->c_name, p->macro, name);
-    w_fmt(w, "        memcpy((uint8_t *)instance->context.workspace + %s_%s_OFFSET, inputs->%s, %s_%s_SIZE);\n",
-          p->macro, name, io->c_name, p->macro, name);
+    w_fmt(w, "    if (inputs->%s == NULL || workspace == NULL)\n        return TVMRT_E_NULL;\n", io->c_name);
+    w_fmt(w, "    if (inputs->%s != (const void *)(workspace + %s_%s_OFFSET))\n", io->c_name, p->macro, name);
+    w_fmt(w, "        memcpy(workspace + %s_%s_OFFSET, inputs->%s, %s_%s_SIZE);\n", p->macro, name, io->c_name,
+          p->macro, name);
+}
+
+/* What a run of operators that C calls does in front of them. */
+static void bring_some(const package *p, writer *w)
+{
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (package_is_inside(p, &p->inputs[i]))
+            bring_inside(p, w, &p->inputs[i]);
+        else if (p->inputs[i].extent)
+            w_fmt(w, "    if (inputs->%s == 0)\n        return TVMRT_E_EXTENT;\n", p->inputs[i].c_name);
 }
 
 /* Every input and output, and where constants lie, into the instance. */
@@ -63,7 +70,7 @@ static void bring_all(const package *p, writer *w)
 void lib1_write(const package *p, writer *w)
 {
     static const template_piece pieces[] = {
-        {"states", states_write}, {"small_args", small_write_args}, {"operands", bring_all},
-        {"small_run", small_write_run}};
+        {"states", states_write}, {"operands", bring_all}, {"small_operands", bring_some},
+        {"small_run", calls_write}};
     template_file(p, "lib1.c", pieces, sizeof pieces / sizeof *pieces, w);
 }

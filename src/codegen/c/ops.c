@@ -52,20 +52,21 @@ static void write_comment(const package *p, writer *w, uint32_t i)
     w_str(w, " */\n");
 }
 
-static void write_call(const package *p, writer *w, uint32_t i, const char *name, const char *first)
+/* The kernel's arguments from an array, behind what is first and in front of what is last. */
+static void write_call(const package *p, writer *w, uint32_t i, const char *name, const char *first, const char *last)
 {
     const plan_op *op = &p->pl->problem->ops.data[i];
     w_fmt(w, "return %s_%s(%s", p->prefix, name, first);
     for (uint32_t k = 0; k < op->n_args + op->n_scratch; k++) {
         dtype dt = k < op->n_args ? op->func->params[k]->dt : op->scratch[k - op->n_args].buffer->dt;
-        w_fmt(w, "(%s%s *)a[%u], ", k < op->n_inputs ? "const " : "", dtype_c_name(dt), k);
+        w_fmt(w, "%s(%s%s *)a[%u]", k ? ", " : "", k < op->n_inputs ? "const " : "", dtype_c_name(dt), k);
     }
-    w_str(w, "part, parts);\n");
+    w_fmt(w, "%s);\n", last);
 }
 
 void ops_write_call(const package *p, writer *w, uint32_t i)
 {
-    write_call(p, w, i, package_kernel(p, i)->name, "");
+    write_call(p, w, i, package_kernel(p, i)->name, "", ", part, parts");
 }
 
 static const char *numbers_name(const package *p, const prog_kernel *k)
@@ -73,17 +74,56 @@ static const char *numbers_name(const package *p, const prog_kernel *k)
     return arena_printf(&p->c->mem, "%s_%s_numbers", p->prefix, k->name);
 }
 
+/* --- small packages: the entry calls the kernels themselves --- */
+
+/* The function with the loops of operator i, and the numbers that it gets in front of all else. */
+const char *ops_function(const package *p, uint32_t i, const char **out_numbers)
+{
+    const prog_kernel *k = package_kernel(p, i);
+    *out_numbers = k->shape ? numbers_name(p, k) : NULL;
+    return arena_printf(&p->c->mem, "%s_%s", p->prefix, k->shape ? k->shape->name : k->name);
+}
+
+static bool is_first_of_shape(const package *p, uint32_t i)
+{
+    const prog_shape *code = package_kernel(p, i)->shape;
+    for (uint32_t k = 0; k < i; k++)
+        if (package_kernel(p, k)->shape == code)
+            return false;
+    return true;
+}
+
+void ops_write_declarations(const package *p, writer *w)
+{
+    const c_needs needs = {.one_part = true};
+    for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
+        const char *numbers, *name = ops_function(p, i, &numbers);
+        if (!package_is_first(p, i))
+            continue;
+        if (!numbers || is_first_of_shape(p, i))
+            func_write_declaration(p->c, w, &needs, package_code(&p->pl->problem->ops.data[i]), name);
+        if (numbers)
+            w_fmt(w, "extern const int32_t %s[];\n", numbers);
+    }
+}
+
 static void write_wrapper(const package *p, writer *w, uint32_t i)
 {
     const prog_kernel *k = package_kernel(p, i);
+    const bool small = package_is_small(p->u);
+    const char *first = k->shape ? arena_printf(&p->c->mem, "%s, ", numbers_name(p, k)) : "";
     w_fmt(w, "int32_t wrapped_%s(const void *args, uint32_t part, uint32_t parts)\n{\n", k->name);
-    if (k->shape) {
+    w_str(w, small ? "    (void)part;\n    (void)parts;\n" : "");
+    if (k->shape && !small) {
         w_fmt(w, "    return %s_%s_call(args, part, parts, %s);\n}\n\n", p->prefix, k->shape->name,
               numbers_name(p, k));
         return;
     }
     w_str(w, "    void *const *a = (void *const *)args;\n    ");
-    ops_write_call(p, w, i);
+    if (small)
+        write_call(p, w, i, k->shape ? k->shape->name : k->name, first, "");
+    else
+        ops_write_call(p, w, i);
     w_str(w, "}\n\n");
 }
 
@@ -118,21 +158,16 @@ static bool write_shape(const package *p, c_needs *needs, writer *w, uint32_t i)
             w_fmt(w, " *   %s\n", package_kernel(p, k)->name);
     w_str(w, " */\n");
     needs_add_kernel(needs, "kernel/common/shared.h");
-    if (!func_write(p->c, w, needs, code->loops, "static ", name))
+    if (!func_write(p->c, w, needs, code->loops, needs->one_part ? "LATHE_SHARED " : "static ", name))
         return false;
+    if (needs->one_part) {
+        w_str(w, "\n");
+        return true;
+    }
     w_fmt(w, "\nstatic LATHE_SHARED int32_t %s_call(const void *args, uint32_t part, uint32_t parts,\n"
              "    const int32_t *numbers)\n{\n    void *const *a = (void *const *)args;\n    ", name);
-    write_call(p, w, i, code->name, "numbers, ");
+    write_call(p, w, i, code->name, "numbers, ", ", part, parts");
     w_str(w, "}\n\n");
-    return true;
-}
-
-static bool is_first_of_shape(const package *p, uint32_t i)
-{
-    const prog_shape *code = package_kernel(p, i)->shape;
-    for (uint32_t k = 0; k < i; k++)
-        if (package_kernel(p, k)->shape == code)
-            return false;
     return true;
 }
 
@@ -142,7 +177,7 @@ static bool write_shared_kernel(const package *p, c_needs *needs, writer *w, uin
     if (is_first_of_shape(p, i) && !write_shape(p, needs, w, i))
         return false;
     write_comment(p, w, i);
-    w_fmt(w, "static const int32_t %s[] = {", numbers_name(p, k));
+    w_fmt(w, "%sconst int32_t %s[] = {", needs->one_part ? "" : "static ", numbers_name(p, k));
     for (uint32_t n = 0; n < prog_shape_numbers(k->shape); n++)
         w_fmt(w, "%s%s", n ? ", " : "", scalar_int(&p->c->mem, DT_I32, k->numbers[n]).s);
     w_str(w, "};\n");
@@ -154,14 +189,14 @@ bool ops_write(const package *p, writer *w)
     const plan_problem *pp = p->pl->problem;
     const uint32_t features = p->u->target->features;
     c_needs needs = {.a = &p->c->mem, .riscv = p->u->target->vlen > 0, .family = c_family_of(p->u->target),
-                     .neon = (features & TARGET_NEON) != 0};
+                     .neon = (features & TARGET_NEON) != 0, .one_part = package_is_small(p->u)};
     writer kernels;
     writer_init(&kernels, &p->c->mem);
     for (uint32_t i = 0; i < pp->ops.len; i++) {
         if (!package_is_first(p, i))
             continue;
         if (package_kernel(p, i)->shape ? !write_shared_kernel(p, &needs, &kernels, i)
-                                        : !ops_write_kernel(p, &needs, &kernels, i, "static "))
+                                        : !ops_write_kernel(p, &needs, &kernels, i, needs.one_part ? "" : "static "))
             return false;
         w_str(&kernels, "\n");
     }

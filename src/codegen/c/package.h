@@ -92,7 +92,7 @@ uint32_t package_extent(const package *p, dim symbol);
  * when there is none. */
 const char *package_op_extents(const package *p, uint32_t i);
 const char *package_upper(arena *a, const char *s);
-/* The package has the tables of TVMRT_SMALL, too: its target is small, and the model fits into them. */
+/* With TVMRT_SMALL the package calls its operators itself: its target is small, and the model has no branches. */
 bool package_is_small(const codegen_unit *u);
 /* The loops that an operator's C is written of: its own, or those that it shares. */
 const tir_func *package_code(const plan_op *op);
@@ -142,11 +142,14 @@ void states_write(const package *p, writer *w);   /* in src/default_lib1.c; noth
 void states_report(json_out *j, const package *p); /* members of report.json */
 void tables_write(const package *p, writer *w);    /* src/model_data.c */
 void small_write_tables(const package *p, writer *w); /* its part for TVMRT_SMALL */
-void small_write_args(const package *p, writer *w);   /* variables of the function that runs the operators */
-void small_write_run(const package *p, writer *w);    /* and what it does */
+void calls_write(const package *p, writer *w);     /* the calls of a small package's operators, in src/default_lib1.c */
 bool ops_write(const package *p, writer *w);       /* src/ops.c */
 /* The kernel of operator i with its comment, PREFIX_KERNEL in C; what its text uses goes to `needs`. */
 bool ops_write_kernel(const package *p, c_needs *needs, writer *w, uint32_t i, const char *linkage);
+/* Of small packages: the function with the loops of operator i, and the array that it gets in front of all else, or
+ * NULL; what others see of these. */
+const char *ops_function(const package *p, uint32_t i, const char **out_numbers);
+void ops_write_declarations(const package *p, writer *w);
 /* The call of it, "return PREFIX_KERNEL(...);", with the addresses of operands, results and scratch in `a`. */
 void ops_write_call(const package *p, writer *w, uint32_t i);
 void main_write(const package *p, writer *w);      /* src/main.c */

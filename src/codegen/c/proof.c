@@ -28,7 +28,7 @@ uint64_t package_instance_bytes(const codegen_unit *u)
     for (uint32_t i = 0; i < p->ops.len; i++)
         args += p->ops.data[i].n_args + p->ops.data[i].n_scratch;
     uint64_t words = 8u + at_least_one(ins) + at_least_one(outs);
-    words += package_is_small(u) ? 0 : 2u * at_least_one(ops) + at_least_one(args);
+    words = package_is_small(u) ? 8u : words + 2u * at_least_one(ops) + at_least_one(args);
     return words * (u->target->address_bits == 32 ? 4 : 8);
 }
 

@@ -167,6 +167,7 @@ static bool find_condition(const package *p, const char *s, size_t n, bool *out)
                  {"inside", package_has_inside(p)},
                  {"inside_or_states", package_has_inside(p) || package_has_states(p)},
                  {"small", package_is_small(p->u)},
+                 {"has_workspace", p->pl->workspace_bytes > 0},
                  {"named_args", p->u->opt_level == 0},
                  {"wide_vectors", p->u->target->vlen > LEAST_VLEN},
                  {"separate_constants", handed},
