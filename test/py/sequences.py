@@ -5,9 +5,9 @@
     sequences.py [--lathe FILE] [--seed N] [--count N] [--packages] [--keep DIR] [-v]
 
 Elements are vectors of several lengths. A sequence is made, changed at positions that are constants or come in, chosen
-by a branch, appended to in a loop, split and joined. What onnxruntime refuses for its data is no case; what Lathe
-refuses must be something that the documentation says. --packages builds C instead, with sanitizers of the C compiler
-where CFLAGS names them."""
+by a branch, appended to in a loop, mapped, split and joined. What onnxruntime refuses for its data is no case; what
+Lathe refuses must be something that the documentation says. --packages builds C instead, with sanitizers of the C
+compiler where CFLAGS names them."""
 import argparse
 import os
 import random
@@ -136,9 +136,22 @@ class Graph:
         first = self.r.randint(0, size)
         return self.node("SplitToSequence", [name, self.operand(np.int64([first, size - first]))], "s"), 2
 
+    def mapped(self, s):
+        """Each element with one of outside, and where there are two sequences as long, with that of the other one."""
+        same = [o for o in sorted(self.sequences) if self.sequences[o] == self.sequences[s]]
+        other, e, f, factor = self.r.choice(same + [""]), self.name("e"), self.name("e"), self.operand(np.float32([2]))
+        outer, self.nodes = self.nodes, []
+        y = self.node("Mul", [e, factor])
+        if other:
+            y = self.node("Concat", [y, f], axis=0)
+        body = helper.make_graph(self.nodes, "body", [tensor(name, F32, [None]) for name in (e, f)[:1 + bool(other)]],
+                                 [tensor(y, F32, [None])])
+        self.nodes = outer
+        return self.node("SequenceMap", [s, other][:1 + bool(other)], "s", body=body), self.sequences[s]
+
     def step(self):
         made, count = self.r.choice((self.insert, self.insert, self.erase, self.branch, self.loop, self.split,
-                                     self.same))(self.pick())
+                                     self.same, self.mapped))(self.pick())
         self.sequences[made] = count
 
     def finish(self):

@@ -437,25 +437,32 @@ static graph_value *element(onnx_node *n, uint32_t i, uint32_t k)
     return l ? l->parts[k].v : onnx_in(n, i);
 }
 
-static bool check_maps(onnx_node *n, const onnx_list *first)
+/* Whether all sequences have as many elements as the model says. */
+static bool counts_are_known(const onnx_node *n)
+{
+    bool known = true;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const onnx_list *l = onnx_list_of(n->im, n->in[i]);
+        known &= !l || onnx_list_is_known(l);
+    }
+    return known;
+}
+
+static bool check_maps(onnx_node *n, const onnx_list *first, bool known)
 {
     for (uint32_t i = 0; i < n->n_in; i++) {
         const onnx_list *l = onnx_list_of(n->im, onnx_in(n, i));
-        if (l && (!onnx_list_is_known(l) || l->has || l->none))
-            return onnx_fail(n, DIAG_UNSUPPORTED, "a run decides how many elements input %u has; a Loop does the same",
-                             i);
-        if (l && l->n != first->n)
+        if (l && (l->has || l->none || l->is_tensor))
+            return onnx_fail(n, DIAG_TYPE, "input %u is an optional; OptionalGetElement gives its sequence", i);
+        if (l && known && l->n != first->n)
             return onnx_fail(n, DIAG_TYPE, "sequences of %u and %u elements", first->n, l->n);
     }
     return true;
 }
 
-bool onnx_op_sequence_map(onnx_node *n)
+/* The body for each element that is known. */
+static bool map_each(onnx_node *n, const onnx_list *l, const pb_graph *g)
 {
-    const onnx_list *l = sequence_of(n, 0);
-    const pb_graph *g = onnx_attr_graph(n, "body");
-    if (!l || n->failed || !check_maps(n, l))
-        return false;
     graph_value ***out = arena_array(&n->c->mem, graph_value **, n->n_out);
     for (uint32_t i = 0; i < n->n_out; i++)
         out[i] = arena_array(&n->c->mem, graph_value *, l->n + 1u);
@@ -471,6 +478,78 @@ bool onnx_op_sequence_map(onnx_node *n)
     for (uint32_t i = 0; i < n->n_out && !n->failed; i++)
         (void)result_sequence(n, i, l->n, out[i]);
     return !n->failed;
+}
+
+/* What a round of a map makes, as a sequence of one element with its slot: results of the round's function. */
+static onnx_part add_row(onnx_region *r, onnx_node *in, graph_value *made)
+{
+    const onnx_part one = {.v = onnx_text(in, made)};
+    const onnx_list l = {.n = 1, .parts = &one};
+    onnx_slot slot = {.dt = DT_NONE};
+    if (!onnx_slot_of(in, &l, &slot) || !onnx_slot_close(in, &slot))
+        return (onnx_part){0};
+    const onnx_part row = onnx_list_stack(in, &l, &slot);
+    graph_add_result(r->f, row.v);
+    if (row.sizes)
+        graph_add_result(r->f, row.sizes);
+    return row;
+}
+
+/* The body in a loop whose rounds take the elements one after the other. */
+static bool map_all(onnx_node *n, const onnx_list *l, const pb_graph *g)
+{
+    arena *a = &n->c->mem;
+    onnx_captures captures = {.n = n};
+    onnx_region r;
+    graph_value *trips = onnx_list_count(n, l);
+    onnx_part *given = arena_array(a, onnx_part, n->n_in), *rows = arena_array(a, onnx_part, n->n_out);
+    graph_value **in = arena_array(a, graph_value *, n->n_in), **made = arena_array(a, graph_value *, n->n_out);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        given[i] = onnx_list_of(n->im, n->in[i]) ? stack_of(n, onnx_list_of(n->im, n->in[i])) : (onnx_part){0};
+    onnx_capture(&captures, g);
+    if (n->failed)
+        return false;
+    onnx_region_open(&r, n, NULL, "element");
+    graph_value *at = graph_add_param(r.f, "element", type_static(n->c, DT_I64, 0, NULL));
+    onnx_region_captures(&r, &captures);
+    onnx_node m = onnx_region_node(&r);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        const char *name = intern(n->c->names, arena_printf(a, "x_%u", i));
+        const char *sizes = intern(n->c->names, arena_printf(a, "x_%u_sizes", i));
+        onnx_part p = given[i];
+        in[i] = onnx_region_value(&r, name, p.v ? p.v : n->in[i]);
+        p.sizes = p.sizes ? onnx_region_value(&r, sizes, p.sizes) : NULL;
+        if (p.v) {
+            p.v = in[i];
+            in[i] = onnx_list_element(&m, &p, at);
+        }
+    }
+    graph_add_result(r.f, graph_add_constant(r.f, tensor_scalar_i64(n->c, DT_BOOL, 1), "", n->loc));
+    (void)onnx_inline_bodies(&m, g, n->n_in, in, n->n_out, made);
+    for (uint32_t i = 0; i < n->n_out && !m.failed; i++)
+        rows[i] = add_row(&r, &m, made[i]);
+    n->failed |= m.failed;
+    const onnx_loop loop = {.trips = trips};
+    const graph_node *node = n->failed ? NULL : onnx_emit_loop(n, n->f, &loop, &r);
+    for (uint32_t i = 0, next = 0; node && i < n->n_out; i++) {
+        const bool text = onnx_is_text(n->im, rows[i].v);
+        rows[i].v = onnx_merge_axes(n, node->outputs[next++], 0);
+        if (text)
+            onnx_set_text(n->im, rows[i].v);
+        rows[i].sizes = rows[i].sizes ? onnx_merge_axes(n, node->outputs[next++], 0) : NULL;
+        (void)result_part(n, i, rows[i]);
+    }
+    return node && !n->failed;
+}
+
+bool onnx_op_sequence_map(onnx_node *n)
+{
+    const onnx_list *l = sequence_of(n, 0);
+    const pb_graph *g = onnx_attr_graph(n, "body");
+    const bool known = l && counts_are_known(n);
+    if (!l || n->failed || !check_maps(n, l, known))
+        return false;
+    return known ? map_each(n, l, g) : map_all(n, l, g);
 }
 
 /* --- optionals --- */
