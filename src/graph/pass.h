@@ -80,6 +80,8 @@ enum {
       "moves of dequantized constants work on the stored numbers, and are dequantized afterwards")                \
     X(USE_INTEGERS, "use-integers", graph_pass_use_integers, FACTS_MODEL | FACT_STORED, 0, 0, 1,                  \
       "arithmetic between dequantized values becomes integer arithmetic")                                         \
+    X(HALVES, "widen-halves", graph_pass_widen_halves, FACTS_NODES, 0, 0, 1,                                      \
+      "operators on f16 compute on f32, on processors with vectors")                                              \
     X(ENDS, "quantized-ends", graph_pass_quantised_ends, FACTS_NODES, 0, 0, 1,                                    \
       "inputs and results get the quantized type that the model uses inside")                                     \
     X(SIMPLIFY, "simplify", graph_pass_simplify, FACTS_NODES, 0, 0, 1,                                            \

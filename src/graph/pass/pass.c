@@ -42,8 +42,8 @@ static const char *const facts[] = {
  * rewrites, so that simplify sees weights that a model computes, and again after what simplify and pack-weights leave
  * for it: arithmetic on constants. */
 static const char clean[] =
-    "infer-types,sink-dequantize,use-integers,fold-constants,take-branches,simplify,fold-constants,take-branches,"
-    "cse,dce,quantized-ends,dce";
+    "infer-types,sink-dequantize,use-integers,widen-halves,fold-constants,take-branches,simplify,fold-constants,"
+    "take-branches,cse,dce,quantized-ends,dce";
 /* Other targets see the graph before the CPU's layouts. */
 static const char partition[] =
     "MergeComposite,AnnotateTarget,MergeCompilerRegions,PartitionGraph,RelayToTIRTargetHook,ExtractPrimFuncConstants";

@@ -90,9 +90,16 @@ static bool is_wide(const te_sched *s, const te_node *n)
     return wide;
 }
 
-bool te_row_fits(const te_sched *s, const te_node *n)
+/* x86 has conversions of vectors, F16C, in each processor with AVX2. gcc 12 makes no use of them by itself, as it does
+ * on AArch64. */
+static bool has_half_lanes(const struct target *t)
 {
-    return n->n_axes > 0 && !is_wide(s, n) && stage_fits(s, n, n->axes[n->n_axes - 1], false);
+    return (t->features & TARGET_MADD) != 0 && t->vector_bytes >= 32;
+}
+
+bool te_row_fits(const te_sched *s, const struct target *t, const te_node *n)
+{
+    return n->n_axes > 0 && !is_wide(s, n) && stage_fits(s, n, n->axes[n->n_axes - 1], has_half_lanes(t));
 }
 
 static void look_for_call(void *ctx, tir_expr_ref e)
@@ -105,13 +112,6 @@ bool te_calls_functions(const te_sched *s, const te_node *anchor, const te_node 
     bool found = false;
     look_at_inlined(s, anchor, last, look_for_call, &found);
     return found;
-}
-
-/* x86 has conversions of vectors, F16C, in each processor with AVX2. gcc 12 makes no use of them by itself, as it does
- * on AArch64. */
-static bool has_half_lanes(const struct target *t)
-{
-    return (t->features & TARGET_MADD) != 0 && t->vector_bytes >= 32;
 }
 
 static void look_for_half(void *ctx, tir_expr_ref e)
@@ -238,7 +238,7 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
 {
     const te_axis *k = n->n_reduce ? n->reduce_axes[n->n_reduce - 1] : NULL;
     if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || !k || n->reducer->n != 1 || n->where || !is_long_row(s, t, n, k) ||
-        !stage_fits(s, n, k, false))
+        !stage_fits(s, n, k, has_half_lanes(t)))
         return false;
     read_check r = {k->var, !is_wide(s, n)};
     tir_visit_expr(n->body[0], check_read, &r);

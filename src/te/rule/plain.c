@@ -213,7 +213,7 @@ static bool reduce_lines(te_sched *s, const struct target *t, const te_node *anc
     const char **order = arena_array(&s->c->mem, const char *, anchor->n_axes + anchor->n_reduce + 2u);
     uint32_t n = 0;
     if (lanes < LEAST_LINE || width < LEAST_LINE || anchor->where || !te_reads_lines(anchor, line) ||
-        !te_row_fits(s, anchor) || !te_row_fits(s, last))
+        !te_row_fits(s, t, anchor) || !te_row_fits(s, t, last))
         return false;
     te_sched_split(s, last->name, te_axis_name(last, line), vectors_beside(width, lanes) * lanes, "lane_o",
                    "lane_i");

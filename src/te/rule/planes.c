@@ -26,8 +26,8 @@ static bool choose(planes *p, const struct target *t, const graph_node *n)
     int64_t channels = te_axis_extent(a, 1), groups = graph_attr_int(n, "groups"), width = te_axis_extent(a, p->line);
     int64_t shared = channels / (groups > 0 ? groups : 1);
     if (p->lanes < LEAST_LINE || width < LEAST_LINE || shared < 1 || !te_reads_lines(a, p->line) ||
-        !te_row_fits(p->s, a) ||
-        !te_row_fits(p->s, p->last))
+        !te_row_fits(p->s, t, a) ||
+        !te_row_fits(p->s, t, p->last))
         return false;
     p->tile = te_choose_tile_ragged(t, p->lanes, width, shared);
     while (shared % p->tile.rows != 0)
