@@ -406,6 +406,14 @@ def machines(rng, count):
               kernel_params=[1., 0., 3.], kernel_type="RBF", rho=[.1, .2, .3], post_transform=post)
     b.add("SVMRegressor", [x], [1], near, coefficients=[1., 2.], n_supports=0, rho=[.5], kernel_params=[1., 0., 3.],
           kernel_type="LINEAR", post_transform="LOGISTIC")
+    for n in (2, 6):  # products of 1e7 that nearly cancel, exact in f32; onnxruntime adds them in f64
+        vectors, pairs = 10 * n, n * (n - 1) // 2
+        signs = np.tile([1., -1.], vectors // 2)
+        c = rng.permuted(rng.integers(1, 6, (n - 1, vectors // 2)).repeat(2, 1) * signs, axis=1)
+        b.add("SVMClassifier", [rng.integers(1000, 1004, (9, 3)).astype(f32)], [7, 1], near, kernel_type="LINEAR",
+              classlabels_ints=list(range(n)), coefficients=c.ravel().tolist(), kernel_params=[1., 0., 3.],
+              vectors_per_class=[10] * n, rho=[.1] * pairs,
+              support_vectors=rng.integers(1000, 1004, vectors * 3).astype(f32).tolist())
     return b
 
 

@@ -85,6 +85,15 @@ static graph_value *kernels(const machine *m)
     return m->kind == SIGMOID ? onnx_unary(n, "tanh", k) : onnx_binary(n, "power", k, onnx_const_like(n, k, m->degree));
 }
 
+/* A linear kernel needs no vectors when the model runs: count of them from the first, times their coefficients, are
+ * weights of the features. They are added in f64, so that less is lost than in sums of products. */
+static void add_weights(const machine *m, int64_t first, int64_t count, const double *coefficients, double *w)
+{
+    for (int64_t v = 0; v < count; v++)
+        for (int64_t f = 0; f < m->width; f++)
+            w[f] += coefficients[v] * m->support[(first + v) * m->width + f];
+}
+
 /* --- regressor --- */
 
 bool onnx_op_svm_regressor(onnx_node *n)
@@ -99,8 +108,12 @@ bool onnx_op_svm_regressor(onnx_node *n)
     if (m.coefficients.n != terms)
         return onnx_fail(n, DIAG_FORMAT, "there are %u coefficients; %lld are needed", m.coefficients.n,
                          (long long)terms);
-    graph_value *w = ml_matrix(n, DT_F32, 2, (int64_t[]){1, terms}, m.coefficients.v);
-    graph_value *y = onnx_matmul(n, vectors ? kernels(&m) : m.x, w, false, true, DT_NONE);
+    const bool linear = vectors == 0 || m.kind == LINEAR;
+    double *sums = arena_array(&n->c->mem, double, (size_t)m.width + 1u);
+    add_weights(&m, 0, linear ? vectors : 0, m.coefficients.v, sums);
+    const int64_t count = linear ? m.width : vectors;
+    graph_value *w = ml_matrix(n, DT_F32, 2, (int64_t[]){1, count}, linear && vectors ? sums : m.coefficients.v);
+    graph_value *y = onnx_matmul(n, linear ? m.x : kernels(&m), w, false, true, DT_NONE);
     y = onnx_binary(n, "add", y, onnx_const_like(n, y, m.rho.v[0]));
     if (one_class)
         y = onnx_where(n, onnx_binary(n, "greater", y, onnx_const_like(n, y, 0)), onnx_const_like(n, y, 1),
@@ -166,12 +179,35 @@ static graph_value *scores_by_class(const classes *s, graph_value *k)
     return onnx_binary(n, "add", pick(n, sums, s->pairs, of_i), pick(n, sums, s->pairs, of_j));
 }
 
+/* A linear kernel: a row of weights for each pair. */
+static graph_value *scores_of_features(const classes *s)
+{
+    onnx_node *n = s->m.n;
+    const int64_t all = s->m.vectors, width = s->m.width;
+    double *w = arena_array(&n->c->mem, double, (size_t)(s->pairs * width) + 1u);
+    int64_t q = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t j = i + 1; j < s->n; j++, q++) {
+            const double *of_i = s->m.coefficients.v + (j - 1) * all + s->first[i];
+            const double *of_j = s->m.coefficients.v + i * all + s->first[j];
+            add_weights(&s->m, s->first[i], s->per_class[i], of_i, w + q * width);
+            add_weights(&s->m, s->first[j], s->per_class[j], of_j, w + q * width);
+        }
+    return onnx_matmul(n, s->m.x, ml_matrix(n, DT_F32, 2, (int64_t[]){s->pairs, width}, w), false, true, DT_NONE);
+}
+
+static graph_value *scores_of_vectors(const classes *s)
+{
+    graph_value *k = kernels(&s->m);
+    return s->n <= 4 ? scores_at_once(s, k) : scores_by_class(s, k);
+}
+
 /* [rows, pairs]: above 0 is for the first class of a pair. */
 static graph_value *pair_scores(const classes *s)
 {
     onnx_node *n = s->m.n;
-    graph_value *k = kernels(&s->m);
-    graph_value *y = s->n <= 4 ? scores_at_once(s, k) : scores_by_class(s, k);
+    const bool by_feature = s->m.kind == LINEAR && s->pairs <= s->m.vectors; /* otherwise the vectors are smaller */
+    graph_value *y = by_feature ? scores_of_features(s) : scores_of_vectors(s);
     return onnx_binary(n, "add", y, ml_vector(n, DT_F32, (uint32_t)s->pairs, s->m.rho.v));
 }
 
