@@ -22,7 +22,7 @@ import warnings
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.join(TOP, "docs", "reference", "ml-operators.md")
 BEGIN, END = "<!-- table: made by scripts/classical.py -->", "<!-- end of the table -->"
-FORMS = ("table", "links", "branches", "complete", "levels")
+FORMS = ("table", "links", "branches", "complete", "levels", "vectors")
 TRAINED, TESTED = 1200, 500
 
 

@@ -18,6 +18,7 @@ typedef enum graph_trees {
     GRAPH_TREES_COMPLETE,
     GRAPH_TREES_LINKS,
     GRAPH_TREES_LEVELS,
+    GRAPH_TREES_VECTORS,
     GRAPH_TREES_COUNT
 } graph_trees;
 

@@ -417,7 +417,7 @@ def machines(rng, count):
     return b
 
 
-FORMS = ("table", "branches", "complete", "links", "levels")  # of trees, for this machine
+FORMS = ("table", "branches", "complete", "links", "levels", "vectors")  # of trees, for this machine
 HAS_TREES = ("regressors", "classifiers", "ensembles")
 GROUPS = {"linear": linear, "scalers": scalers, "encoders": encoders, "labels2": label_encoders(2),
           "labels4": label_encoders(4), "regressors": regressors, "classifiers": classifiers,
@@ -638,7 +638,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--filter", default="*")
     parser.add_argument("--targets", default="interpret,generic")
-    parser.add_argument("--forms", default="branches,complete,links,levels", help="of trees, each beside the targets")
+    parser.add_argument("--forms", default=",".join(FORMS[1:]), help="of trees, each beside the targets")
     parser.add_argument("-v", action="store_true")
     args = parser.parse_args()
     bad, outputs = [], 0

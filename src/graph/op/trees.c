@@ -5,8 +5,9 @@
 
 #include "graph/op.h"
 
-static const char *const names[TREES_OPERANDS] = {"x",     "roots",   "left",   "features", "thresholds", "weights",
-                                                  "modes", "members", "leaves", "lists",    "targets",    "weight_ids"};
+static const char *const names[TREES_MOST_OPERANDS] = {"x",       "roots",   "left",       "features", "thresholds",
+                                                       "weights", "modes",   "members",    "leaves",   "lists",
+                                                       "targets", "weight_ids", "firsts",  "rights"};
 
 const char *trees_table_name(uint32_t i)
 {
@@ -41,6 +42,11 @@ bool trees_are_dense(const graph_node *n)
 bool trees_have_levels(const graph_node *n)
 {
     return is_set(n, "levels");
+}
+
+bool trees_have_lists(const graph_node *n)
+{
+    return trees_are_dense(n) || (TREES_LISTS < n->n_inputs && n->inputs[TREES_LISTS]);
 }
 
 static bool has(const graph_node *n, uint32_t i)
@@ -197,7 +203,7 @@ static bool is_operand(const graph_node *n, uint32_t i)
 /* The operands that a form has are of these, as a set of bits. */
 static bool check_operands(compiler *c, const graph_node *n, uint32_t needed, uint32_t allowed)
 {
-    for (uint32_t i = TREES_ROOTS; i < TREES_OPERANDS; i++)
+    for (uint32_t i = TREES_ROOTS; i < TREES_MOST_OPERANDS; i++)
         if ((!is_operand(n, i) && (needed & 1u << i)) || (is_operand(n, i) && !(allowed & 1u << i)))
             return infer_error(c, n, is_operand(n, i) ? "operand '%s' has no place here" : "operand '%s' is missing",
                                names[i]);
@@ -225,19 +231,32 @@ bool infer_tree_branches(compiler *c, const graph_node *n, type *out)
     return infer_tree_ensemble(c, n, out);
 }
 
+/* Rows side by side; with lanes the modes are such that all nodes can be asked. */
+static bool check_rows(compiler *c, const graph_node *n)
+{
+    const int64_t rows = graph_attr_int(n, "rows"), lanes = graph_attr_int(n, "lanes");
+    if (rows < 1 || rows > TREES_MOST_ROWS || lanes < 1 || rows % lanes != 0)
+        return infer_error(c, n, "rows or lanes is out of range");
+    if (lanes > 1 && (has(n, TREES_MODES) || (graph_attr_int(n, "aggregate") != TREES_SUM &&
+                                              graph_attr_int(n, "aggregate") != TREES_AVERAGE) ||
+                      (graph_attr_int(n, "tracks") != TREES_TRACK_NONE && graph_attr_int(n, "mode") > TREES_GT)))
+        return infer_error(c, n, "lanes take nodes of one mode and sums");
+    return true;
+}
+
 bool infer_tree_complete(compiler *c, const graph_node *n, type *out)
 {
     const int64_t trees = graph_attr_int(n, "trees"), depth = graph_attr_int(n, "depth");
-    const int64_t rows = graph_attr_int(n, "rows");
-    if (trees < 1 || trees > INT32_MAX >> TREES_MOST_LEVELS || depth < 1 || depth > TREES_MOST_LEVELS || rows < 1 ||
-        rows > TREES_MOST_ROWS)
-        return infer_error(c, n, "trees, depth or rows is out of range");
+    const int64_t most = graph_attr_int(n, "lanes") > 1 ? TREES_MOST_SELECT : TREES_MOST_LEVELS;
+    if (trees < 1 || trees > INT32_MAX >> TREES_MOST_LEVELS || depth < 1 || depth > most ||
+        (graph_attr_int(n, "lanes") > 1 && trees_have_levels(n)))
+        return infer_error(c, n, "trees or depth is out of range");
     const uint32_t needed = 1u << TREES_FEATURES | 1u << TREES_THRESHOLDS | 1u << TREES_WEIGHTS;
     const uint32_t lists = 1u << TREES_LISTS | 1u << TREES_TARGETS | 1u << TREES_WEIGHT_IDS;
     const uint32_t no = 1u << TREES_ROOTS | 1u << TREES_LEFT | 1u << TREES_MEMBERS | (trees_are_dense(n) ? lists : 0);
     if (graph_attr_int(n, "n_targets") < 1)
         return infer_error(c, n, "there is no target");
-    if (!check_operands(c, n, needed, ~no))
+    if (!check_operands(c, n, needed, ~no) || !check_rows(c, n))
         return false;
     const int64_t questions = trees_have_levels(n) ? depth : (1 << depth) - 1;
     return check_lengths(c, n, trees * questions) && check_leaves(c, n, trees, trees << depth) &&
@@ -293,4 +312,32 @@ bool infer_tree_links(compiler *c, const graph_node *n, type *out)
     const tensor_data *roots = trees_table(n, TREES_ROOTS);
     return check_lengths(c, n, nodes) && check_leaves(c, n, roots ? roots->count - 1 : -1, 0) &&
            check_links(c, n, width) && result(c, n, out);
+}
+
+/* Whatever the answers are, the leaf that they lead to is one of the tree's. */
+static bool check_sweep(compiler *c, const graph_node *n)
+{
+    const tensor_data *roots = trees_table(n, TREES_ROOTS), *rights = trees_table(n, TREES_RIGHTS);
+    for (int64_t t = 0; roots && rights && t + 1 < roots->count; t++)
+        for (int64_t i = tensor_get_i64(roots, t); i < tensor_get_i64(roots, t + 1); i++) {
+            const double leaf = i < rights->count ? tensor_get_f64(rights, i) - trees_base(rights->dt) : -1;
+            if (!(leaf >= 0 && leaf <= (double)(tensor_get_i64(roots, t + 1) - tensor_get_i64(roots, t))))
+                return infer_error(c, n, "node %lld leads to a leaf that its tree does not have", (long long)i);
+        }
+    return true;
+}
+
+bool infer_tree_sweep(compiler *c, const graph_node *n, type *out)
+{
+    const uint32_t lists = 1u << TREES_LISTS | 1u << TREES_TARGETS | 1u << TREES_WEIGHT_IDS;
+    const uint32_t no = 1u << TREES_MODES | 1u << TREES_MEMBERS | (trees_are_dense(n) ? lists : 0);
+    const uint32_t needed = 1u << TREES_ROOTS | 1u << TREES_LEFT | 1u << TREES_FEATURES | 1u << TREES_THRESHOLDS |
+                            1u << TREES_WEIGHTS | 1u << TREES_FIRSTS | 1u << TREES_RIGHTS;
+    if (graph_attr_int(n, "n_targets") < 1)
+        return infer_error(c, n, "there is no target");
+    int64_t nodes = -1, firsts = -1;
+    return check_operands(c, n, needed, ~no) && check_rows(c, n) && infer_tree_ensemble(c, n, out) &&
+           check_sweep(c, n) &&
+           (!entries_of(n, TREES_FEATURES, &nodes) || !entries_of(n, TREES_FIRSTS, &firsts) || nodes == firsts ||
+            infer_error(c, n, "there are %lld first leaves for %lld nodes", (long long)firsts, (long long)nodes));
 }

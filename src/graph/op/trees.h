@@ -19,7 +19,10 @@
  * tree_links: an entry of features, a word, has the column in its low 32 - 2 * link_bits bits, above them a link for
  * the right, above that one for the left. A link is how many nodes further the child stands, or, if its highest bit is
  * set, a list, or without lists an entry of weights. There are neither left subtrees nor leaves.
- * checked: all links have been looked through, so a walk ends by itself after `depth` steps at the latest. */
+ * checked: all links have been looked through, so a walk ends by itself after `depth` steps at the latest.
+ * tree_sweep: the operands of tree_ensemble, without modes and sets, and two more. `rows` rows, in vectors of `lanes`,
+ * are asked all nodes; rows that are left walk over the tables. dense: as of tree_complete. tree_complete with `lanes`
+ * asks all nodes of rows side by side, too. */
 #ifndef LATHE_GRAPH_OP_TREES_H
 #define LATHE_GRAPH_OP_TREES_H
 #include "graph/graph.h"
@@ -37,7 +40,10 @@ enum {
     TREES_LISTS,
     TREES_TARGETS,    /* of an entry of a list, or of a tree; left out: 0 */
     TREES_WEIGHT_IDS,
-    TREES_OPERANDS
+    TREES_OPERANDS,
+    TREES_FIRSTS = TREES_OPERANDS, /* [nodes]: trees_base() and the first leaf of the node in its tree */
+    TREES_RIGHTS,                  /* [nodes]: the same of its right subtree */
+    TREES_MOST_OPERANDS
 };
 
 enum { TREES_LEQ, TREES_LT, TREES_GTE, TREES_GT, TREES_EQ, TREES_NEQ, TREES_MEMBER };
@@ -50,11 +56,20 @@ enum { TREES_SUM, TREES_MIN, TREES_MAX, TREES_AVERAGE };
 #define TREES_MOST_LEVELS   12 /* of complete trees */
 #define TREES_MOST_ROWS     64 /* side by side */
 #define TREES_MOST_LINK     15 /* bits of a link */
+#define TREES_MOST_SELECT   5  /* levels of complete trees whose nodes are all asked */
 
+#define TREES_BASE 0x800000 /* more leaves no tree has */
+
+/* The float that a number is added to, so that its low bits are that number. */
+static inline double trees_base(dtype dt)
+{
+    return dt == DT_F64 ? 0x1p52 : TREES_BASE;
+}
 const char *trees_table_name(uint32_t i);
 /* A table whose numbers are known: of a constant operand, or of an attribute; NULL: neither. */
 const tensor_data *trees_table(const graph_node *n, uint32_t i);
 bool trees_are_dense(const graph_node *n);
 bool trees_have_levels(const graph_node *n);
+bool trees_have_lists(const graph_node *n); /* a leaf adds a list, dense or not */
 int64_t trees_count(const graph_node *n); /* where that is known */
 #endif

@@ -3,20 +3,31 @@
  * takes any tree. Links take about as much, and two thirds of the instructions, if a word holds those of a node. Nested
  * ifs take the fewest instructions for a row, and three times the memory or more. Complete trees need no numbers of
  * children and no comparison of where a walk is, and several rows can be walked side by side; nodes that only fill up
- * levels cost memory. Levels are complete trees whose nodes of a level are alike, so each level is stored once. */
+ * levels cost memory. Levels are complete trees whose nodes of a level are alike, so each level is stored once. Vectors
+ * ask all nodes of a tree, and as many rows at a time as a vector has lanes: that pays where a tree is not large. */
 #include "graph/op/trees.h"
 #include "graph/op.h"
 #include "graph/pass.h"
 #include "graph/pass/rewrite.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SIDE_BY_SIDE    16         /* rows of complete trees where there are vectors */
 #define BESIDE_LEVELS   32         /* of levels; gcc unrolls loops over 16 lanes before it looks for vectors */
+#define VECTORS         2          /* of rows, for each of which a node is read once */
 #define MOST_DENSE      32         /* targets for which a list is a vector */
 #define FEW_ROWS        8          /* below, a walk of a row alone is as fast */
 #define MOST_FILL       8          /* times the nodes that there are */
 #define MOST_BYTES      (1 << 19)  /* of complete trees, which lie in a second-level cache */
+#define COLUMNS_BYTES   32768      /* of a block of rows in vectors, on the stack */
+/* Instructions for a row and a tree: of a step of a walk in complete trees and in tables; of a node for a vector of
+ * rows, where it selects and where it is asked in preorder; of a leaf that is looked up. */
+#define COMPLETE_STEP   10
+#define TABLE_STEP      15
+#define SELECT_NODE     3
+#define SWEEP_NODE      7
+#define SWEEP_LEAF      4
 #define NODE_CODE       22         /* bytes of a comparison with its threshold and its branch in Thumb code */
 #define LEAF_CODE       8          /* of an addition and a jump */
 #define LIST_CODE       4          /* of a leaf that is a number */
@@ -31,9 +42,12 @@ typedef struct trees {
     int64_t count, nodes, leaves, depth;
     int64_t bytes[GRAPH_TREES_COUNT]; /* of tables and code, by form; -1: the trees cannot have it */
     int64_t *levels;                  /* as find_levels says */
+    int64_t lanes, beside;            /* of a vector; rows of a block of vectors */
+    bool selects;                     /* vectors: of complete trees */
 } trees;
 
-static const char *const form_names[GRAPH_TREES_COUNT] = {"auto", "table", "branches", "complete", "links", "levels"};
+static const char *const form_names[GRAPH_TREES_COUNT] = {"auto", "table", "branches", "complete", "links", "levels",
+                                                          "vectors"};
 
 static int64_t bytes_of(const graph_node *n, uint32_t i)
 {
@@ -135,6 +149,58 @@ static bool find_levels(const trees *v, int64_t *out)
     return true;
 }
 
+static double log2_of(int64_t n)
+{
+    double bits = 0;
+    for (; n > 1; n = (n + 1) / 2)
+        bits++;
+    return bits;
+}
+
+/* About how many instructions a row takes for a tree, in vectors or, side by side with others, by a walk. */
+static double work_in_vectors(const trees *v)
+{
+    const double all = (double)((int64_t)1 << v->depth), nodes = (double)v->nodes / (double)v->count;
+    return v->selects ? all * SELECT_NODE / (double)v->lanes : nodes * SWEEP_NODE / (double)v->lanes + SWEEP_LEAF;
+}
+
+static double work_of_walk(const trees *v)
+{
+    return v->bytes[GRAPH_TREES_COMPLETE] >= 0 && v->bytes[GRAPH_TREES_COMPLETE] <= MOST_BYTES
+               ? (double)(v->depth * COMPLETE_STEP)
+               : (log2_of(v->leaves / v->count) + 1) * TABLE_STEP;
+}
+
+/* NaN at a node that tracks is replaced by what goes left everywhere: less than each threshold. */
+static bool has_finite_thresholds(const graph_node *n)
+{
+    const tensor_data *t = trees_table(n, TREES_THRESHOLDS);
+    for (int64_t i = 0; i < t->count; i++)
+        if (!isfinite(tensor_get_f64(t, i)))
+            return false;
+    return true;
+}
+
+/* Whether rows can be walked in vectors; how many rows a block has then, as far as there are so many. */
+static bool can_be_vectors(trees *v)
+{
+    const graph_node *n = v->n;
+    const type *x = &n->inputs[TREES_X]->type;
+    const int64_t size = (int64_t)(dtype_bits(x->dt) / 8), tracks = graph_attr_int(n, "tracks");
+    const int64_t how = graph_attr_int(n, "aggregate");
+    int64_t width = 0, rows = 2 * TREES_MOST_ROWS;
+    v->lanes = v->o->target->vector_bytes / (uint32_t)size;
+    if (v->o->target->address_bits == 32 || v->lanes < 2 || v->leaves >= TREES_BASE || trees_table(n, TREES_MODES) ||
+        (how != TREES_SUM && how != TREES_AVERAGE) || !dim_is_const(x->shape.dims[1], &width) ||
+        (tracks != TREES_TRACK_NONE && (graph_attr_int(n, "mode") > TREES_GT || !has_finite_thresholds(n))))
+        return false;
+    (void)dim_is_const(x->shape.dims[0], &rows);
+    for (v->beside = VECTORS * v->lanes; v->beside > v->lanes && v->beside > rows; v->beside -= v->lanes)
+        ;
+    return v->beside <= rows && v->beside <= TREES_MOST_ROWS &&
+           width * (tracks == TREES_TRACK_SOME ? 2 : 1) * v->beside * size <= COLUMNS_BYTES;
+}
+
 /* Lists without a table of leaves, or such a table without lists, are written by nobody. */
 static bool read_trees(trees *v, const graph_node *n)
 {
@@ -151,7 +217,7 @@ static bool read_trees(trees *v, const graph_node *n)
         all += bytes_of(n, i);
     v->bytes[GRAPH_TREES_TABLE] = all + WALK_CODE;
     v->bytes[GRAPH_TREES_BRANCHES] = v->bytes[GRAPH_TREES_COMPLETE] = v->bytes[GRAPH_TREES_LINKS] = -1;
-    v->bytes[GRAPH_TREES_LEVELS] = -1;
+    v->bytes[GRAPH_TREES_LEVELS] = v->bytes[GRAPH_TREES_VECTORS] = -1;
     if (simple && can_link(v))
         v->bytes[GRAPH_TREES_LINKS] = bytes_of(n, TREES_ROOTS) + bytes_of(n, TREES_THRESHOLDS) + 4 * v->nodes +
                                       (trees_table(n, TREES_LISTS)
@@ -161,6 +227,10 @@ static bool read_trees(trees *v, const graph_node *n)
         v->bytes[GRAPH_TREES_BRANCHES] =
             v->nodes * NODE_CODE + (trees_table(n, TREES_LISTS) ? v->leaves * LIST_CODE + v->count * ADD_CODE
                                                                  : v->leaves * LEAF_CODE) + list_bytes(n);
+    const bool vectors = simple && v->depth <= TREES_MOST_BRANCHES && can_be_vectors(v);
+    v->selects = vectors && v->depth <= TREES_MOST_SELECT && v->count << v->depth <= MOST_FILL * v->leaves;
+    if (vectors)
+        v->bytes[GRAPH_TREES_VECTORS] = v->bytes[GRAPH_TREES_TABLE] + 2 * bytes_of(n, TREES_THRESHOLDS);
     if (!simple || v->depth > TREES_MOST_LEVELS || v->count > INT32_MAX >> (TREES_MOST_LEVELS + 3))
         return true;
     const int64_t per_node = (bytes_of(n, TREES_FEATURES) + bytes_of(n, TREES_THRESHOLDS) + bytes_of(n, TREES_MODES)) /
@@ -169,6 +239,8 @@ static bool read_trees(trees *v, const graph_node *n)
     const int64_t per_leaf = (int64_t)(dtype_bits(leaf->dt) / 8);
     const int64_t filled = (v->count << v->depth) * per_leaf + list_bytes(n) + WALK_CODE;
     v->bytes[GRAPH_TREES_COMPLETE] = v->count * (((int64_t)1 << v->depth) - 1) * per_node + filled;
+    if (v->selects)
+        v->bytes[GRAPH_TREES_VECTORS] = v->bytes[GRAPH_TREES_COMPLETE];
     v->levels = arena_array(&v->r.c->mem, int64_t, (size_t)(v->count * v->depth));
     if (find_levels(v, v->levels))
         v->bytes[GRAPH_TREES_LEVELS] = v->count * v->depth * per_node + filled;
@@ -212,6 +284,8 @@ static graph_trees by_size(const trees *v)
                          v->count << v->depth <= MOST_FILL * v->leaves;
     if (is_within(v, GRAPH_TREES_LEVELS, several ? MOST_BYTES : v->bytes[GRAPH_TREES_TABLE]))
         return GRAPH_TREES_LEVELS;
+    if (is_within(v, GRAPH_TREES_VECTORS, MOST_BYTES) && !is_single_row(v->n) && work_in_vectors(v) < work_of_walk(v))
+        return GRAPH_TREES_VECTORS;
     return several ? GRAPH_TREES_COMPLETE : GRAPH_TREES_TABLE;
 }
 
@@ -339,10 +413,11 @@ static bool wants_dense(const trees *v, int64_t targets)
     return true;
 }
 
-/* levels: each is stored once. */
-static graph_value *as_complete(trees *v, bool levels)
+/* Of levels each is stored once. */
+static graph_value *as_complete(trees *v, graph_trees form)
 {
     compiler *c = v->r.c;
+    const bool levels = form == GRAPH_TREES_LEVELS, vectors = form == GRAPH_TREES_VECTORS;
     const graph_node *n = v->n;
     const int64_t leaves = v->count << v->depth, all = leaves - v->count, nodes = levels ? v->count * v->depth : all;
     filling f = {v, arena_array(&c->mem, int64_t, (size_t)all), arena_array(&c->mem, int64_t, (size_t)leaves)};
@@ -360,18 +435,61 @@ static graph_value *as_complete(trees *v, bool levels)
     in[TREES_THRESHOLDS] = rearranged(v, TREES_THRESHOLDS, from, nodes);
     in[TREES_MODES] = rearranged(v, TREES_MODES, from, nodes);
     in[leaf_table(n)] = rearranged(v, leaf_table(n), f.leaves, leaves);
-    const bool side_by_side = v->o->target->address_bits > 32 && !is_single_row(n);
+    const bool side_by_side = vectors || (v->o->target->address_bits > 32 && !is_single_row(n));
     const int64_t targets = graph_attr_int(n, "n_targets");
     const bool dense = side_by_side && wants_dense(v, targets);
     if (dense) {
         in[TREES_WEIGHTS] = dense_lists(v, targets);
         in[TREES_LISTS] = in[TREES_TARGETS] = in[TREES_WEIGHT_IDS] = NULL;
     }
-    const int64_t rows = !side_by_side ? 1 : levels ? BESIDE_LEVELS : SIDE_BY_SIDE;
-    attr attrs[SAME_ATTRS + 4] = {attr_int(c, "trees", v->count), attr_int(c, "rows", rows),
-                                  attr_int(c, "dense", dense), attr_int(c, "levels", levels)};
-    copy_attrs(v, attrs + 4);
-    return rewrite_emit(&v->r, "tree_complete", TREES_OPERANDS, in, SAME_ATTRS + 4, attrs, n->loc);
+    const int64_t rows = !side_by_side ? 1 : vectors ? v->beside : levels ? BESIDE_LEVELS : SIDE_BY_SIDE;
+    attr attrs[SAME_ATTRS + 5] = {attr_int(c, "trees", v->count), attr_int(c, "rows", rows),
+                                  attr_int(c, "dense", dense), attr_int(c, "levels", levels),
+                                  attr_int(c, "lanes", vectors ? v->lanes : 1)};
+    copy_attrs(v, attrs + 5);
+    return rewrite_emit(&v->r, "tree_complete", TREES_OPERANDS, in, SAME_ATTRS + 5, attrs, n->loc);
+}
+
+/* The first leaves of the nodes at..end and of their right subtrees; leaf: the first one of all. */
+static void find_leaves(const trees *v, int64_t at, int64_t end, int64_t leaf, uint8_t *firsts, uint8_t *rights)
+{
+    if (at == end)
+        return;
+    const dtype dt = trees_table(v->n, TREES_THRESHOLDS)->dt;
+    const size_t size = dtype_bits(dt) / 8;
+    const int64_t left = tensor_get_i64(trees_table(v->n, TREES_LEFT), at), middle = at + 1 + left;
+    dtype_store_f64(dt, firsts + (size_t)at * size, trees_base(dt) + (double)leaf);
+    dtype_store_f64(dt, rights + (size_t)at * size, trees_base(dt) + (double)(leaf + left + 1));
+    find_leaves(v, at + 1, middle, leaf, firsts, rights);
+    find_leaves(v, middle, end, leaf + left + 1, firsts, rights);
+}
+
+static graph_value *as_sweep(trees *v)
+{
+    compiler *c = v->r.c;
+    const graph_node *n = v->n;
+    const tensor_data *roots = trees_table(n, TREES_ROOTS);
+    const dtype dt = trees_table(n, TREES_THRESHOLDS)->dt;
+    uint8_t *firsts = arena_array(&c->mem, uint8_t, (size_t)v->nodes * dtype_bits(dt) / 8);
+    uint8_t *rights = arena_array(&c->mem, uint8_t, (size_t)v->nodes * dtype_bits(dt) / 8);
+    for (int64_t t = 0; t < v->count; t++)
+        find_leaves(v, tensor_get_i64(roots, t), tensor_get_i64(roots, t + 1), 0, firsts, rights);
+    graph_value *in[TREES_MOST_OPERANDS] = {NULL};
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        in[i] = n->inputs[i];
+    const bool dense = wants_dense(v, graph_attr_int(n, "n_targets"));
+    if (dense) {
+        in[TREES_WEIGHTS] = dense_lists(v, graph_attr_int(n, "n_targets"));
+        in[TREES_LISTS] = in[TREES_TARGETS] = in[TREES_WEIGHT_IDS] = NULL;
+    }
+    in[TREES_FIRSTS] = rewrite_constant(&v->r, tensor_dense(c, dt, 1, &v->nodes, firsts),
+                                        trees_table_name(TREES_FIRSTS), n->loc);
+    in[TREES_RIGHTS] = rewrite_constant(&v->r, tensor_dense(c, dt, 1, &v->nodes, rights),
+                                        trees_table_name(TREES_RIGHTS), n->loc);
+    attr attrs[SAME_ATTRS + 3] = {attr_int(c, "rows", v->beside), attr_int(c, "lanes", v->lanes),
+                                  attr_int(c, "dense", dense)};
+    copy_attrs(v, attrs + 3);
+    return rewrite_emit(&v->r, "tree_sweep", TREES_MOST_OPERANDS, in, SAME_ATTRS + 3, attrs, n->loc);
 }
 
 /* The words of the nodes at..end, which are a subtree; leaf: its first one. */
@@ -442,8 +560,9 @@ static graph_value *changed(trees *v, const graph_node *n)
     note(v, form);
     switch (form) {
     case GRAPH_TREES_BRANCHES: return as_branches(v);
-    case GRAPH_TREES_COMPLETE: return as_complete(v, false);
-    case GRAPH_TREES_LEVELS: return as_complete(v, true);
+    case GRAPH_TREES_COMPLETE:
+    case GRAPH_TREES_LEVELS: return as_complete(v, form);
+    case GRAPH_TREES_VECTORS: return v->selects ? as_complete(v, form) : as_sweep(v);
     case GRAPH_TREES_LINKS: return as_links(v);
     case GRAPH_TREES_AUTO:
     case GRAPH_TREES_TABLE:

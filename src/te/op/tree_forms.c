@@ -89,17 +89,9 @@ static tir_stmt *build_branches(te_graph *g, void *ctx, const tir_buffer *const 
     return tir_for(c, row, te_i64(g, 0), out[0]->shape[0], FOR_SERIAL, body);
 }
 
-static bool build(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out, te_build_fn fn)
-{
-    te_tensor *all[TREES_OPERANDS] = {NULL};
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        all[i] = in[i];
-    return loops_extern(g, n, all, TREES_OPERANDS, fn, &(loops_ctx){0}, out);
-}
-
 bool compute_tree_branches(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return build(g, n, in, out, build_branches);
+    return walk_extern(g, n, in, out, build_branches);
 }
 
 /* --- complete trees --- */
@@ -229,7 +221,9 @@ static tir_stmt *build_complete(te_graph *g, void *ctx, const tir_buffer *const 
     tir_stmt *both[2] = {NULL, NULL};
     if (lanes > 1)
         both[0] = tir_for(c, several, zero, blocks, FOR_SERIAL,
-                          rows_of(&v, lanes, tir_mul(c, tir_varref(c, several), size)));
+                          graph_attr_int(l->n, "lanes") > 1
+                              ? walk_vectors(&v, lanes, tir_mul(c, tir_varref(c, several), size))
+                              : rows_of(&v, lanes, tir_mul(c, tir_varref(c, several), size)));
     both[1] = tir_for(c, row, lanes > 1 ? done : zero, lanes > 1 ? tir_sub(c, rows, done) : rows, FOR_SERIAL,
                       rows_of(&v, 1, tir_varref(c, row)));
     return tir_seq(c, 2, both);
@@ -237,7 +231,7 @@ static tir_stmt *build_complete(te_graph *g, void *ctx, const tir_buffer *const 
 
 bool compute_tree_complete(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return build(g, n, in, out, build_complete);
+    return walk_extern(g, n, in, out, build_complete);
 }
 
 /* --- links --- */
@@ -305,5 +299,5 @@ static tir_stmt *build_links(te_graph *g, void *ctx, const tir_buffer *const *in
 
 bool compute_tree_links(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    return build(g, n, in, out, build_links);
+    return walk_extern(g, n, in, out, build_links);
 }

@@ -22,6 +22,11 @@ tir_expr_ref walk_entry(const walk *v, uint32_t table, tir_expr_ref i)
 /* Modes of nodes, as ai.onnx.ml numbers them; TREES_MEMBER is none of these. */
 static const tir_op compares[] = {TIR_LE, TIR_LT, TIR_GE, TIR_GT, TIR_EQ, TIR_NE};
 
+tir_expr_ref walk_compare(const walk *v, tir_expr_ref x, tir_expr_ref threshold, int64_t mode)
+{
+    return tir_binary(v->c, compares[mode], x, threshold);
+}
+
 static tir_expr_ref by_mode(const walk *v, tir_expr_ref x, tir_expr_ref threshold, tir_expr_ref mode)
 {
     compiler *c = v->c;
@@ -38,7 +43,7 @@ tir_expr_ref walk_goes_left(const walk *v, tir_expr_ref x, walk_node at)
 {
     compiler *c = v->c;
     tir_expr_ref holds = at.mode ? by_mode(v, x, at.threshold, at.mode)
-                                 : tir_binary(c, compares[at.fixed_mode], x, at.threshold);
+                                 : walk_compare(v, x, at.threshold, at.fixed_mode);
     if (!at.tracks && graph_attr_int(v->n, "tracks") != TREES_TRACK_ALL)
         return holds;
     tir_expr_ref missing = tir_call1(c, TIR_ISNAN, x);
@@ -168,12 +173,12 @@ tir_stmt *walk_add_weight(const walk *v, tir_expr_ref to, tir_expr_ref w)
 }
 
 /* Entry `number` of the weights, or of the table that says which is meant. */
-static tir_expr_ref weight(const walk *v, tir_expr_ref number)
+tir_expr_ref walk_weight(const walk *v, tir_expr_ref number)
 {
     return walk_load(v, TREES_WEIGHTS, v->in[TREES_WEIGHT_IDS] ? walk_entry(v, TREES_WEIGHT_IDS, number) : number);
 }
 
-tir_stmt *walk_add_list(const walk *v, tir_expr_ref list)
+static tir_stmt *add_sparse(const walk *v, tir_expr_ref list)
 {
     compiler *c = v->c;
     const tir_var *k = tir_new_var(c, "k", TIR_I64), *id = tir_new_var(c, "id", (tir_type){DT_I32, 1});
@@ -181,7 +186,7 @@ tir_stmt *walk_add_list(const walk *v, tir_expr_ref list)
     tir_expr_ref last = walk_entry(v, TREES_LISTS, tir_add(c, tir_varref(c, id), walk_i32(v, 1)));
     tir_expr_ref number = tir_cast(c, DT_I32, tir_varref(c, k));
     tir_stmt *all = tir_for(c, k, tir_cast(c, DT_I64, first), tir_cast(c, DT_I64, tir_sub(c, last, first)), FOR_SERIAL,
-                            walk_add_weight(v, walk_entry(v, TREES_TARGETS, number), weight(v, number)));
+                            walk_add_weight(v, walk_entry(v, TREES_TARGETS, number), walk_weight(v, number)));
     return tir_let(c, id, list, all);
 }
 
@@ -196,18 +201,21 @@ static tir_stmt *add_dense(const walk *v, tir_expr_ref list)
     return tir_let(c, first, tir_mul(c, list, walk_i32(v, graph_attr_int(v->n, "n_targets"))), all);
 }
 
+tir_stmt *walk_add_list(const walk *v, tir_expr_ref list)
+{
+    return trees_are_dense(v->n) ? add_dense(v, list) : add_sparse(v, list);
+}
+
 tir_stmt *walk_add_leaf(const walk *v, tir_expr_ref leaf)
 {
     tir_expr_ref to = walk_i32(v, 0);
     if (v->in[TREES_LEAVES])
         leaf = walk_entry(v, TREES_LEAVES, leaf);
-    if (trees_are_dense(v->n))
-        return add_dense(v, leaf);
-    if (v->in[TREES_LISTS])
+    if (trees_have_lists(v->n))
         return walk_add_list(v, leaf);
     if (v->in[TREES_TARGETS])
         to = walk_entry(v, TREES_TARGETS, tir_cast(v->c, DT_I32, v->tree));
-    return walk_add_weight(v, to, weight(v, leaf));
+    return walk_add_weight(v, to, walk_weight(v, leaf));
 }
 
 /* --- rows --- */
@@ -236,8 +244,10 @@ tir_expr_ref walk_trees(const walk *v)
 
 /* An average is divided here and not by an operator behind this one, which may multiply by the reciprocal. Of the least
  * and the largest, a target that no leaf has is 0. */
-static tir_expr_ref ended(const walk *v, tir_expr_ref is)
+tir_expr_ref walk_ended(const walk *v, tir_expr_ref is)
 {
+    if (graph_attr_int(v->n, "aggregate") == TREES_SUM)
+        return is;
     if (adds(v))
         return tir_binary(v->c, TIR_DIV, is, tir_cast(v->c, v->out->dt, walk_trees(v)));
     return tir_select(v->c, tir_call1(v->c, TIR_ISNAN, is), tir_float(v->c, v->out->dt, 0), is);
@@ -253,8 +263,8 @@ tir_stmt *walk_end_row(const walk *v)
     const bool sums = graph_attr_int(v->n, "aggregate") == TREES_SUM;
     const tir_expr_ref place[2] = {v->row, te_i64(v->g, 0)};
     if (v->sum)
-        return tir_store(v->c, v->out, 2, place, sums ? get_sum(v) : ended(v, get_sum(v)));
-    return sums ? NULL : each_target(v, ended);
+        return tir_store(v->c, v->out, 2, place, walk_ended(v, get_sum(v)));
+    return sums ? NULL : each_target(v, walk_ended);
 }
 
 tir_stmt *walk_row(const walk *v, tir_stmt *trees)
@@ -270,35 +280,42 @@ static tir_stmt *row_of(const walk *v, const tir_var *tree)
     return walk_row(v, tir_for(c, tree, te_i64(v->g, 0), walk_trees(v), FOR_SERIAL, tir_seq(c, 2, body)));
 }
 
+tir_stmt *walk_rows(const walk *from, tir_expr_ref first, tir_expr_ref count)
+{
+    compiler *c = from->c;
+    const tir_var *vars[2] = {tir_new_var(c, "row", TIR_I64), tir_new_var(c, "tree", TIR_I64)};
+    walk v = *from;
+    v.at = loops_number(c, "at", DT_I32);
+    v.end = loops_number(c, "end", DT_I32);
+    v.leaf = loops_number(c, "leaf", DT_I32);
+    v.member = loops_number(c, "member", DT_I32);
+    v.sum = graph_attr_int(v.n, "n_targets") == 1 ? loops_number(c, "sum", v.out->dt) : NULL;
+    v.row = tir_varref(c, vars[0]);
+    v.lane = te_i64(v.g, 0);
+    v.tree = tir_varref(c, vars[1]);
+    tir_stmt *body = row_of(&v, vars[1]);
+    if (v.in[TREES_MEMBERS])
+        body = tir_allocate(c, v.member, body);
+    body = tir_allocate(c, v.at, tir_allocate(c, v.end, tir_allocate(c, v.leaf, body)));
+    return tir_for(c, vars[0], first, count, FOR_SERIAL, body);
+}
+
 static tir_stmt *build_trees(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
     const loops_ctx *l = ctx;
-    compiler *c = g->c;
-    const tir_var *vars[2] = {tir_new_var(c, "row", TIR_I64), tir_new_var(c, "tree", TIR_I64)};
-    walk v = {.g = g,
-              .c = c,
-              .n = l->n,
-              .in = in,
-              .out = out[0],
-              .at = loops_number(c, "at", DT_I32),
-              .end = loops_number(c, "end", DT_I32),
-              .leaf = loops_number(c, "leaf", DT_I32),
-              .member = loops_number(c, "member", DT_I32),
-              .sum = graph_attr_int(l->n, "n_targets") == 1 ? loops_number(c, "sum", out[0]->dt) : NULL,
-              .row = tir_varref(c, vars[0]),
-              .lane = te_i64(g, 0),
-              .tree = tir_varref(c, vars[1])};
-    tir_stmt *body = row_of(&v, vars[1]);
-    if (in[TREES_MEMBERS])
-        body = tir_allocate(c, v.member, body);
-    body = tir_allocate(c, v.at, tir_allocate(c, v.end, tir_allocate(c, v.leaf, body)));
-    return tir_for(c, vars[0], te_i64(g, 0), out[0]->shape[0], FOR_SERIAL, body);
+    const walk v = {.g = g, .c = g->c, .n = l->n, .in = in, .out = out[0]};
+    return walk_rows(&v, te_i64(g, 0), out[0]->shape[0]);
+}
+
+bool walk_extern(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out, te_build_fn fn)
+{
+    te_tensor *all[TREES_MOST_OPERANDS] = {NULL};
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        all[i] = in[i];
+    return loops_extern(g, n, all, TREES_MOST_OPERANDS, fn, &(loops_ctx){0}, out);
 }
 
 bool compute_tree_ensemble(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    te_tensor *all[TREES_OPERANDS] = {NULL};
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        all[i] = in[i];
-    return loops_extern(g, n, all, TREES_OPERANDS, build_trees, &(loops_ctx){0}, out);
+    return walk_extern(g, n, in, out, build_trees);
 }

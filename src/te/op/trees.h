@@ -37,6 +37,8 @@ tir_expr_ref walk_load(const walk *v, uint32_t table, tir_expr_ref i);
 tir_expr_ref walk_entry(const walk *v, uint32_t table, tir_expr_ref i);
 /* Whether the walk goes left. NaN compares as C does, and goes left as well where a node tracks missing values. */
 tir_expr_ref walk_goes_left(const walk *v, tir_expr_ref x, walk_node at);
+/* x compared with a threshold as a mode of nodes says that is no TREES_MEMBER. */
+tir_expr_ref walk_compare(const walk *v, tir_expr_ref x, tir_expr_ref threshold, int64_t mode);
 /* At most `depth` steps, while the condition holds. */
 tir_stmt *walk_down(const walk *v, tir_expr_ref cond, tir_stmt *step);
 /* The node number `at`, and the column of its feature, by the tables. */
@@ -46,10 +48,19 @@ tir_expr_ref walk_column(const walk *v, tir_expr_ref feature);
 tir_stmt *walk_add_weight(const walk *v, tir_expr_ref to, tir_expr_ref w);
 tir_stmt *walk_add_list(const walk *v, tir_expr_ref list);
 tir_stmt *walk_add_leaf(const walk *v, tir_expr_ref leaf);
+/* Entry `number` of the weights, or of the table that says which is meant. */
+tir_expr_ref walk_weight(const walk *v, tir_expr_ref number);
 /* The sums of a row before the first tree and behind the last; NULL: nothing is to be done. */
 tir_stmt *walk_begin_row(const walk *v);
 tir_stmt *walk_end_row(const walk *v);
+tir_expr_ref walk_ended(const walk *v, tir_expr_ref sum); /* the result that a sum of all trees makes */
 /* begin, all trees, end; `sum` is allocated around them. */
 tir_stmt *walk_row(const walk *v, tir_stmt *trees);
 tir_expr_ref walk_trees(const walk *v); /* how many there are, i64 */
+/* `count` rows from `first` on, by the tables, one by one. */
+tir_stmt *walk_rows(const walk *v, tir_expr_ref first, tir_expr_ref count);
+/* The stage that the operator is, of all operands that a form may have. */
+bool walk_extern(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out, te_build_fn fn);
+/* Complete trees, or trees without sets, for a block of rows whose lanes are vectors: tree_vectors.c. */
+tir_stmt *walk_vectors(const walk *v, int64_t rows, tir_expr_ref first);
 #endif
