@@ -392,14 +392,16 @@ bool tensor_file_read_step(compiler *c, const char *path, uint32_t step, uint32_
 static bool list_of_pb(compiler *c, const char *path, span s, const list_io *l, tensor_list *out)
 {
     onnx_values v;
-    if (!onnx_read_values(c, s, path, l->is_sequence, l->is_optional, &v))
+    if (!(l->is_map ? onnx_read_map(c, s, path, &v) : onnx_read_values(c, s, path, l->is_sequence, l->is_optional, &v)))
         return false;
     out->none = v.none;
     out->n = v.n;
     out->items = arena_array(&c->mem, content, v.n + 1u);
-    for (uint32_t i = 0; i < v.n; i++)
+    for (uint32_t i = 0; i < v.n; i++) {
         if (!take_data(c, path, v.items[i], &out->items[i]))
             return false;
+        out->items[i].is_text = v.is_text && v.is_text[i];
+    }
     return true;
 }
 
@@ -410,8 +412,9 @@ bool tensor_file_list(compiler *c, const char *path, const list_io *l, tensor_li
     *out = (tensor_list){0};
     if (!compiler_read_file(c, path, &s))
         return false;
-    if (l->is_map && !has_suffix(path, ".npz"))
-        return fail(c, path, "a map is a .npz file with the array of its keys, and behind it that of its values");
+    if (l->is_map && !has_suffix(path, ".npz") && !has_suffix(path, ".pb"))
+        return fail(c, path, "a map is a .npz file with the array of its keys, and behind it that of its values, or a "
+                             ".pb file");
     if (has_suffix(path, ".pb"))
         return list_of_pb(c, path, s, l, out);
     if (!has_suffix(path, ".npz")) {

@@ -13,11 +13,13 @@ bool onnx_import(compiler *c, span bytes, const char *path, const frontend_optio
 bool onnx_read_tensor(compiler *c, span bytes, const char *path, const char **out_name, bool *out_is_text,
                       const tensor_data **out);
 
-/* What a SequenceProto, an OptionalProto of one, or of a tensor holds. */
+/* What a SequenceProto, an OptionalProto of one, or of a tensor holds; or a MapProto: its keys, and their values. */
 typedef struct onnx_values {
     bool none; /* an optional without its element */
     uint32_t n;
     const tensor_data **items;
+    bool *is_text; /* of each: strings, with their bytes as the last axis */
 } onnx_values;
 bool onnx_read_values(compiler *c, span bytes, const char *path, bool is_sequence, bool is_optional, onnx_values *out);
+bool onnx_read_map(compiler *c, span bytes, const char *path, onnx_values *out);
 #endif

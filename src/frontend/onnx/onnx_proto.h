@@ -75,6 +75,7 @@ bool onnx_wire_model(compiler *c, const char *path, span bytes, pb_model **out);
 bool onnx_wire_tensor(compiler *c, const char *path, span bytes, pb_tensor **out);
 bool onnx_wire_sequence(compiler *c, const char *path, span bytes, pb_sequence **out);
 bool onnx_wire_optional(compiler *c, const char *path, span bytes, pb_optional **out);
+bool onnx_wire_map(compiler *c, const char *path, span bytes, pb_map **out);
 /* The model as bytes: what was read, with what has been changed; fields that are not listed stay. read(write(x)) is x.
  * false after a diagnostic: 2 GiB or more, protobuf's limit. */
 bool onnx_wire_write(compiler *c, const pb_model *m, span *out);

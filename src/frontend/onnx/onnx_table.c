@@ -59,6 +59,11 @@ const pb_message *onnx_message_optional(void)
     return &message_optional;
 }
 
+const pb_message *onnx_message_map(void)
+{
+    return &message_map;
+}
+
 void onnx_wire_print_fields(writer *w)
 {
     static const char *const kinds[] = {"INT", "FLOAT", "STR", "MSG", "INTS", "FLOATS", "DOUBLES", "STRS", "MSGS"};

@@ -26,4 +26,5 @@ const pb_message *onnx_message_model(void);
 const pb_message *onnx_message_tensor(void);
 const pb_message *onnx_message_sequence(void);
 const pb_message *onnx_message_optional(void);
+const pb_message *onnx_message_map(void);
 #endif

@@ -284,3 +284,9 @@ bool onnx_wire_optional(compiler *c, const char *path, span bytes, pb_optional *
     *out = read_whole(c, path, bytes, onnx_message_optional());
     return *out != NULL;
 }
+
+bool onnx_wire_map(compiler *c, const char *path, span bytes, pb_map **out)
+{
+    *out = read_whole(c, path, bytes, onnx_message_map());
+    return *out != NULL;
+}
