@@ -205,18 +205,24 @@ def batches():
 
 
 def pools():
-    """Average pools over windows, whose means are integers where there is no floating-point unit."""
+    """Average pools over windows, whose sums are integers: planes and channels last, with ties and without, four
+    channels at a time and those that are left."""
     params, body, results = [], [], []
     cases = (("u8", 3, 9, 11, (3, 3), (2, 2), (1, 1, 1, 1), 0, 0.31, 0.29),
              ("i8", 4, 8, 8, (2, 2), (2, 2), (0,) * 4, 0, 1, 1),
              ("u8", 2, 10, 7, (5, 3), (1, 2), (2, 1, 2, 1), 1, 0.04, 0.05),
-             ("i8", 2, 12, 12, (12, 12), (1, 1), (0,) * 4, 0, 3, 0.7))
+             ("i8", 2, 12, 12, (12, 12), (1, 1), (0,) * 4, 0, 3, 0.7),
+             ("i8", 10, 6, 7, (3, 3), (1, 1), (1, 1, 1, 1), 0, 0.31, 0.29),
+             ("u8", 8, 7, 6, (4, 2), (2, 1), (1, 1, 2, 0), 1, 0.02, 0.02),
+             ("u8", 4, 5, 5, (3, 3), (2, 2), (1, 1, 1, 1), 0, 0.05, 0.05))
     for i, (dt, ins, high, wide, size, stride, pads, counts, x_scale, y_scale) in enumerate(cases):
-        params.append(f"%x{i}: {dt}[1, {ins}, {high}, {wide}]")
+        last = i >= 4
+        params.append(f"%x{i}: {dt}[1, 1, {high}, {wide}, {ins}]" if last else f"%x{i}: {dt}[1, {ins}, {high}, {wide}]")
+        layout = f', data_layout = "NCHW{ins}c"' if last else ""
         body += [f"%s{i} = constant f32[] splat {x_scale:.2f}", f"%t{i} = constant f32[] splat {y_scale:.2f}",
                  f"%z{i} = constant {dt}[] splat 7",
                  f"%y{i} = qnn.avg_pool2d(%x{i}, %s{i}, %t{i}, %z{i}, %z{i}) {{pool_size = {list(size)}, "
-                 f"strides = {list(stride)}, pads = {list(pads)}, count_include_pad = {counts}}}"]
+                 f"strides = {list(stride)}, pads = {list(pads)}, count_include_pad = {counts}{layout}}}"]
         results.append(f"%y{i}")
     return f"func @main({', '.join(params)}) {{\n  " + "\n  ".join(body) + f"\n  return {', '.join(results)}\n}}\n"
 
@@ -515,7 +521,7 @@ def main():
                     continue
                 t.one(f"{name} on {board}", lambda b=board, n=name, f=file, e=exact: t.counted(b, n, f, e))
         means = written(work, "pools.txt", pools())
-        for board in ("m0plus", "m3", "rv32"):
+        for board in ("m0plus", "m3", "m4", "m55", "rv32"):
             t.one(f"pools on {board}", lambda b=board: t.counted(b, "pools", means, True))
         grid = written(work, "vectors.txt", layers(vectors()))
         t.one("vectors on m55", lambda: t.counted("m55", "vectors", grid, True))

@@ -141,6 +141,25 @@ static graph_value *with_quotients(rewriter *r, const graph_node *n)
     return rewrite_emit(r, n->op->name, 5, in, n->n_attrs, n->attrs, n->loc);
 }
 
+/* One window, all of the picture. */
+static bool is_global(const graph_node *n)
+{
+    const int64_t *size = NULL;
+    const uint32_t axes = graph_attr_ints(n, "pool_size", &size);
+    bool whole = !nn_has_border(n);
+    for (uint32_t i = 0; i < axes && whole; i++)
+        whole = dim_is(n->inputs[0]->type.shape.dims[2 + i], size[i]);
+    return whole;
+}
+
+/* Pools over windows: without vectors of floats, bytes are added faster, and several at a time, than floats that are
+ * made of them. The sum of all of a picture is an integer anyway, and is rounded once. */
+static bool adds_bytes(const graph_node *n, const pass_options *o)
+{
+    return o->target && o->target->small && o->target->vector_bytes == 0 &&
+           strncmp(n->op->name, "qnn.avg_pool", 12) == 0 && !is_global(n);
+}
+
 bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o)
 {
     const char *method = qnn_method(o);
@@ -165,7 +184,11 @@ bool qnn_set_methods(compiler *c, graph_func *f, const pass_options *o)
             if (y && type_equal(&y->type, &n->outputs[0]->type) && rewrite_replace(&r, n->outputs[0], y))
                 continue;
             bool as_asked = !fixed || (!requantizes && scales_are_known(n));
-            graph_set_attr(f, n, attr_string(c, "method", as_asked ? method : qnn_method(&exact)));
+            const char *own = as_asked ? method : qnn_method(&exact);
+            const bool bytes = strcmp(own, "float") == 0 && adds_bytes(n, o);
+            graph_set_attr(f, n, attr_string(c, "method", bytes ? "integer" : own));
+            if (bytes)
+                graph_set_attr(f, n, attr_int(c, "products", 1));
         }
         rewrite_keep(&r, n);
     }

@@ -29,7 +29,7 @@ static tir_expr_ref i32(te_graph *g, int64_t v)
 /* In 32 bits: the sum times x_scale / (y_scale * count), as factor / count, and the zero point, in 2^-bits. The floats
  * are x_scale and y_scale times the power of two that makes x_scale an integer of 24 bits. */
 typedef struct window_sum {
-    int64_t factor, reach, mantissa;
+    int64_t factor, reach, mantissa, x_zero, zero;
     int bits;
     float y_scale;
 } window_sum;
@@ -42,8 +42,9 @@ typedef struct average {
     bool in_integers, wide; /* wide: numbers of 16 bits */
     bool windows; /* in integers, by `fixed` */
     window_sum fixed;
-    const te_tensor *near;  /* then: means in fixed point; */
-    const te_tensor *again; /* sums in f32 of windows that are near the middle of two integers */
+    const te_tensor *factor, *base; /* then: of the windows at a place; */
+    const te_tensor *near;   /* means in fixed point; */
+    const te_tensor *again;  /* sums in f32 of windows that are near the middle of two integers */
 } average;
 
 /* Exact in i32, or as dequantised numbers, which are summed one after the other. */
@@ -53,7 +54,7 @@ static tir_expr_ref average_term(te_graph *g, void *ctx, tir_expr_ref const *idx
     const average *v = p->more;
     whole.acc = DT_I32;
     tir_expr_ref x = te_pool_body(g, &whole, idx);
-    if (v->x_zero)
+    if (v->x_zero && !(v->windows && p->unpadded)) /* else of all terms at once */
         x = tir_sub(g->c, x, tir_cast(g->c, DT_I32, v->x_zero));
     return p->acc == DT_I32 ? x : qnn_product(g, x, v->x_scale);
 }
@@ -84,7 +85,7 @@ static bool read_window_sum(const graph_node *n, const te_pool *p, window_sum *o
         return false;
     const double ratio = (double)xs / (double)ys, most = (double)reach_of(p->x->dt, xz);
     const double off = (ratio * most * (0.5 * (double)taps + 4.0) + 512.0) * 0x1p-24 * 1.01;
-    *out = (window_sum){.bits = 30};
+    *out = (window_sum){.bits = 30, .x_zero = xz, .zero = yz};
     while (out->bits > LEAST_BITS && ldexp(ratio * most + 514.0, out->bits) + most * (double)taps > 2147483647.0)
         out->bits--;
     out->factor = llrint(ldexp(ratio, out->bits));
@@ -96,6 +97,26 @@ static bool read_window_sum(const graph_node *n, const te_pool *p, window_sum *o
            out->reach < (int64_t)1 << (out->bits - 2);
 }
 
+#define FEW_NEAR 16 /* of so many sums, one may be near */
+
+/* Whether sums of integers are faster. Where products of f32 are instructions, these sums have to be of several
+ * channels at a time, and few of whole windows near the middle of two integers: one scale before and behind makes ties
+ * of many. */
+static bool integers_pay(const graph_node *n, const te_pool *p, const window_sum *v)
+{
+    int64_t taps = 1, near = 0;
+    if (!graph_attr_int(n, "products"))
+        return true;
+    for (uint32_t i = 0; i < p->w->n; i++)
+        taps *= p->w->kernel[i];
+    const int64_t first = taps * (dtype_min_int(p->x->dt) - v->x_zero),
+                  end = taps * (dtype_max_int(p->x->dt) - v->x_zero), factor = (v->factor + taps / 2) / taps,
+                  unit = (int64_t)1 << v->bits;
+    for (int64_t s = first; s <= end && p->unpadded; s++)
+        near += ((s * factor + v->reach - unit / 2) & (unit - 1)) <= 2 * v->reach;
+    return p->unpadded && near * FEW_NEAR <= end - first;
+}
+
 /* What is added to codes before the rounding: the zero point, and what makes u8 of i8, where a kernel of onnxruntime
  * does so; else 0 and NULL. */
 static tir_expr_ref zero_inside(te_graph *g, const average *v, dtype dt, int64_t *offset)
@@ -105,30 +126,53 @@ static tir_expr_ref zero_inside(te_graph *g, const average *v, dtype dt, int64_t
     return inside ? qnn_offset_code(g, *offset, v->y_zero) : NULL;
 }
 
-static tir_expr_ref zero_behind(const average *v)
-{
-    return graph_attr_int(v->n, "in_steps") ? v->y_zero : NULL;
-}
-
-/* The mean and the zero point (as onnxruntime has them), in 2^-bits. */
-static tir_expr_ref window_fixed(te_graph *g, void *ctx, tir_expr_ref const *idx)
+/* x_scale / (y_scale * count) in 2^-bits, at a place of the picture. */
+static tir_expr_ref window_factor(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const te_pool *p = ctx;
     const average *v = p->more;
     compiler *c = g->c;
-    tir_expr_ref count = tir_cast(c, DT_I32, te_pool_count(g, p, idx)), sum = te_read(g, p->sum, idx);
-    tir_expr_ref half = tir_binary(c, TIR_SHR, count, i32(g, 1));
-    tir_expr_ref factor = tir_binary(c, TIR_DIV, tir_add(c, half, i32(g, v->fixed.factor)), count);
-    int64_t offset;
-    tir_expr_ref y = tir_mul(c, sum, factor), zero = zero_inside(g, v, p->x->dt, &offset);
-    return zero ? tir_add(c, y, tir_binary(c, TIR_SHL, zero, i32(g, v->fixed.bits))) : y;
+    tir_expr_ref at[NN_MAX_SPATIAL + 2] = {NULL};
+    memcpy(at + 2, idx, p->w->n * sizeof *idx);
+    tir_expr_ref count = tir_cast(c, DT_I32, te_pool_count(g, p, at)), half = tir_binary(c, TIR_SHR, count, i32(g, 1));
+    return tir_binary(c, TIR_DIV, tir_add(c, half, i32(g, v->fixed.factor)), count);
+}
+
+/* What a sum of 0 becomes there: the zero point of y less those of x, and a half and the reach. */
+static tir_expr_ref window_base(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const te_pool *p = ctx;
+    const average *v = p->more;
+    const window_sum *f = &v->fixed;
+    compiler *c = g->c;
+    const int64_t unit = (int64_t)1 << f->bits;
+    tir_expr_ref at[NN_MAX_SPATIAL + 2] = {NULL};
+    memcpy(at + 2, idx, p->w->n * sizeof *idx);
+    te_pool inside = *p;
+    inside.include_pad = false;
+    tir_expr_ref start = i32(g, f->zero * unit + unit / 2 + f->reach);
+    if (!p->unpadded) /* terms are less x's zero point */
+        return start;
+    tir_expr_ref zeros = tir_mul(c, tir_cast(c, DT_I32, te_pool_count(g, &inside, at)), i32(g, f->x_zero));
+    return tir_sub(c, start, tir_mul(c, zeros, te_read(g, v->factor, idx)));
+}
+
+/* The mean in 2^-bits: where it is not near, what is above these bits is the result. */
+static tir_expr_ref window_fixed(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const te_pool *p = ctx;
+    const average *v = p->more;
+    return tir_add(g->c, tir_mul(g->c, te_read(g, p->sum, idx), te_read(g, v->factor, idx + 2)),
+                   te_read(g, v->base, idx + 2));
 }
 
 static tir_expr_ref window_is_near(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const te_pool *p = ctx;
     const average *v = p->more;
-    return qnn_is_near_half(g, te_read(g, v->near, idx), v->fixed.bits, v->fixed.reach);
+    const int64_t unit = (int64_t)1 << v->fixed.bits;
+    tir_expr_ref part = tir_binary(g->c, TIR_BITAND, te_read(g, v->near, idx), i32(g, unit - 1));
+    return tir_call1(g->c, TIR_RARE, tir_binary(g->c, TIR_LE, part, i32(g, 2 * v->fixed.reach)));
 }
 
 /* x_scale * (x - zero), rounded to f32 once, behind the sum of two parts of the product that f32 has. */
@@ -141,25 +185,43 @@ static tir_expr_ref window_term(te_graph *g, void *ctx, tir_expr_ref const *idx)
     tir_expr_ref x = te_pool_body(g, &whole, idx);
     if (v->x_zero)
         x = tir_sub(c, x, tir_cast(c, DT_I32, v->x_zero));
+    if (graph_attr_int(v->n, "products"))
+        return qnn_product(g, x, tir_float(c, DT_F32, (double)v->fixed.mantissa));
     tir_expr_ref high = tir_cast(c, DT_F32, tir_mul(c, x, i32(g, v->fixed.mantissa >> 8)));
     tir_expr_ref low = tir_cast(c, DT_F32, tir_mul(c, x, i32(g, v->fixed.mantissa & 255)));
     return tir_add(c, tir_mul(c, high, tir_float(c, DT_F32, 256)), low);
+}
+
+/* What onnxruntime makes of the sum of a window in f32. */
+static tir_expr_ref rounded_mean(te_graph *g, const te_pool *p, tir_expr_ref sum, tir_expr_ref y_scale,
+                                 tir_expr_ref count)
+{
+    const average *v = p->more;
+    compiler *c = g->c;
+    const dtype dt = p->x->dt;
+    int64_t offset;
+    tir_expr_ref zero = zero_inside(g, v, dt, &offset);
+    tir_expr_ref y = tir_binary(c, TIR_DIV, tir_binary(c, TIR_DIV, sum, tir_cast(c, DT_F32, count)), y_scale);
+    y = zero ? tir_add(c, y, tir_cast(c, DT_F32, zero)) : y;
+    if (v->windows && !graph_attr_int(v->n, "products")) {
+        y = tir_add(c, qnn_rounded_near(g, y), i32(g, zero ? -offset : v->fixed.zero));
+        return qnn_saturated(g, y, DT_I32, dt);
+    }
+    if (zero)
+        return qnn_rounded_code(g, offset, dt, y);
+    return qnn_saturated(g, qnn_moved(g, DT_F32, tir_call1(c, TIR_RINT, y), v->y_zero), DT_F32, dt);
 }
 
 static tir_expr_ref average_windows(te_graph *g, const te_pool *p, tir_expr_ref const *idx)
 {
     const average *v = p->more;
     compiler *c = g->c;
-    int64_t offset;
-    tir_expr_ref zero = zero_inside(g, v, p->x->dt, &offset);
-    tir_expr_ref count = tir_cast(c, DT_F32, tir_cast(c, DT_I32, te_pool_count(g, p, idx)));
-    tir_expr_ref slow = tir_binary(c, TIR_DIV, te_read(g, v->again, idx), count);
-    slow = tir_binary(c, TIR_DIV, slow, tir_float(c, DT_F32, (double)v->fixed.y_scale));
-    slow = zero ? tir_add(c, slow, tir_cast(c, DT_F32, zero)) : slow;
-    tir_expr_ref y = qnn_rounded_fixed(g, te_read(g, v->near, idx), v->fixed.bits, v->fixed.reach,
-                                       qnn_rounded_near(g, slow));
-    y = offset ? tir_sub(c, y, i32(g, offset)) : y;
-    return qnn_saturated(g, qnn_moved(g, DT_I32, y, zero_behind(v)), DT_I32, p->x->dt);
+    tir_expr_ref count = tir_cast(c, DT_I32, te_pool_count(g, p, idx));
+    tir_expr_ref slow = rounded_mean(g, p, te_read(g, v->again, idx),
+                                     tir_float(c, DT_F32, (double)v->fixed.y_scale), count);
+    tir_expr_ref fast = tir_binary(c, TIR_SHR, te_read(g, v->near, idx), i32(g, v->fixed.bits));
+    fast = qnn_saturated(g, fast, DT_I32, p->x->dt);
+    return tir_select(c, window_is_near(g, (void *)p, idx), slow, fast);
 }
 
 /* The stages between the sums of integers and the result. */
@@ -168,7 +230,14 @@ static void window_stages(te_graph *g, const graph_node *n, te_pool *p, average 
     te_pool near = *p;
     near.acc = DT_F32;
     near.only = window_is_near;
-    te_tensor *y = te_compute(g, "avg_pool_near", DT_I32, p->x->rank, te_shape(g, te_out_type(n, 0)), window_fixed, p);
+    tir_expr_ref const *places = te_shape(g, te_out_type(n, 0)) + 2;
+    te_tensor *y = te_compute(g, "avg_pool_factor", DT_I32, p->w->n, places, window_factor, p);
+    y->node->tag = "factor";
+    v->factor = y;
+    y = te_compute(g, "avg_pool_base", DT_I32, p->w->n, places, window_base, p);
+    y->node->tag = "base";
+    v->base = y;
+    y = te_compute(g, "avg_pool_near", DT_I32, p->x->rank, te_shape(g, te_out_type(n, 0)), window_fixed, p);
     y->node->tag = "near";
     v->near = y;
     y = te_pool_reduce(g, n, "avg_pool_again", &near, TE_SUM, window_term);
@@ -272,7 +341,6 @@ static tir_expr_ref average_body(te_graph *g, void *ctx, tir_expr_ref const *idx
 {
     const te_pool *p = ctx;
     const average *v = p->more;
-    compiler *c = g->c;
     tir_expr_ref sum = te_read(g, p->sum, idx), count = te_pool_count(g, p, idx);
     if (v->wide)
         return qnn_saturated(g, average_wide(g, p, sum, count), DT_I32, p->x->dt);
@@ -284,14 +352,7 @@ static tir_expr_ref average_body(te_graph *g, void *ctx, tir_expr_ref const *idx
         return average_global(g, p, sum, count);
     if (v->windows)
         return average_windows(g, p, idx);
-    int64_t offset;
-    tir_expr_ref zero = zero_inside(g, v, p->x->dt, &offset);
-    count = tir_cast(c, DT_F32, count);
-    tir_expr_ref y = tir_binary(c, TIR_DIV, tir_binary(c, TIR_DIV, sum, count), v->y_scale);
-    if (zero)
-        return qnn_rounded_code(g, offset, p->x->dt, tir_add(c, y, tir_cast(c, DT_F32, zero)));
-    y = qnn_moved(g, DT_F32, tir_call1(c, TIR_RINT, y), v->y_zero);
-    return qnn_saturated(g, y, DT_F32, p->x->dt);
+    return rounded_mean(g, p, sum, v->y_scale, count);
 }
 
 static bool same_scales(const graph_node *n)
@@ -322,7 +383,8 @@ static void choose_average(const graph_node *n, dtype dt, te_pool *p, average *v
     v->as_is = !v->half_up && v->in_integers && strcmp(method, "integer") != 0 && !p->include_pad && same_scales(n);
     v->wide = dtype_bits(dt) == 16 && !v->as_is;
     const bool exact = !v->half_up && !v->as_is && !v->global && !v->wide;
-    v->windows = exact && v->in_integers && !p->unpadded && read_window_sum(n, p, &v->fixed);
+    v->windows = exact && v->in_integers && read_window_sum(n, p, &v->fixed) &&
+                 integers_pay(n, p, &v->fixed);
     p->acc = exact && !v->windows ? DT_F32 : DT_I32;
 }
 

@@ -479,24 +479,50 @@ static bool schedule_conv_steps(const te_case *x)
     return true;
 }
 
-/* Means without floats: the sum of a window and its mean, and where that is near the middle of two integers the sum of
- * floats, are made element by element. */
+/* For small processors, rows and columns that are not cut at the border: windows there have fewer rows or columns. What
+ * all channels of a pixel share is made once for it. */
+static void keep_whole(const te_case *x, uint32_t n, te_node *const *shared)
+{
+    const te_node *last = x->last;
+    const char *column = te_axis_name(last, last->n_axes - 2u);
+    for (uint32_t i = 0; i < n; i++) {
+        te_sched_set_scope(x->s, shared[i]->name, "local.reg");
+        te_sched_compute_at(x->s, shared[i]->name, last->name, column);
+    }
+    for (uint32_t i = IMAGE; i + 1 < last->n_axes; i++)
+        te_sched_pragma(x->s, last->name, te_axis_name(last, i), "whole", 1);
+}
+
+/* Means of sums of integers: these, and where a mean is near the middle of two integers the sum of floats, are made
+ * element by element. */
 static bool windows_of_means(const te_case *x)
 {
+    static const char *const tags[] = {"again", "near", "factor", "base"};
     te_sched *s = x->s;
-    te_node *anchor = x->anchor, *last = x->last;
-    te_node *pad = te_find_tag(s->g, "pad");
-    const te_node *beside[2] = {te_find_tag(s->g, "near"), te_find_tag(s->g, "again")};
-    if (!beside[0] || !beside[1] || anchor == last || !te_is_one_nest_with(s, anchor, last, "pad", 2, beside))
+    te_node *anchor = x->anchor, *last = x->last, *pad = te_find_tag(s->g, "pad"), *made[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        made[i] = te_find_tag(s->g, tags[i]);
+        if (!made[i])
+            return false;
+    }
+    const te_node *beside[4] = {made[0], made[1], made[2], made[3]};
+    if (anchor == last || !te_is_one_nest_with(s, anchor, last, "pad", 4, beside))
         return false;
     const char *inner = te_axis_name(last, last->n_axes - 1);
     if (pad && !te_is_inlined(s, pad))
         te_sched_compute_at(s, pad->name, last->name, te_fuse_parallel(s, last, 2));
-    const te_node *const stages[3] = {anchor, beside[0], beside[1]};
-    for (uint32_t i = 0; i < 3; i++) {
+    const bool whole = x->t->small && nn_data_block(x->n, "data_layout") > 0;
+    te_node *const stages[3] = {anchor, made[0], made[1]};
+    for (uint32_t i = 0; i < (whole ? 2 : 3); i++) {
         te_sched_set_scope(s, stages[i]->name, "local.reg");
         te_sched_compute_at(s, stages[i]->name, last->name, inner);
     }
+    if (whole)
+        te_sched_compute_inline(s, made[1]->name);
+    for (uint32_t i = 2; !whole && i < 4; i++)
+        te_sched_compute_inline(s, made[i]->name);
+    if (whole)
+        keep_whole(x, 2, made + 2);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hoist: a guard that does not depend on a loop moves out of it, the part of a conjunction that does not depend on it
- * alone. Conditions with loads stay: the loop may change what they read. Common parts of indices are left to the C
- * compiler, which sees them as well as we do.
+ * alone. Conditions that read memory stay: the loop may change it, as it may a register that it writes. Common parts of
+ * indices are left to the C compiler, which sees them as well as we do.
  *
  * unswitch-loops, where there are vectors: neighbors behind the same guard get one; an innermost loop with a guard
  * that its own variable does not decide becomes two, of which the guard chooses one; and one with a guard that its
@@ -11,6 +11,7 @@
 #include "tir/clone.h"
 #include "tir/node.h"
 #include "tir/pass.h"
+#include "tir/pass/guard.h"
 #include "tir/simplify.h"
 #include "tir/walk.h"
 #include "type/target.h"
@@ -20,27 +21,55 @@
 #define TILE       96 /* statements of a loop that may be cut */
 #define CUTS       4  /* of one loop, one after the other */
 
+typedef struct reader {
+    tir_stmt *loop;
+    bool reads; /* memory, or a register that the loop writes */
+} reader;
+
 static void look_for_load(void *ctx, tir_expr_ref e)
 {
     *(bool *)ctx |= e->kind == TIR_LOAD || e->kind == TIR_EXTERN;
 }
 
-static bool is_invariant(tir_expr_ref cond, const tir_var *v)
+typedef struct writer_search {
+    const tir_buffer *b;
+    bool found;
+} writer_search;
+
+static void look_for_store(void *ctx, tir_stmt *s)
 {
-    bool reads = false;
-    tir_visit_expr(cond, look_for_load, &reads);
-    return !reads && !tir_uses_var(cond, v);
+    writer_search *x = ctx;
+    x->found |= s->kind == TIR_STORE && s->buffer == x->b;
 }
 
-/* Conjuncts of cond that do not depend on v, and the others; NULL for none. */
-static void separate(compiler *c, tir_expr_ref cond, const tir_var *v, tir_expr_ref *outside, tir_expr_ref *inside)
+static void look_for_read(void *ctx, tir_expr_ref e)
+{
+    reader *r = ctx;
+    r->reads |= e->kind == TIR_EXTERN;
+    if (e->kind != TIR_LOAD)
+        return;
+    writer_search x = {e->u.buffer, e->u.buffer->scope != SCOPE_REG};
+    if (!x.found)
+        tir_visit_stmt(r->loop, look_for_store, NULL, &x);
+    r->reads |= x.found;
+}
+
+static bool is_invariant(tir_expr_ref cond, tir_stmt *loop)
+{
+    reader r = {loop, false};
+    tir_visit_expr(cond, look_for_read, &r);
+    return !r.reads && !tir_uses_var(cond, loop->var);
+}
+
+/* Conjuncts of cond that do not depend on the loop, and the others; NULL for none. */
+static void separate(compiler *c, tir_expr_ref cond, tir_stmt *loop, tir_expr_ref *outside, tir_expr_ref *inside)
 {
     if (tir_is_binary(cond, TIR_AND)) {
-        separate(c, cond->args[0], v, outside, inside);
-        separate(c, cond->args[1], v, outside, inside);
+        separate(c, cond->args[0], loop, outside, inside);
+        separate(c, cond->args[1], loop, outside, inside);
         return;
     }
-    tir_expr_ref *to = is_invariant(cond, v) ? outside : inside;
+    tir_expr_ref *to = is_invariant(cond, loop) ? outside : inside;
     *to = tir_and(c, *to, cond);
 }
 
@@ -57,7 +86,7 @@ static tir_stmt *hoist(tir_rewriter *r, tir_stmt *s)
     if (s->kind != TIR_FOR || s->body->kind != TIR_IF || s->for_kind == FOR_PARALLEL || s->for_kind == FOR_VTHREAD)
         return s;
     tir_stmt *guard = s->body;
-    separate(r->c, guard->cond, s->var, &outside, &inside);
+    separate(r->c, guard->cond, s, &outside, &inside);
     if (!outside || (guard->orelse && inside))
         return s;
     tir_stmt *other = NULL;
@@ -81,7 +110,7 @@ bool tir_pass_hoist(compiler *c, tir_func *f)
 
 typedef struct guard_search {
     compiler *c;
-    const tir_stmt *loop;
+    tir_stmt *loop;
     tir_expr_ref cond, outside; /* the first guard with a part that the loop does not decide, and that part */
     bool loops;
 } guard_search;
@@ -99,7 +128,7 @@ static void try_guard(guard_search *g, tir_expr_ref cond)
     tir_expr_ref inside = NULL;
     if (g->outside || cond->type.lanes > 1 || cond->kind == TIR_INT)
         return;
-    separate(g->c, cond, g->loop->var, &g->outside, &inside);
+    separate(g->c, cond, g->loop, &g->outside, &inside);
     if (g->outside)
         tir_visit_stmt(g->loop->body, find_binding, NULL, g);
     g->cond = cond;
@@ -220,46 +249,6 @@ static tir_stmt *cut_where_guards_change(compiler *c, tir_stmt *loop, uint32_t c
 
 /* --- a loop over what its guard lets through --- */
 
-typedef struct narrowing {
-    compiler *c;
-    const tir_var *v;
-    tir_expr_ref from, to, left; /* left: what is still to be tested; NULL: nothing */
-} narrowing;
-
-/* e is v and something that does not depend on it. */
-static bool adds_var(tir_expr_ref e, const tir_var *v)
-{
-    if (e->kind == TIR_VAR)
-        return e->u.var == v;
-    if (e->kind != TIR_BINOP || (e->op != TIR_ADD && e->op != TIR_SUB))
-        return false;
-    bool first = tir_uses_var(e->args[0], v), second = tir_uses_var(e->args[1], v);
-    return first != second && (first || e->op == TIR_ADD) && adds_var(e->args[first ? 0 : 1], v);
-}
-
-static void narrow_by(narrowing *x, tir_expr_ref e)
-{
-    if (tir_is_binary(e, TIR_AND)) {
-        narrow_by(x, e->args[0]);
-        narrow_by(x, e->args[1]);
-        return;
-    }
-    bool compares = e->kind == TIR_BINOP && e->op >= TIR_LT && e->op <= TIR_GE && e->type.lanes == 1, reads = false;
-    tir_visit_expr(e, look_for_load, &reads);
-    if (reads || !compares || tir_uses_var(e->args[1], x->v) || !adds_var(e->args[0], x->v)) {
-        x->left = tir_and(x->c, x->left, e);
-        return;
-    }
-    tir_expr_ref zero = tir_int(x->c, x->v->type.dt, 0);
-    tir_expr_ref limit = tir_sub(x->c, e->args[1], tir_substitute(x->c, e->args[0], 1, &x->v, &zero));
-    if (e->op == TIR_GT || e->op == TIR_LE)
-        limit = tir_add(x->c, limit, tir_int(x->c, x->v->type.dt, 1));
-    if (e->op == TIR_GT || e->op == TIR_GE)
-        x->from = tir_max(x->c, x->from, limit);
-    else
-        x->to = tir_min(x->c, x->to, limit);
-}
-
 static void look_for_loop(void *ctx, tir_stmt *s)
 {
     *(bool *)ctx |= s->kind == TIR_FOR;
@@ -271,13 +260,11 @@ static tir_stmt *narrow_to_guard(compiler *c, tir_stmt *loop)
     if (loop->kind != TIR_FOR || loop->for_kind != FOR_SERIAL || loop->body->kind != TIR_IF || loop->body->orelse)
         return loop;
     tir_visit_stmt(loop->body->body, look_for_loop, NULL, &loops);
-    narrowing x = {c, loop->var, loop->min, tir_add(c, loop->min, loop->extent), NULL};
-    narrow_by(&x, loop->body->cond);
+    tir_behind_guard x = tir_behind(c, loop, loop->body->cond);
     if (loops || (x.left && tir_expr_equal(x.left, loop->body->cond)))
         return loop;
-    tir_expr_ref n = tir_max(c, tir_sub(c, x.to, x.from), tir_int(c, loop->var->type.dt, 0));
     tir_stmt *body = x.left ? tir_if(c, x.left, loop->body->body, NULL) : loop->body->body;
-    return tir_for(c, loop->var, x.from, n, FOR_SERIAL, body);
+    return tir_for(c, loop->var, x.min, x.extent, FOR_SERIAL, body);
 }
 
 /* Whether the second statement may follow the first one behind its guard. */

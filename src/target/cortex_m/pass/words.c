@@ -8,6 +8,7 @@
 #include "tir/instr.h"
 #include "tir/node.h"
 #include "tir/pass/bytes.h"
+#include "tir/pass/guard.h"
 #include "tir/pass/loop_work.h"
 #include "tir/walk.h"
 
@@ -25,10 +26,13 @@ typedef struct words {
     tir_expr_ref first, term;
     tir_op op;
     tir_stmt *loops[MOST_LOOPS]; /* outermost first */
+    tir_stmt *all_of[MOST_LOOPS]; /* the same loops without guards */
     uint32_t n_loops;
-    int64_t taps;   /* 0: nobody knows */
-    tir_stmt *rest; /* what stands behind it */
-    bool out;       /* the window is written out */
+    int64_t taps;        /* 0: nobody knows */
+    tir_expr_ref guards; /* of places in the window; NULL: there are none */
+    tir_stmt *all, *rest; /* what stands behind it, and its store */
+    tir_expr_ref rare;   /* where it holds, more is done than that; NULL: nowhere */
+    bool out;            /* the window is written out */
 } words;
 
 /* --- what is in step with the loop --- */
@@ -119,7 +123,7 @@ static tir_expr_ref word_of(const words *w, tir_expr_ref x)
         return instruction(w, x->op == TIR_MAX ? "max_of_words" : "min_of_words", x->type.dt, 2,
                            (tir_expr_ref[]){word_of(w, x->args[0]), word_of(w, x->args[1])});
     tir_expr_ref at = bytes_flat(&w->b, x), from = tir_address(c, x->u.buffer, 1, &at);
-    const bool many = w->taps > FEW_TAPS && w->taps <= WRITTEN_OUT;
+    const bool many = w->out && w->taps > FEW_TAPS;
     return instruction(w, many ? "word_of_in_window" : "word_of", x->type.dt, 1, &from);
 }
 
@@ -132,26 +136,119 @@ static tir_stmt *put_word(const words *w, const tir_stmt *s)
 
 /* --- windows --- */
 
+/* Guards become bounds of the window's loops, which do not depend on each other. */
+static bool narrow_window(words *w)
+{
+    compiler *c = c_of(w);
+    tir_expr_ref left = w->guards;
+    for (uint32_t i = w->n_loops; i-- > 0 && left;) {
+        const tir_stmt *l = w->loops[i];
+        const tir_behind_guard by = tir_behind(c, l, left);
+        for (uint32_t j = 0; j < w->n_loops; j++)
+            if (tir_uses_var(by.min, w->loops[j]->var) || tir_uses_var(by.extent, w->loops[j]->var))
+                return false;
+        w->loops[i] = tir_for(c, l->var, tir_simplify(w->b.x->bounds, by.min),
+                              tir_simplify(w->b.x->bounds, by.extent), FOR_SERIAL, l->body);
+        left = by.left;
+    }
+    return !left;
+}
+
+/* A loop of the window, or a guard around a part of it. */
+static bool add_loop(words *w, tir_stmt *s)
+{
+    int64_t n = 0;
+    if (s->kind == TIR_IF) {
+        w->guards = tir_and(c_of(w), w->guards, s->cond);
+        return !s->orelse && is_fixed(w, s->cond);
+    }
+    if (w->n_loops == MOST_LOOPS || s->for_kind == FOR_PARALLEL || s->for_kind == FOR_VTHREAD ||
+        !is_fixed(w, s->min) || !is_fixed(w, s->extent))
+        return false;
+    w->taps *= tir_is_int(s->extent, &n) && n <= PAIRED_TAPS && w->taps <= PAIRED_TAPS ? n : 0;
+    w->all_of[w->n_loops] = s;
+    w->loops[w->n_loops++] = s;
+    return true;
+}
+
 /* acc = op(acc, term) in loops that all elements share. */
 static bool read_window(words *w, tir_stmt *s)
 {
     w->taps = 1;
-    for (; s->kind == TIR_FOR; s = s->body) {
-        int64_t n = 0;
-        if (w->n_loops == MOST_LOOPS || s->for_kind == FOR_PARALLEL || s->for_kind == FOR_VTHREAD ||
-            !is_fixed(w, s->min) || !is_fixed(w, s->extent))
+    for (; s->kind == TIR_FOR || s->kind == TIR_IF; s = s->body)
+        if (!add_loop(w, s))
             return false;
-        w->taps *= tir_is_int(s->extent, &n) && n <= PAIRED_TAPS && w->taps <= PAIRED_TAPS ? n : 0;
-        w->loops[w->n_loops++] = s;
-    }
     w->taps = w->taps <= PAIRED_TAPS ? w->taps : 0;
     tir_expr_ref x = s->kind == TIR_STORE && s->buffer == w->acc ? s->value : NULL;
-    if (!x || w->n_loops == 0 || x->kind != TIR_BINOP || x->n_args != 2)
+    if (!narrow_window(w) || !x || w->n_loops == 0 || x->kind != TIR_BINOP || x->n_args != 2)
         return false;
     const bool second = is_acc(w, x->args[1]) && x->op != TIR_SUB;
     w->op = x->op;
     w->term = x->args[second ? 0 : 1];
     return is_acc(w, x->args[second ? 1 : 0]);
+}
+
+#define MOST_PRIVATE 2
+
+typedef struct rarely {
+    compiler *c;
+    const tir_buffer *own[MOST_PRIVATE]; /* private numbers between the window and the store */
+    uint32_t n;
+    tir_expr_ref cond; /* of what is rare */
+    bool other;        /* conditions differ, or such a number is read */
+} rarely;
+
+static tir_expr_ref never(tir_rewriter *r, tir_expr_ref x)
+{
+    rarely *v = r->ctx;
+    if (x->kind != TIR_CALL || x->op != TIR_RARE)
+        return x;
+    v->other |= v->cond && !tir_expr_equal(v->cond, x->args[0]);
+    v->cond = x->args[0];
+    return tir_int(r->c, DT_BOOL, 0);
+}
+
+static void find_own(void *ctx, tir_expr_ref x)
+{
+    rarely *v = ctx;
+    for (uint32_t i = 0; x->kind == TIR_LOAD && i < v->n; i++)
+        v->other |= x->u.buffer == v->own[i];
+}
+
+static void find_kept(void *ctx, tir_stmt *s)
+{
+    *(bool *)ctx |= s->kind == TIR_STORE && s->buffer->scope != SCOPE_REG;
+}
+
+/* The store that ends s, with its value where nothing rare happens: what stands in front of it makes private numbers,
+ * which that value does not read. */
+static bool read_rest(words *w, tir_stmt *s)
+{
+    compiler *c = c_of(w);
+    rarely v = {.c = c};
+    bool kept = false;
+    w->all = s;
+    for (; s->kind == TIR_ALLOCATE || s->kind == TIR_SEQ;
+         s = s->kind == TIR_SEQ ? s->stmts[s->n_stmts - 1] : s->body) {
+        if (s->kind == TIR_ALLOCATE) {
+            if (v.n == MOST_PRIVATE || s->buffer->scope != SCOPE_REG)
+                return false;
+            v.own[v.n++] = s->buffer;
+        }
+        for (uint32_t i = 0; s->kind == TIR_SEQ && i + 1 < s->n_stmts; i++)
+            tir_visit_stmt(s->stmts[i], find_kept, NULL, &kept);
+    }
+    w->rest = s;
+    if (kept || s->kind != TIR_STORE || s->buffer->scope == SCOPE_REG || v.n == 0)
+        return v.n == 0 && s->kind == TIR_STORE && s->buffer != w->acc;
+    tir_rewriter r = {.c = c, .ctx = &v, .expr = never};
+    tir_expr_ref value = tir_simplify(w->b.x->bounds, tir_rewrite_expr(&r, s->value));
+    w->rest = tir_store(c, s->buffer, s->n_indices, s->indices, value);
+    w->rare = v.cond;
+    if (v.cond)
+        tir_visit_expr(v.cond, find_own, &v);
+    tir_visit_expr(value, find_own, &v);
+    return v.cond && !v.other;
 }
 
 /* How acc begins, its window, and what is made of it. */
@@ -163,17 +260,15 @@ static bool read_parts(words *w, tir_stmt *s)
         return false;
     w->acc = s->buffer;
     w->first = all->stmts[0]->value;
-    w->rest = all->stmts[2];
-    return is_fixed(w, w->first) && read_window(w, all->stmts[1]) && w->rest->kind == TIR_STORE &&
-           w->rest->buffer != w->acc;
+    return is_fixed(w, w->first) && read_window(w, all->stmts[1]) && read_rest(w, all->stmts[2]);
 }
 
-/* s at tap number k of the window. */
+/* s at tap number k of the whole window. */
 static tir_stmt *at_tap(const words *w, tir_stmt *s, int64_t k)
 {
     compiler *c = c_of(w);
     for (uint32_t i = w->n_loops; i-- > 0;) {
-        const tir_stmt *l = w->loops[i];
+        const tir_stmt *l = w->all_of[i];
         int64_t n = 1;
         (void)tir_is_int(l->extent, &n);
         tir_expr_ref value = tir_add(c, l->min, tir_int(c, l->var->type.dt, k % n));
@@ -183,27 +278,45 @@ static tir_stmt *at_tap(const words *w, tir_stmt *s, int64_t k)
     return s;
 }
 
-/* s for each tap: one behind the other, or in the window's loops. */
+/* s for each tap, one behind the other. */
+static tir_stmt *written_out(const words *w, tir_stmt *s)
+{
+    tir_stmt *all[WRITTEN_OUT];
+    for (int64_t k = 0; k < w->taps; k++)
+        all[k] = at_tap(w, s, k);
+    return tir_seq(c_of(w), (uint32_t)w->taps, all);
+}
+
+/* No guard leaves out a tap. */
+static tir_expr_ref is_whole(const words *w)
+{
+    compiler *c = c_of(w);
+    tir_expr_ref whole = NULL;
+    for (uint32_t i = 0; i < w->n_loops; i++)
+        if (w->loops[i] != w->all_of[i])
+            whole = tir_and(c, whole, tir_binary(c, TIR_EQ, w->loops[i]->extent, w->all_of[i]->extent));
+    return whole;
+}
+
+/* s for each tap: written out, where guards may leave out some in the window's loops as well. */
 static tir_stmt *in_window(const words *w, tir_stmt *s)
 {
     compiler *c = c_of(w);
-    tir_stmt *all[WRITTEN_OUT];
-    if (w->out) {
-        for (int64_t k = 0; k < w->taps; k++)
-            all[k] = at_tap(w, s, k);
-        return tir_seq(c, (uint32_t)w->taps, all);
-    }
+    tir_expr_ref whole = is_whole(w);
+    tir_stmt *loops = s;
+    if (w->out && !whole)
+        return written_out(w, s);
     for (uint32_t i = w->n_loops; i-- > 0;) {
         const tir_stmt *l = w->loops[i];
-        s = tir_for(c, l->var, l->min, l->extent, l->for_kind, s);
+        loops = tir_for(c, l->var, l->min, l->extent, l->for_kind, loops);
     }
-    return s;
+    return w->out ? tir_if(c, whole, written_out(w, s), loops) : loops;
 }
 
 /* The extreme of a window is a byte: four in a word. */
 static bool extreme_fits(const words *w)
 {
-    if (w->op != TIR_MAX && w->op != TIR_MIN)
+    if ((w->op != TIR_MAX && w->op != TIR_MIN) || w->rare)
         return false;
     return bytes_is_byte(w->first) && bytes_steps_by_one(&w->b, w->b.at) && fits(w, w->term) &&
            fits(w, w->rest->value);
@@ -215,7 +328,7 @@ static tir_stmt *extreme_of(words *w)
     compiler *c = c_of(w);
     const dtype dt = w->first->type.dt;
     const bool max = w->op == TIR_MAX;
-    const bool replaced = w->out && tir_is_const(w->first, max ? dtype_min_int(dt) : dtype_max_int(dt));
+    const bool replaced = w->out && !w->guards && tir_is_const(w->first, max ? dtype_min_int(dt) : dtype_max_int(dt));
     w->word = new_registers(w, "word", DT_U32, 1);
     tir_expr_ref args[] = {register_of(w, w->word, 0), word_of(w, w->term)};
     tir_stmt *one = put_register(w, w->word, 0, instruction(w, max ? "max_of_words" : "min_of_words", dt, 2, args)),
@@ -254,12 +367,13 @@ static tir_expr_ref read_term(const words *w, tir_expr_ref *out_beside)
     return bytes_is_row(&w->b, x->args[0]) ? x->args[0] : NULL;
 }
 
-/* A sum of bytes in i32, of which one byte is made; of few bytes it is not worth the code. */
+/* A sum of bytes in i32, of which one byte is made. Of few bytes it is not worth the code, unless a schedule means
+ * it. */
 static bool sum_fits(const words *w)
 {
     tir_expr_ref beside;
     int64_t n = MANY_SUMMED;
-    const bool many = !tir_is_int(w->b.loop->extent, &n) || n * w->taps >= MANY_SUMMED;
+    const bool many = !tir_is_int(w->b.loop->extent, &n) || n * w->taps >= MANY_SUMMED || w->rare;
     return many && w->op == TIR_ADD && w->first->type.dt == DT_I32 && w->taps > 0 && read_term(w, &beside);
 }
 
@@ -279,12 +393,31 @@ static tir_expr_ref lane_expr(tir_rewriter *r, tir_expr_ref x)
     return x;
 }
 
-/* What is made of sum number k: the statement behind the window, of its element. */
-static tir_stmt *rest_of(const words *w, const tir_buffer *sums, int64_t k)
+/* Of sum number k: the store behind the window, and whether there is more to do. */
+static tir_stmt *rest_of(const words *w, const tir_buffer *sums, int64_t k, tir_expr_ref *any)
 {
     lane_rewrite l = {w, sums, tir_int(c_of(w), w->b.loop->var->type.dt, k)};
     tir_rewriter r = {.c = c_of(w), .ctx = &l, .expr = lane_expr};
+    tir_expr_ref rare = w->rare ? tir_rewrite_expr(&r, w->rare) : NULL;
+    *any = !rare || !*any ? rare : tir_binary(c_of(w), TIR_OR, *any, rare);
     return tir_rewrite_stmt(&r, w->rest);
+}
+
+/* All that stands behind the window, of one sum after the other. */
+static tir_stmt *one_by_one(const words *w, const tir_buffer *sums)
+{
+    compiler *c = c_of(w);
+    const dtype dt = w->b.loop->var->type.dt;
+    const int64_t n = LANES;
+    const tir_buffer *kept = tir_buffer_static(c, "sums", DT_I32, 1, &n, SCOPE_LOCAL);
+    const tir_var *v = tir_new_var(c, "lane", w->b.loop->var->type);
+    lane_rewrite l = {w, kept, tir_varref(c, v)};
+    tir_rewriter r = {.c = c, .ctx = &l, .expr = lane_expr};
+    tir_stmt *all[LANES + 1], *one = tir_clone_stmt(c, tir_rewrite_stmt(&r, w->all), NULL, NULL);
+    for (int64_t k = 0; k < LANES; k++)
+        all[k] = put_register(w, kept, k, register_of(w, sums, k));
+    all[LANES] = tir_for(c, v, tir_int(c, dt, 0), tir_int(c, dt, LANES), FOR_SERIAL, one);
+    return tir_allocate(c, kept, tir_seq(c, LANES + 1, all));
 }
 
 /* Half a word as a number: sum k of four. */
@@ -299,23 +432,29 @@ static tir_expr_ref sum_of(const words *w, dtype dt, tir_expr_ref pair, int64_t 
 static tir_stmt *four_sums(words *w)
 {
     compiler *c = c_of(w);
-    tir_expr_ref beside, row = read_term(w, &beside), zero = tir_int(c, DT_U32, 0);
+    tir_expr_ref beside, row = read_term(w, &beside), zero = tir_int(c, DT_U32, 0), count = tir_int(c, DT_I32, 1),
+                 any = NULL;
     const tir_buffer *even = new_registers(w, "even", DT_U32, 1), *odd = new_registers(w, "odd", DT_U32, 1),
                      *sums = new_registers(w, w->acc->name, DT_I32, LANES);
     const tir_var *word = tir_new_var(c, "word", tir_scalar(DT_U32));
+    for (uint32_t i = 0; i < w->n_loops; i++)
+        count = tir_mul(c, count, tir_cast(c, DT_I32, w->loops[i]->extent));
     tir_expr_ref evens[] = {register_of(w, even, 0), tir_varref(c, word)},
                  odds[] = {register_of(w, odd, 0), tir_varref(c, word)},
-                 first = tir_add(c, w->first, tir_mul(c, beside, tir_int(c, DT_I32, w->taps)));
+                 first = tir_add(c, w->first, tir_mul(c, beside, count));
     tir_stmt *both[] = {put_register(w, even, 0, instruction(w, "sum_even", row->type.dt, 2, evens)),
                         put_register(w, odd, 0, instruction(w, "sum_odd", row->type.dt, 2, odds))},
-             *all[3 + 2 * LANES] = {put_register(w, even, 0, zero), put_register(w, odd, 0, zero),
-                                    in_window(w, tir_let(c, word, word_of(w, row), tir_seq(c, 2, both)))};
+             *all[4 + LANES] = {put_register(w, even, 0, zero), put_register(w, odd, 0, zero),
+                                in_window(w, tir_let(c, word, word_of(w, row), tir_seq(c, 2, both)))},
+             *rests[LANES];
     for (int64_t k = 0; k < LANES; k++) {
         tir_expr_ref sum = sum_of(w, row->type.dt, (k % 2 ? odds : evens)[0], k);
         all[3 + k] = put_register(w, sums, k, tir_add(c, sum, first));
-        all[3 + LANES + k] = rest_of(w, sums, k);
+        rests[k] = rest_of(w, sums, k, &any);
     }
-    return tir_allocate(c, even, tir_allocate(c, odd, tir_allocate(c, sums, tir_seq(c, 3 + 2 * LANES, all))));
+    tir_stmt *rest = tir_seq(c, LANES, rests);
+    all[3 + LANES] = any ? tir_if(c, tir_call1(c, TIR_RARE, any), one_by_one(w, sums), rest) : rest;
+    return tir_allocate(c, even, tir_allocate(c, odd, tir_allocate(c, sums, tir_seq(c, 4 + LANES, all))));
 }
 
 /* --- the loop --- */
@@ -368,7 +507,7 @@ static tir_stmt *four_of(words *w)
     w->out = w->taps > 0 && w->taps <= WRITTEN_OUT && !tir_takes_few_steps(w->b.x->f);
     if (extreme_fits(w))
         return extreme_of(w);
-    return !cortex_m_has_vectors(w->b.x->f->target) && sum_fits(w) ? four_sums(w) : NULL;
+    return (!cortex_m_has_vectors(w->b.x->f->target) || w->rare) && sum_fits(w) ? four_sums(w) : NULL;
 }
 
 static void find_store(void *ctx, tir_stmt *s)
