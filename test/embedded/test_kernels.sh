@@ -13,19 +13,47 @@ work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 for tool in arm-none-eabi-gcc qemu-system-arm; do
     command -v $tool > /dev/null || { echo "$tool is missing"; exit 77; }
 done
-failed=0
+failed=0 count= # count: how the emulator counts instructions
 
-# on_board TARGET: program.o linked and run in the emulator; `out` has what it says
+# on_board TARGET FLAG...: program.o linked and run in the emulator; `out` has what it says
 on_board() {
-    local cpu="-mcpu=cortex-m55" script=mps3.ld machine=mps3-an547 more=-DBOARD_AN547
-    [ "$1" != cortex-m4 ] || { cpu="-mcpu=cortex-m4 -mfpu=fpv4-sp-d16" script=mps2.ld machine=mps2-an386 more=; }
+    local target=$1 cpu="-mcpu=cortex-m55" script=mps3.ld machine=mps3-an547 more=-DBOARD_AN547
+    [ "$target" != cortex-m4 ] || { cpu="-mcpu=cortex-m4 -mfpu=fpv4-sp-d16" script=mps2.ld machine=mps2-an386 more=; }
+    shift
     # shellcheck disable=SC2086
     arm-none-eabi-gcc $cpu -mthumb -mfloat-abi=hard $more -O1 -T "$board/$script" -nostartfiles --specs=nano.specs \
         --specs=nosys.specs -Wl,--no-warnings "$work/program.o" "$board/startup_mps2.c" "$board/semihost.c" -lm \
-        -o "$work/program.elf" 2>> "$work/log" || { cat "$work/log"; return 1; } > "$work/out"
+        "$@" -o "$work/program.elf" 2>> "$work/log" || { cat "$work/log"; return 1; } > "$work/out"
+    # shellcheck disable=SC2086
     timeout "$(< "$here/../time_limit")" qemu-system-arm -M $machine -display none -serial null -monitor none \
-        -semihosting-config enable=on,target=native -kernel "$work/program.elf" < /dev/null > "$work/out" 2>&1
+        -semihosting-config enable=on,target=native $count -kernel "$work/program.elf" < /dev/null > "$work/out" 2>&1
 }
+
+# times TARGET
+times() {
+    "${LATHE_BUILD:-$root/build}/test/unit_test_instr" "$1" "$work/program.c" || return 1
+    printf '%10s %10s %10s  %s\n' kernel loops row "$1"
+    if [[ $1 != cortex-* ]]; then
+        gcc -std=c99 -O2 "-march=${1/-vnni/}" -Wno-psabi -DTIMES=100000L "$work/program.c" -lm -o "$work/program" &&
+            "$work/program"
+        return
+    fi
+    local cpu="-mcpu=cortex-m55"
+    [ "$1" != cortex-m4 ] || cpu="-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"
+    # shellcheck disable=SC2086
+    arm-none-eabi-gcc $cpu -mthumb -mfloat-abi=hard -std=c99 -O2 -DTIMES=100 -c "$work/program.c" \
+        -o "$work/program.o" && on_board "$1" -u _printf_float
+    cat "$work/out"
+}
+if [ "${1:-}" = --times ]; then
+    shift
+    count="-icount shift=0"
+    [ $# -gt 0 ] || set -- cortex-m4 cortex-m55 x86-64-v3
+    for target in "$@"; do
+        times "$target" || exit 1
+    done
+    exit 0
+fi
 
 # run TARGET FORM COMPILER FLAG...: the program as it compiles it, which has to have this form
 run() {

@@ -5,7 +5,8 @@
  * stand for are compared with their arithmetic in C.
  *
  * With arguments, TARGET FILE, it writes a program instead, which runs the C of each row's kernel that is made for the
- * target, and that of its nest, on the same random operands: test/embedded/test_kernels.sh. */
+ * target, and that of its nest, on the same random operands: test/embedded/test_kernels.sh. Compiled with -DTIMES=N it
+ * is a benchmark: what a call takes, on average of N. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -736,12 +737,43 @@ static void write_function(program *p, const tir_func *f, const char *kind)
     w_str(&p->functions, "0, 1);\n}\n\n");
 }
 
-static void add_kernel(program *p, const char *row, tir_func *plain, tir_func *kernel, bool adds)
+/* What is run: a row and its numbers (NULL: of no row), several runs at once, and what it should cost. */
+typedef struct subject {
+    const char *name;
+    const tir_intrin *row;
+    const numbers *n;
+    uint32_t runs;
+} subject;
+
+static const char *label_of(program *p, const subject *x)
+{
+    writer w;
+    writer_init(&w, &p->c.mem);
+    w_str(&w, x->name);
+    if (x->row && x->row->selected)
+        w_str(&w, ", and copies of its result,");
+    for (uint32_t i = 0; x->row && i < x->row->n_symbols; i++)
+        w_fmt(&w, " %s=%lld", x->row->symbols[i].name, (long long)x->n->of[i]);
+    if (x->runs > 1)
+        w_fmt(&w, " runs=%u", x->runs);
+    return w.data;
+}
+
+static double cost_of(const subject *x)
+{
+    if (!x->row || !x->row->cost)
+        return 0;
+    tir_intrin_use use = {.row = x->row, .runs = x->runs, .words = true, .fast = true};
+    memcpy(use.of, x->n->of, sizeof use.of);
+    return x->row->cost(&use);
+}
+
+static void add_kernel(program *p, subject x, tir_func *plain, tir_func *kernel, bool adds)
 {
     write_function(p, plain, "nest");
     write_function(p, kernel, "kernel");
-    w_fmt(&p->table, "    {\"%s\", call_nest_%u, call_kernel_%u, %d, %u, {", row, p->count, p->count, adds,
-          plain->n_params);
+    w_fmt(&p->table, "    {\"%s\", %.1f, call_nest_%u, call_kernel_%u, %d, %u, {", label_of(p, &x), cost_of(&x),
+          p->count, p->count, adds, plain->n_params);
     for (uint32_t i = 0; i < plain->n_params; i++)
         w_fmt(&p->table, "%s%zu", i ? ", " : "", bytes_of(plain->params[i]));
     w_fmt(&p->table, "}, %d},\n", strcmp(plain->params[0]->name, "zero") == 0);
@@ -761,7 +793,7 @@ static void add_region(program *p, const tir_intrin *row, const numbers *n, bool
         tir_rewriter r = {.c = &p->c, .expr = open_numbers, .ctx = (void *)(uintptr_t)plain->params[0]};
         kernel->body = tir_rewrite_stmt(&r, kernel->body);
     }
-    add_kernel(p, row->name, plain, kernel, update);
+    add_kernel(p, (subject){row->name, row, n, 1}, plain, kernel, update);
 }
 
 /* Three runs at once, beside the same one after the other. */
@@ -782,7 +814,7 @@ static void add_runs(program *p, const tir_intrin *row, const numbers *n)
     plain->target = kernel->target = p->t;
     run_passes(&p->c, kernel, "join-runs", row->name);
     assert_int_equal(tir_instr_runs(kernel->body->value), 3);
-    add_kernel(p, row->name, plain, kernel, true);
+    add_kernel(p, (subject){row->name, row, n, 3}, plain, kernel, true);
 }
 
 /* A row that computes less than its nest is compared with that. */
@@ -795,7 +827,7 @@ static void add_value(program *p, const tir_intrin *row, const numbers *n)
         plain = arena_copy(&p->c.mem, kernel, sizeof *kernel, _Alignof(tir_func));
     plain->target = kernel->target = p->t;
     run_passes(&p->c, kernel, "simplify-loops,tensorize", row->name);
-    add_kernel(p, row->name, plain, kernel, true);
+    add_kernel(p, (subject){row->name, row, n, 1}, plain, kernel, true);
 }
 
 /* Lanes as many as each processor has; tiles of two rows, in whose data the pieces lie next to each other or apart. */
@@ -837,11 +869,12 @@ static void add_four_bytes(program *p)
     *kernel = *plain;
     plain->target = kernel->target = p->t;
     run_passes(&p->c, kernel, "select", "words");
-    add_kernel(p, "words", plain, kernel, false);
+    add_kernel(p, (subject){"words", NULL, NULL, 1}, plain, kernel, false);
 }
 
 static const char table_text[] =
-    "static const struct {\n    const char *row;\n    void (*nest)(void *const *), (*kernel)(void *const *);\n"
+    "static const struct {\n    const char *row;\n    double cost;\n"
+    "    void (*nest)(void *const *), (*kernel)(void *const *);\n"
     "    int adds;\n    unsigned n;\n    unsigned long bytes[8];\n    int zero;\n} tests[] = {\n";
 
 /* An operand has a margin on both sides, which nobody may write. SUMS_WRAP: microcontrollers get no sums that leave 32
@@ -850,6 +883,24 @@ static const char program_text[] =
     "};\n\nenum { MARGIN = 64, MOST = 1 << 14 };\n"
     "static union {\n    double align;\n    unsigned char bytes[MOST];\n} memory[3][8];\n"
     "static uint32_t state = 1;\n\n"
+    "#if defined(TIMES)\n"
+    "#if defined(__arm__)\n"
+    "uint64_t board_instructions(void);\n"
+    "static double now(void)\n{\n    return (double)board_instructions();\n}\n"
+    "#else\n"
+    "#include <time.h>\n"
+    "static double now(void) /* in nanoseconds */\n{\n    return (double)clock() * (1e9 / CLOCKS_PER_SEC);\n}\n"
+    "#endif\n\n"
+    "static double takes(void (*fn)(void *const *), void *const *m)\n{\n    double start;\n    long k;\n"
+    "    fn(m);\n    start = now();\n    for (k = 0; k < TIMES; k++)\n        fn(m);\n"
+    "    return (now() - start) / TIMES;\n}\n\n"
+    "int main(void) /* all operands are 0 */\n{\n    unsigned t, i;\n"
+    "    void *m[8];\n    for (i = 0; i < 8; i++)\n        m[i] = memory[0][i].bytes + MARGIN;\n"
+    "    for (t = 0; t < sizeof tests / sizeof *tests; t++)\n"
+    "        printf(\"%10.1f %10.1f %10.1f  %s\\n\", takes(tests[t].kernel, m), takes(tests[t].nest, m),\n"
+    "               tests[t].cost, tests[t].row);\n"
+    "    return 0;\n}\n"
+    "#else\n"
     "int main(void)\n{\n    unsigned t, i, k, round, wrong = 0;\n"
     "    for (t = 0; t < sizeof tests / sizeof *tests; t++)\n"
     "        for (round = 0; round < 4; round++) {\n"
@@ -885,7 +936,7 @@ static const char program_text[] =
     "tests[t].row, t, round, bad);\n"
     "            wrong += bad != 0;\n"
     "        }\n"
-    "    printf(\"%u kernels, %u wrong\\n\", t, wrong);\n    return wrong != 0;\n}\n";
+    "    printf(\"%u kernels, %u wrong\\n\", t, wrong);\n    return wrong != 0;\n}\n#endif\n";
 
 static int write_program(const char *target_name, const char *path)
 {
