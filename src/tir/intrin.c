@@ -148,10 +148,33 @@ const tir_intrin *tir_find_intrin(const compiler *c, const char *name)
     return NULL;
 }
 
+/* What a row from elsewhere lacks, a sentence without its subject; NULL: nothing that can be seen before its nest is
+ * read. */
+static const char *fault_of(const tir_intrin *row)
+{
+    if (!row->nest && !row->configure)
+        return "has no nest, which says what it computes";
+    if (row->n_symbols > TIR_INTRIN_SYMBOLS)
+        return "has more symbols than there is room for";
+    for (uint32_t i = 0; i < row->n_symbols; i++)
+        if (!row->symbols[i].name)
+            return "has symbols without a name";
+    if (!row->body && !row->update)
+        return "has neither a body nor an update";
+    if (row->passed && !row->call)
+        return "is an instruction without a call, its text in C";
+    return NULL;
+}
+
 bool tir_register_intrin(compiler *c, const tir_intrin *row)
 {
+    if (!row->name || !row->name[0])
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "an intrinsic without a name is registered");
     if (tir_find_intrin(c, row->name))
         return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic '%s' is registered twice", row->name);
+    const char *fault = fault_of(row);
+    if (fault)
+        return diag_error(&c->diags, DIAG_USAGE, src_loc_none(), "intrinsic '%s' %s", row->name, fault);
     vec_push(&c->mem, &list_of(c)->rows, arena_copy(&c->mem, row, sizeof *row, _Alignof(tir_intrin)));
     return true;
 }

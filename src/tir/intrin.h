@@ -60,7 +60,8 @@ typedef struct tir_intrin {
     /* Of a byte: a function of two results at once, &first, &second, the operands of each, and the symbols that they
      * share; its file. NULL: there is none. */
     const char *two, *two_kernel;
-    /* The files that define `call` and `runs`, from the top of the tree; NULL: no C of ours is needed. */
+    /* The files that define `call` and `runs`, from the top of the tree; NULL: no C of ours is needed. A row from
+     * elsewhere can only name files of this tree: its own header is for the flags of its target to include. */
     const char *kernel, *runs_kernel;
     /* A macro of the kernel's file that stands before functions that call it, instead of LATHE_TILE: what a C compiler
      * must be told of their loops. NULL: nothing of its own. */
@@ -103,7 +104,8 @@ typedef struct tir_intrin_use {
 /* As `body` or `update`: the instruction itself. */
 #define TIR_INSTRUCTION "@"
 
-/* Registers a copy of the row; its texts must live as long as c. The name must be new, else DIAG_USAGE. */
+/* Registers a copy of the row; its texts must live as long as c. DIAG_USAGE: the name is not new, or the row is not
+ * whole. */
 bool tir_register_intrin(compiler *c, const tir_intrin *row);
 /* Built-in rows and those of c. NULL: unknown. */
 const tir_intrin *tir_find_intrin(const compiler *c, const char *name);

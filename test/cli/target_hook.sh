@@ -61,6 +61,20 @@ for verb in "compile -o out3" "compile --emit tir" inspect run "verify --against
     grep -q 'failed without an error message.*internal' err.txt && grep -q 'hint: .*please report' err.txt
 done
 
+# an instruction whose kernel is named, but is no file of lathe's
+awk '/^```c title="toy.c"/ { on = 1; next } /^```/ { on = 0 } on' "$root/docs/how-to/adding-hardware.md" |
+    sed 's|\.passed = "aaa",|.passed = "aaa", .kernel = "kernel/toy.h",|' > toy.c
+cc -std=c11 -shared -fPIC -I"$root/include" -I"$root/src" toy.c -o toy.so
+for file in product.txt toy.schedules; do
+    awk -v title="title=\"$file\"" 'index($0, title) { on = 1; next } /^```/ { on = 0 } on' \
+        "$root/docs/how-to/adding-hardware.md" > $file
+done
+status=0
+"$LATHE" compile product.txt --load-ops ./toy.so --target toy --schedules toy.schedules -o out4 2> err.txt || status=$?
+[ $status = 1 ] && [ ! -e out4 ]
+grep -q 'does not write what calls kernel/toy.h: lathe has no such file' err.txt
+grep -q "hint: .*include your header by the target's cflags" err.txt
+
 if "$LATHE" compile net.txt --target demo -o out2 2> err.txt; then exit 1; fi
 grep -q "'demo' is unknown" err.txt
 echo "target hook: works"

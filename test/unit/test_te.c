@@ -451,12 +451,41 @@ static void wrong_schedules_are_refused(void **state)
     free(e.text);
 }
 
+/* A row that is not whole, as a library may have it, is refused where it is registered. */
+static void unfinished_intrinsics_are_refused(void **state)
+{
+    static const tir_intrin whole = {.name = "mine", .nest = "primfn", .update = TIR_INSTRUCTION, .passed = "aaa",
+                                     .call = "mine(out, a, b)"};
+    tir_intrin rows[6];
+    const char *const messages[] = {"without a name", "'mine' has no nest", "'mine' has more symbols",
+                                    "'mine' has symbols without a name", "neither a body nor an update",
+                                    "without a call"};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        rows[i] = whole;
+    rows[0].name = NULL;
+    rows[1].nest = NULL;
+    rows[2].n_symbols = TIR_INTRIN_SYMBOLS + 1;
+    rows[3].n_symbols = 1;
+    rows[4].update = NULL;
+    rows[5].call = NULL;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        compiler c;
+        compiler_init(&c);
+        assert_false(tir_register_intrin(&c, &rows[i]));
+        const char *got = diags_print(&c.diags, &c.mem);
+        if (!strstr(got, messages[i]))
+            fail_msg("wanted: %s\ngot: %s", messages[i], got);
+        compiler_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedules_change_no_result),      cmocka_unit_test(schedules_print_as_they_were_read),
         cmocka_unit_test(wrong_schedules_are_refused),     cmocka_unit_test(computations_print_as_they_were_read),
-        cmocka_unit_test(broken_computations_are_refused),
+        cmocka_unit_test(broken_computations_are_refused), cmocka_unit_test(unfinished_intrinsics_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

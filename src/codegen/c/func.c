@@ -3,6 +3,7 @@
  * of part `part` of `parts`. */
 #include "abi/package.h"
 #include "codegen/c/family.h"
+#include "codegen/embedded.h"
 #include "tir/build.h"
 #include "tir/facts.h"
 #include "tir/instr.h"
@@ -132,6 +133,24 @@ static void check_stmt(void *ctx, tir_stmt *s)
         func_refuse(e, "virtual threads");
     if (s->kind == TIR_ALLOCATE && s->buffer->scope == SCOPE_CUSTOM && !e->extension)
         func_refuse(e, "buffers in a device's own memory");
+}
+
+/* Rows from outside of the tree can name files that are not in it. */
+static void check_file(c_emit *e, const char *file)
+{
+    if (!file || e->failed || embedded_find(file))
+        return;
+    func_refuse(e, arena_printf(e->tmp, "what calls %s: lathe has no such file", file));
+    diag_hint(&e->c->diags, "leave the kernel's file out of the intrinsic, and include your header by the target's "
+                            "cflags: -include FILE");
+}
+
+static void check_expr(void *ctx, tir_expr_ref x)
+{
+    if (x->kind != TIR_INSTR)
+        return;
+    check_file(ctx, x->u.row->kernel);
+    check_file(ctx, x->u.row->runs_kernel);
 }
 
 /* --- statements --- */
@@ -870,7 +889,7 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     uint32_t width = f->target && f->target->vector_bytes ? f->target->vector_bytes : UINT32_MAX;
     n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
     e.cut = !extension && !n->one_part && tir_parallel_extent(c, f) > 1;
-    tir_visit_stmt(f->body, check_stmt, NULL, &e);
+    tir_visit_stmt(f->body, check_stmt, check_expr, &e);
     e.few_steps = !n->family && tir_takes_few_steps(f);
     if (!e.failed) {
         find_registers(&e);
