@@ -9,8 +9,9 @@ scales for each channel, weights of i8 and u8), transposed ones, products, sums,
 clips. onnxruntime runs it with exact integer sums (session.x64quantprecision), `lathe run --integers` as it is.
 Every element has to be equal, and no layer may have stayed in float. A second model of each seed has scales that are
 powers of two and the metadata lathe.rounding = half_up: what is quantised comes from onnxruntime in float, which is
-exact then, and is rounded here. With --cross each seed is for one processor of CROSS in turn, under qemu's user mode,
-and by each of its compilers; one whose tools are not here is skipped.
+exact then, and is rounded here. Beside each first one, `run -O0` computes the layers in floats: one layer by itself
+may differ by a step where a number is near the middle of two, not by more. With --cross each seed is for one processor
+of CROSS in turn, under qemu's user mode, and by each of its compilers; one whose tools are not here is skipped.
 """
 import argparse
 import json
@@ -603,11 +604,29 @@ def lathe_says(args, command, **more):
     return done.stdout
 
 
+def steps_apart(a, b):
+    """The largest difference of two arrays of the same few numbers, in the smallest difference of two of these."""
+    apart, steps = np.abs(a.astype(np.float64) - b), np.diff(np.unique(np.concatenate([a.ravel(), b.ravel()])))
+    steps = steps[steps > 1e-6 * max(np.abs(a).max(initial=0), 1e-9)]
+    return 0. if not apart.any() else apart.max() / steps.min()
+
+
+def in_floats(args, path, inputs, folder, single):
+    """Results of single layers that are further from those of -O0 than a step."""
+    plain = os.path.join(folder, "O0")
+    lathe_says(args, ["run", path, "-O0", "--interpret", "--output-dir", plain] + inputs)
+    both = [[np.load(os.path.join(at, name + ".npy")) for at in (plain, folder)] for name in single]
+    apart = zip(single, (steps_apart(*pair) for pair in both))
+    return [f"{name}: {steps:.3g} steps from the result of -O0" for name, steps in apart if steps > 1.01]
+
+
 def check(args, seed, half_up, folder, layers, opset=14):
     rng = np.random.default_rng(seed)
-    model = Model(rng, half_up)
+    model, single = Model(rng, half_up), []
     for layer in layers:
+        before = len(model.outputs)
         layer(model, "u8" if rng.integers(0, 3) else "i8")
+        single += [o.name for o in model.outputs[before:] if layer != Model.chain]
     path = os.path.join(folder, "model.onnx")
     model.save(path, opset=opset)
     want = expected(model, folder, path)
@@ -636,6 +655,8 @@ def check(args, seed, half_up, folder, layers, opset=14):
             value = stays_i8(path, name, model.feed)
         if got.shape != value.shape or not np.array_equal(got, value):
             wrong.append(f"{name}: {np.count_nonzero(got != value)} of {value.size} elements")
+    if not half_up and not args.emulator:
+        wrong += in_floats(args, path, inputs, folder, single)
     for r in stayed:
         wrong.append(f"{r['operator']} of {r['value']} stays in float: {r['remark']}")
     return elements, wrong
