@@ -14,6 +14,8 @@
 #include <string.h>
 
 #define SIDE_BY_SIDE    16         /* rows of complete trees where there are vectors */
+#define BESIDE_WIDE     8          /* the same with vectors of 64 bytes: of 16, gcc keeps the places in
+                                    * vectors, and each step moves them to general registers and back */
 #define BESIDE_LEVELS   32         /* of levels; gcc unrolls loops over 16 lanes before it looks for vectors */
 #define VECTORS         2          /* of rows, for each of which a node is read once */
 #define MOST_DENSE      32         /* targets for which a list is a vector */
@@ -28,6 +30,7 @@
 #define SELECT_NODE     3
 #define SWEEP_NODE      7
 #define SWEEP_LEAF      4
+#define SWEEP_LANES     8 /* with more, a step waits for its comparisons, whose result is a mask */
 #define NODE_CODE       22         /* bytes of a comparison with its threshold and its branch in Thumb code */
 #define LEAF_CODE       8          /* of an addition and a jump */
 #define LIST_CODE       4          /* of a leaf that is a number */
@@ -161,7 +164,8 @@ static double log2_of(int64_t n)
 static double work_in_vectors(const trees *v)
 {
     const double all = (double)((int64_t)1 << v->depth), nodes = (double)v->nodes / (double)v->count;
-    return v->selects ? all * SELECT_NODE / (double)v->lanes : nodes * SWEEP_NODE / (double)v->lanes + SWEEP_LEAF;
+    const double sweeping = (double)(v->lanes < SWEEP_LANES ? v->lanes : SWEEP_LANES);
+    return v->selects ? all * SELECT_NODE / (double)v->lanes : nodes * SWEEP_NODE / sweeping + SWEEP_LEAF;
 }
 
 static double work_of_walk(const trees *v)
@@ -442,7 +446,8 @@ static graph_value *as_complete(trees *v, graph_trees form)
         in[TREES_WEIGHTS] = dense_lists(v, targets);
         in[TREES_LISTS] = in[TREES_TARGETS] = in[TREES_WEIGHT_IDS] = NULL;
     }
-    const int64_t rows = !side_by_side ? 1 : vectors ? v->beside : levels ? BESIDE_LEVELS : SIDE_BY_SIDE;
+    const int64_t beside = v->o->target->vector_bytes >= 64 ? BESIDE_WIDE : SIDE_BY_SIDE;
+    const int64_t rows = !side_by_side ? 1 : vectors ? v->beside : levels ? BESIDE_LEVELS : beside;
     attr attrs[SAME_ATTRS + 5] = {attr_int(c, "trees", v->count), attr_int(c, "rows", rows),
                                   attr_int(c, "dense", dense), attr_int(c, "levels", levels),
                                   attr_int(c, "lanes", vectors ? v->lanes : 1)};
