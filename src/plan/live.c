@@ -121,7 +121,7 @@ static void add_scratch(const plan_facts *f, const uint32_t *layer, const uint32
             uint64_t bytes = plan_scratch_bytes(o, k, parts[op]);
             add_block(
                 b, (plan_block){
-                       .bytes = bytes, .align = package_value_align(bytes), .first = layer[op], .last = layer[op],
+                       .bytes = bytes, .align = plan_align(f->p, bytes), .first = layer[op], .last = layer[op],
                        .id = id++});
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The planner's story: parts, lower bound, candidate layerings, placement of each, the best one written back. */
+#include "abi/package.h"
 #include "plan/facts.h"
 
 #include <stdlib.h>
@@ -110,11 +111,12 @@ uint64_t plan_place_apart(arena *a, const plan_problem *p, plan_storage storage,
     uint32_t n = 0;
     for (uint32_t v = 0; v < p->values.len; v++)
         if (p->values.data[v].storage == storage && p->values.data[v].parent < 0)
-            keys[n++] = (constant_key){p->values.data[v].align, p->values.data[v].bytes, v};
-    qsort(keys, n, sizeof *keys, by_alignment);
+            keys[n++] = (constant_key){package_value_align(p->values.data[v].bytes), p->values.data[v].bytes, v};
+    qsort(keys, n, sizeof *keys, by_alignment); /* round numbers are short ones in machine code, too */
     uint64_t at = 0;
     for (uint32_t i = 0; i < n; i++) {
-        at = (at + keys[i].align - 1) / keys[i].align * keys[i].align;
+        const uint64_t align = p->values.data[keys[i].value].align;
+        at = (at + align - 1) / align * align;
         places[keys[i].value].offset = at;
         at += keys[i].bytes;
     }

@@ -26,7 +26,7 @@ typedef struct plan_value {
     plan_storage storage;
     uint32_t index; /* input, output or constant number */
     uint64_t bytes;
-    uint64_t align; /* min(64, largest power of two not above bytes), at least 1 */
+    uint64_t align; /* a power of two (plan_align) */
     bool from_start; /* in the workspace: the caller writes it before a run */
     int32_t parent; /* >= 0: lies inside that value at `parent_offset` (views, concatenation by aliasing) */
     uint64_t parent_offset;
@@ -80,7 +80,12 @@ typedef struct plan_problem {
     bool split_parts; /* false (-O0): one part per operator */
     bool keep_busy;   /* much work keeps a part for every worker, whatever the scratch of these parts takes */
     uint32_t effort;  /* searches take so many times their usual steps; 0 and 1: once */
+    uint32_t most_align; /* no value needs more; 0: PACKAGE_MAX_ALIGN */
 } plan_problem;
+
+/* The alignment of a value of so many bytes: the largest power of two that is not above them nor above the problem's
+ * most. */
+uint32_t plan_align(const plan_problem *p, uint64_t bytes);
 
 /* Where a value is, and between which operators it is used (-1: by none). */
 typedef struct plan_place {

@@ -36,6 +36,26 @@ static bool may_lie_inside(const prog_func *f, uint32_t input)
     return read && !v->extent && v->space == SPACE_INPUT && shape_is_static(v->type.shape) && prog_bytes(v) > 0;
 }
 
+uint32_t plan_align(const plan_problem *p, uint64_t bytes)
+{
+    const uint32_t align = package_value_align(bytes);
+    return p->most_align > 0 && align > p->most_align ? p->most_align : align;
+}
+
+#define ELEMENT_ALIGN 8 /* of the widest elements */
+
+/* Lines of a cache and vectors want more than elements do. Where there are neither, gaps cost memory for nothing. */
+static uint32_t most_align(const prog_func *f)
+{
+    for (uint32_t i = 0; i < f->steps.len; i++) {
+        const prog_step *s = &f->steps.data[i];
+        const target *t = s->kind == STEP_KERNEL ? s->kernel->target : NULL;
+        if (s->kind != STEP_VIEW && s->kind != STEP_JOIN && (!t || !t->small || t->vector_bytes > 0))
+            return PACKAGE_MAX_ALIGN;
+    }
+    return ELEMENT_ALIGN;
+}
+
 static void add_values(compiler *c, const prog_func *f, bool inputs_inside, plan_problem *p)
 {
     uint32_t constants = 0;
@@ -46,7 +66,7 @@ static void add_values(compiler *c, const prog_func *f, bool inputs_inside, plan
                         .storage = storage_of(v->space),
                         .index = v->data ? constants++ : v->index,
                         .bytes = bytes,
-                        .align = package_value_align(bytes),
+                        .align = plan_align(p, bytes),
                         .parent = v->base == PROG_NONE ? -1 : (int32_t)v->base,
                         .parent_offset = v->offset};
         uint64_t start;
@@ -206,6 +226,7 @@ plan_problem *plan_problem_of(compiler *c, const prog_func *f, bool inputs_insid
 {
     plan_problem *p = arena_new(&c->mem, plan_problem);
     plan_flow flow = {.a = &c->mem, .p = p};
+    p->most_align = most_align(f);
     add_values(c, f, inputs_inside, p);
     add_block(c, &flow, f, &f->steps);
     return p;
