@@ -305,6 +305,13 @@ bool onnx_op_scaler(onnx_node *n)
     return onnx_alias(n, 0, folds ? onnx_reshape(n, x, rank, was->type.shape.dims) : x);
 }
 
+/* A divisor of 0 counts as 1, which leaves a row as it is: that is looked at once a row. */
+static graph_value *by_no_zero(onnx_node *n, graph_value *x, graph_value *by)
+{
+    graph_value *zero = onnx_binary(n, "equal", by, onnx_const_like(n, by, 0));
+    return onnx_binary(n, "divide", x, onnx_where(n, zero, onnx_const_like(n, by, 1), by));
+}
+
 /* MAX divides by the largest number, not by the largest magnitude. L2 is sign(x) * sqrt(x * x / sum). A row whose
  * divisor is 0 stays as it is. */
 bool onnx_op_normalizer(onnx_node *n)
@@ -317,19 +324,18 @@ bool onnx_op_normalizer(onnx_node *n)
     if (strcmp(norm, "MAX") == 0) {
         graph_value *least = onnx_const_like(n, x, -(double)3.402823466e38f);
         by = onnx_reduce(n, "max", onnx_where(n, onnx_unary(n, "isnan", x), least, x), 1, &axis, true);
-        y = onnx_binary(n, "divide", x, by);
+        y = by_no_zero(n, x, by);
     } else if (strcmp(norm, "L1") == 0) {
-        by = onnx_reduce(n, "sum", onnx_unary(n, "abs", x), 1, &axis, true);
-        y = onnx_binary(n, "divide", x, by);
+        y = by_no_zero(n, x, onnx_reduce(n, "sum", onnx_unary(n, "abs", x), 1, &axis, true));
     } else if (strcmp(norm, "L2") == 0) {
         graph_value *square = onnx_binary(n, "multiply", x, x);
         by = onnx_reduce(n, "sum", square, 1, &axis, true);
         y = onnx_unary(n, "sqrt", onnx_binary(n, "divide", square, by));
         y = onnx_where(n, onnx_binary(n, "less", x, zero), times(n, y, -1), y);
+        y = onnx_where(n, onnx_binary(n, "equal", by, zero), x, y);
     } else {
         return onnx_fail(n, DIAG_FORMAT, "there is no norm '%s'", norm);
     }
-    y = onnx_where(n, onnx_binary(n, "equal", by, zero), x, y);
     return onnx_alias(n, 0, rank == 1 ? onnx_reshape_ints(n, y, 1, &width) : y);
 }
 
