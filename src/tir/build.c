@@ -328,7 +328,7 @@ static tir_expr_ref fold_cast(compiler *c, dtype dt, tir_expr_ref a)
     if (a->kind == TIR_INT)
         return tir_int(c, dt, a->u.i);
     if (a->kind == TIR_FLOAT && to_float)
-        return tir_float(c, dt, a->u.f);
+        return tir_float(c, dt, tir_eval_float_to_float(dt, a->u.f));
     if (a->kind == TIR_FLOAT)
         return tir_int(c, dt, dt == DT_BOOL ? a->u.f != 0 : eval_f64_to_int(dt, a->u.f));
     return NULL;

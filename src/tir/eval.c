@@ -181,6 +181,11 @@ double tir_eval_int_to_float(dtype to, dtype from, int64_t v)
     return tir_eval_round(to, (double)eval_int_to_f32(from, v));
 }
 
+double tir_eval_float_to_float(dtype to, double v)
+{
+    return to == DT_F64 ? v : tir_eval_round(to, (double)(float)v);
+}
+
 double tir_eval_float(dtype t, tir_op op, double a, double b)
 {
     if (op == TIR_MIN)

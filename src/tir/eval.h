@@ -270,8 +270,11 @@ double tir_eval_float(dtype t, tir_op op, double a, double b);
 bool tir_eval_compare(dtype t, tir_op op, double a, double b);
 /* v as a value of float type t. */
 double tir_eval_round(dtype t, double v);
-/* v of integer type `from` as a value of float type `to`, rounded once. */
+/* Conversions as the C of packages makes them: to floats of 16 bits by way of f32, so that what f32 does not hold is
+ * rounded twice. v of integer type `from` as a value of float type `to`: */
 double tir_eval_int_to_float(dtype to, dtype from, int64_t v);
+/* v of f64 or of another float type as a value of float type `to`. */
+double tir_eval_float_to_float(dtype to, double v);
 /* Intrinsics of float type t. */
 double tir_eval_call(dtype t, tir_op op, const double *args);
 #endif

@@ -152,7 +152,7 @@ UNARY(u64_to_half, int64_t, float, (float)tir_eval_round(dt, (double)(float)(uin
 UNARY(u64_to_double, int64_t, double, (double)(uint64_t)x)
 UNARY(float_to_double, float, double, (double)x)
 UNARY(double_to_float, double, float, (float)x)
-UNARY(double_to_half, double, float, (float)tir_eval_round(dt, x))
+UNARY(double_to_half, double, float, (float)tir_eval_float_to_float(dt, x))
 UNARY(float_to_bool, float, int64_t, x != 0)
 UNARY(double_to_bool, double, int64_t, x != 0)
 UNARY(float_to_int, float, int64_t, eval_f64_to_int(dt, (double)x))

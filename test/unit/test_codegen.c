@@ -155,8 +155,10 @@ static void add_all(suite *s)
 
 static void fill(dtype dt, uint8_t *data, bool second)
 {
+    /* Two of f64 are just above what lies halfway between numbers of f16. */
     static const double floats[] = {
-        0.0,     -0.0,   1.0,      -1.0,      0.5,   -0.5, 1.5,     2.5,          -2.5,          3.7,          -3.7,
+        0.0,     -0.0,   1.0,      -1.0,      0.5,   -0.5, 1.5,     2.5,          -2.5,          0x1.002p+0 + 0x1p-40,
+        0x1p-25 + 0x1p-60,
         127.4,   128.6,  -128.6,   255.5,     256.0, 1e-3, 65504.0, 2147483648.0, -2147483649.0, 4294967296.0, 9.3e18,
         -9.3e18, 1.9e19, INFINITY, -INFINITY, NAN,   1e-7, 6e-8,    0.1,          20.0,          -20.0};
     static const int64_t ints[] = {0,
