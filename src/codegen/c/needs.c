@@ -318,6 +318,10 @@ static c_forms op_forms(arena *a, const c_need *n, const char *v, bool neon)
         add_form(a, &f, "defined(__aarch64__) && !defined(__clang__)", neon_byte_bound(a, n, v));
     if (n->op == TIR_LDEXP && n->dt == DT_F32 && n->lanes == 16)
         add_form(a, &f, "defined(__AVX512F__)", "return __builtin_ia32_scalefps512_mask(x, y, x, -1, 4);");
+    else if (n->op == TIR_FABS && n->dt == DT_F32)
+        add_form(a, &f, NULL,
+                 arena_printf(a, "typedef uint32_t words __attribute__((vector_size(%u)));\n"
+                                 "    return (%s)((words)x & 0x7fffffffu);", needs_vector_bytes(n->dt, n->lanes), v));
     else if (is_bound && (dtype_is_int(n->dt) || n->dt == DT_F32 || n->dt == DT_F64))
         add_bounds(a, n, v, &f);
     else

@@ -20,7 +20,7 @@
 
 static bool is_vector_call(tir_op op)
 {
-    return op == TIR_APART || tir_expands_math(op, 2);
+    return op == TIR_APART || op == TIR_SQRT || op == TIR_FABS || tir_expands_math(op, 2);
 }
 
 static bool is_half_cast(tir_expr_ref e)
