@@ -51,15 +51,12 @@ typedef struct tir_intrin {
      * the way. The rule that takes the row has proved that they are enough. NULL: `nest`. */
     const char *does;
     /* The instruction in C. The names of operands and symbols stand for them, &a for where the elements of operand a
-     * are read, $v for the vector type of the result, $begins for 1 where it makes the result and 0 where it adds to
-     * it; "n*2" is twice the symbol n. */
+     * are read, &a+s for where the one is that is s elements behind the first, $v for the vector type of the result,
+     * $begins for 1 where it makes the result and 0 where it adds to it; "n*2" is twice the symbol n. */
     const char *call;
     /* The same for several first operands by address, each by the elements of the second one that follow the former's
      * (pass join-runs): $starts is the array of the addresses, $count their number. NULL: there is no such function. */
     const char *runs;
-    /* Of a byte: a function of two results at once, &first, &second, the operands of each, and the symbols that they
-     * share; its file. NULL: there is none. */
-    const char *two, *two_kernel;
     /* The files that define `call` and `runs`, from the top of the tree; NULL: no C of ours is needed. A row from
      * elsewhere can only name files of this tree: its own header is for the flags of its target to include. */
     const char *kernel, *runs_kernel;

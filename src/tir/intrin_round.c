@@ -14,6 +14,7 @@
     }
 COST(rounded, 16, 300)
 COST(scaled, 16, 900)
+COST(two, 29, 1800)
 COST(fused, 2, 4500)
 COST(product, 2, 3500)
 COST(high, 2, 70)
@@ -49,9 +50,26 @@ COST(weighted, 5, 25)
                   NEAREST("(cast(float32, (int32*)acc[0])*(float32*)k[0])", type, least, most)),                       \
      .call = "lathe_scaled_" end "(acc, k, zero)",                                                                     \
      .kernel = "kernel/round/scaled_" end ".h",                                                                        \
-     .two = "lathe_scaled_two_" end,                                                                                   \
-     .two_kernel = "kernel/round/scaled_two_" end ".h",                                                                \
      .by_two = true, ZERO, ROW("vvv", dt, TARGET_FPU, cost_of_scaled)}
+#define PRODUCT(acc, k) "(cast(float32, (int32*)" acc "[0])*(float32*)" k "[0])"
+#define OF_TWO_SUMS(type, end, least, most)                                                                            \
+    {.name = "scaled_two_" end,                                                                                        \
+     .help = "two sums times their scales that are rounded to " type ", and a zero point",                             \
+     .nest = "primfn(acc: handle, k: handle, next: handle, by: handle, out: handle) -> ()\n"                           \
+             "  attr = {\"global_symbol\": \"values\", \"inputs\": 4}\n"                                               \
+             "  buffers = {" ONE("acc", "int32") ", " ONE("k", "float32") ", " ONE("next", "int32") ",\n"              \
+             "             " ONE("by", "float32") ", out: Buffer(" type ", [2], strides=[step])} {\n"                 \
+             "  for (i: int64, 0, 2) {\n"                                                                              \
+             "    out[i] = " NEAREST("select((i == int64(0)), " PRODUCT("acc", "k") ", " PRODUCT("next", "by") ")",    \
+                                     type, least, most) "\n"                                                           \
+             "  }\n"                                                                                                   \
+             "}\n",                                                                                                    \
+     .n_symbols = 2,                                                                                                   \
+     .symbols = {TIR_OPEN_STRIDE("step"), TIR_OPEN_STRIDE("zero")},                                                   \
+     .call = "lathe_scaled_two_" end "(out, &out+step, acc, k, next, by, zero)",                                       \
+     .kernel = "kernel/round/scaled_two_" end ".h",                                                                    \
+     .few = true,                                                                                                      \
+     ROW("vvvva", DT_NONE, TARGET_FPU, cost_of_two)}
 /* The first forms are of any number; those that follow are of what is known to be one. */
 #define ROUNDED(type, end, dt, least, most)                                                                            \
     OF_FLOAT(type, end, dt, least, most, "", false), OF_FLOAT(type, end, dt, least, most, "_number", true)
@@ -111,6 +129,8 @@ static const tir_intrin rows[] = {
     ROUNDED("uint16", "u16", DT_U16, "0", "65535"),
     OF_SUM("int8", "i8", DT_I8, "-128", "127"),
     OF_SUM("uint8", "u8", DT_U8, "0", "255"),
+    OF_TWO_SUMS("int8", "i8", "-128", "127"),
+    OF_TWO_SUMS("uint8", "u8", "0", "255"),
     {.name = "fma_once",
      .help = "a product of floats and a float, rounded once",
      .nest = NEST("3", "a: handle, b: handle, s: handle",

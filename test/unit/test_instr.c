@@ -624,26 +624,59 @@ static const char values[] =
 /* rounded and scaled and rounded_number; fma_once, product_once; high_sum, word, shifted, word_by, weighted */
 #define VALUES 10
 
+/* Two bytes at a time: neighbors, others of one array, those of a loop, and what is left of it. What stays alone: a
+ * byte that is made of where the one in front of it is stored, and one with another zero point. */
+static const char pairs[] =
+    "primfn(S: handle, K: handle, O: handle, P: handle, I: handle) -> ()\n"
+    "  attr = {\"global_symbol\": \"f\", \"inputs\": 2}\n"
+    "  buffers = {S: Buffer(int32, [200]), K: Buffer(float32, [200]), O: Buffer(int8, [500]),\n"
+    "             P: Buffer(uint8, [500]), I: Buffer(uint8, [200])} {\n"
+    "  for (i: int32, 0, 8) {\n"
+    "    O[(i*2)] = cast(int8, min(max((rint((cast(float32, (int32*)S[i])*0.001)) + 3.0), -128.0), 127.0))\n"
+    "    O[((i*2) + 1)] = cast(int8, min(max((rint((cast(float32, (int32*)S[(i + 8)])*0.01)) + 3.0), -128.0), 127.0))\n"
+    "    O[(i + 400)] = cast(int8, min(max(rint((cast(float32, (int32*)S[i])*0.5)), -128.0), 127.0))\n"
+    "    O[(i + 300)] = cast(int8, min(max(rint((cast(float32, (int32*)S[(i + 1)])*0.5)), -128.0), 127.0))\n"
+    "    P[i] = cast(uint8, min(max((rint((cast(float32, (int32*)S[i])*0.5)) + 3.0), 0.0), 255.0))\n"
+    "    P[(i + 8)] = cast(uint8, min(max((rint((cast(float32, cast(int32, (uint8*)P[i]))*0.5)) + 3.0), 0.0), 255.0))\n"
+    "    P[(i + 200)] = cast(uint8, min(max((rint((cast(float32, (int32*)S[i])*0.5)) + 4.0), 0.0), 255.0))\n"
+    "  }\n"
+    "  for (k: int32, 3, 101) {\n"
+    "    I[k] = cast(uint8, min(max((rint((cast(float32, (int32*)S[k])*0.02)) + 3.0), 0.0), 255.0))\n"
+    "  }\n"
+    "  for (k: int32, 10, 40) {\n"
+    "    O[(k + 100)] = cast(int8, min(max(rint(((cast(float32, cast(int32, (uint8*)P[k]))*1.5) + 0.25)), -128.0),\n"
+    "      127.0))\n"
+    "  }\n"
+    "}\n";
+/* two, two, one, one, one; two and one; two of floats */
+#define PAIRS 9
+
+static void try_values(const char *text, uint32_t seed, uint32_t count)
+{
+    compiler c;
+    compiler_init(&c);
+    state = 31 * seed + 5;
+    tir_func *f = read(&c, text);
+    tir_rewriter r = {.c = &c, .expr = reorder};
+    f->target = target_find("cortex-m4");
+    memory start = fill(f, true), want = copy_of(&start);
+    interpret(&c, f, &want);
+    f->body = seed > 0 ? tir_rewrite_stmt(&r, f->body) : f->body;
+    run_passes(&c, f, "select", "values");
+    if (instructions(f) != count)
+        fail_msg("%u instructions instead of %u:\n%s", instructions(f), count, text_of(&c, f));
+    check_results(&c, f, &start, &want, "values");
+    drop(&start);
+    drop(&want);
+    compiler_free(&c);
+}
+
 static void test_values(void **unused)
 {
     (void)unused;
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
-        compiler c;
-        compiler_init(&c);
-        state = 31 * seed + 5;
-        tir_func *f = read(&c, values);
-        tir_rewriter r = {.c = &c, .expr = reorder};
-        f->target = target_find("cortex-m4");
-        memory start = fill(f, true), want = copy_of(&start);
-        interpret(&c, f, &want);
-        f->body = seed > 0 ? tir_rewrite_stmt(&r, f->body) : f->body;
-        run_passes(&c, f, "select", "values");
-        if (instructions(f) != VALUES)
-            fail_msg("%u instructions instead of %u:\n%s", instructions(f), VALUES, text_of(&c, f));
-        check_results(&c, f, &start, &want, "values");
-        drop(&start);
-        drop(&want);
-        compiler_free(&c);
+        try_values(values, seed, VALUES);
+        try_values(pairs, seed, PAIRS);
     }
 }
 

@@ -149,12 +149,6 @@ const char *scalar_type(dtype dt);                       /* C type of arithmetic
 c_text expr_text(c_emit *e, tir_expr_ref x);
 const char *expr_operand(c_emit *e, tir_expr_ref x, bool pointer); /* of an instruction */
 bool expr_is_index(const c_emit *e, tir_expr_ref x);
-/* A byte by an instruction that has a form for two of them (row->two). */
-typedef struct c_scaled {
-    const struct tir_intrin *row;
-    const char *sum, *scale, *zero;
-} c_scaled;
-bool expr_scaled(c_emit *e, tir_expr_ref x, c_scaled *out);
 const char *expr_name(const c_emit *e, const void *key);
 tir_expr_ref expr_flat(c_emit *e, const tir_buffer *b, uint32_t n, tir_expr_ref const *indices); /* one index in all */
 const char *expr_register(c_emit *e, const tir_buffer *b, tir_expr_ref index); /* NULL: not in registers */
@@ -171,9 +165,6 @@ typedef void (*c_write_stmt)(c_emit *e, const tir_stmt *s);
 /* runs.c: instructions of several first operands, and the array of their addresses (TIR_STARTS). */
 void runs_write_around(c_emit *e, const tir_stmt *s, c_write_stmt stmt);
 bool runs_write(c_emit *e, const tir_stmt *s); /* the call; false: s is something else */
-
-/* small_loops.c: loops over rounded bytes. False: s is something else. */
-bool small_loops_write(c_emit *e, const tir_stmt *s, c_write_stmt stmt);
 
 /* names.c */
 const c_scope_name *names_find(const c_emit *e, const void *key); /* NULL: not in scope */

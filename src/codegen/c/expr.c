@@ -252,14 +252,6 @@ static c_text intrinsic(c_emit *e, tir_expr_ref x)
     return scalar_call(e->tmp, e->needs, x->op, x->args[0]->type.dt, args);
 }
 
-bool expr_scaled(c_emit *e, tir_expr_ref x, c_scaled *out)
-{
-    if (x->kind != TIR_INSTR || !x->u.row->two)
-        return false;
-    *out = (c_scaled){x->u.row, expr_text(e, x->args[0]).s, expr_text(e, x->args[1]).s, expr_text(e, x->args[2]).s};
-    return true;
-}
-
 static c_text cast(c_emit *e, tir_expr_ref x)
 {
     dtype from = x->args[0]->type.dt, to = x->type.dt;

@@ -393,8 +393,6 @@ static void write_for(c_emit *e, const tir_stmt *s)
 {
     tir_expr_ref from;
     int64_t by;
-    if (small_loops_write(e, s, write_inner))
-        return;
     if (is_stepped(s, &from, &by)) {
         write_stepped(e, s, from, by);
         return;
@@ -537,33 +535,6 @@ typedef struct buffer_search {
     const tir_buffer *b;
     bool found;
 } buffer_search;
-
-static void search_load(void *ctx, tir_expr_ref x)
-{
-    buffer_search *u = ctx;
-    u->found |= tir_is_access(x) && x->u.buffer == u->b;
-}
-
-/* Two bytes that are made of sums and scales, by half the moves between registers. The second one is made before the
- * first is stored: it must not read what is stored there. */
-static bool write_two_scaled(c_emit *e, const tir_stmt *s, const tir_stmt *next)
-{
-    const tir_buffer *b = s->buffer;
-    c_scaled x, y;
-    if (s->kind != TIR_STORE || next->kind != TIR_STORE || next->buffer != b || registers_of(e, b))
-        return false;
-    buffer_search u = {b, false};
-    tir_visit_expr(next->value, search_load, &u);
-    if (u.found || !expr_scaled(e, s->value, &x) || !expr_scaled(e, next->value, &y) || x.row != y.row ||
-        strcmp(x.zero, y.zero) != 0)
-        return false;
-    needs_add_kernel(e->needs, x.row->two_kernel);
-    const char *at = expr_text(e, expr_flat(e, b, s->n_indices, s->indices)).s,
-               *then = expr_text(e, expr_flat(e, b, next->n_indices, next->indices)).s, *name = expr_name(e, b);
-    w_line(e->w, "%s(&%s[%s], &%s[%s], %s, %s, %s, %s, %s);", x.row->two, name, at, name, then, x.sum, x.scale, y.sum,
-           y.scale, x.zero);
-    return true;
-}
 
 /* Remainders of a tile use only some of its registers. */
 static void declare_registers(c_emit *e, const c_registers *r, const char *name)
@@ -728,10 +699,7 @@ static void write_stmt(c_emit *e, const tir_stmt *s)
     case TIR_SEQ:
         for (uint32_t i = 0; i < s->n_stmts; i++) {
             e->alone = false;
-            if (i + 1 < s->n_stmts && write_two_scaled(e, s->stmts[i], s->stmts[i + 1]))
-                i++;
-            else
-                write_stmt(e, s->stmts[i]);
+            write_stmt(e, s->stmts[i]);
         }
         return;
     }

@@ -4,6 +4,7 @@
 #include "codegen/c/family.h"
 #include "tir/build.h"
 #include "tir/instr.h"
+#include "tir/walk.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -100,6 +101,26 @@ static const char *take_special(filler *f)
     return arena_printf(f->e->tmp, "%s%s", v, name + 1); /* v and what follows it */
 }
 
+/* The index that is `step` behind `at`, whose terms stay in their order: x + q and p - q make x + p. */
+static tir_expr_ref index_behind(compiler *c, tir_expr_ref at, tir_expr_ref step)
+{
+    const bool meet = tir_is_binary(step, TIR_SUB) && tir_is_binary(at, TIR_ADD) && at->type.dt == step->type.dt &&
+                      tir_expr_equal(at->args[1], step->args[1]);
+    return meet ? tir_add(c, at->args[0], step->args[0]) : tir_add(c, at, tir_cast(c, at->type.dt, step));
+}
+
+/* Where the elements of an operand are read; with "+step" behind it the address of the one that is so many behind the
+ * first. */
+static const char *take_address(filler *f)
+{
+    tir_expr_ref a = named(f->form, f->x, take_name(f));
+    if (*f->at != '+')
+        return f->operand(f->e, a, true);
+    f->at++;
+    tir_expr_ref step = named(f->form, f->x, take_name(f)), at = index_behind(f->e->c, a->args[0], step);
+    return f->operand(f->e, tir_address(f->e->c, a->u.buffer, 1, &at), false);
+}
+
 const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char *starts)
 {
     const tir_instr_form *form = tir_instr_form_of(e->c, x->u.row);
@@ -112,7 +133,7 @@ const char *instr_text(c_emit *e, tir_expr_ref x, c_operand operand, const char 
         else if (*f.at == '$' && *++f.at)
             w_str(&w, take_special(&f));
         else if (*f.at == '&' && *++f.at)
-            w_str(&w, operand(e, named(form, x, take_name(&f)), true));
+            w_str(&w, take_address(&f));
         else
             w_fmt(&w, "%c", *f.at++);
     }

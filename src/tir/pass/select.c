@@ -31,6 +31,17 @@ static tir_stmt *instructions_for(const tir_selector *x, tir_stmt *s)
     return out;
 }
 
+static tir_stmt *instructions_for_two(const tir_selector *x, tir_stmt *first, tir_stmt *next)
+{
+    tir_stmt *out = NULL;
+    if (first->kind != TIR_STORE || next->kind != TIR_STORE)
+        return NULL;
+    for (uint32_t i = 0; i < sizeof selections / sizeof *selections && !out; i++)
+        if (selections[i]->stores && selections[i]->fits(x->f->target))
+            out = selections[i]->stores(x, first, next);
+    return out;
+}
+
 static tir_expr_ref instruction_for(const tir_selector *x, tir_expr_ref e)
 {
     tir_expr_ref out = NULL;
@@ -93,12 +104,15 @@ static void select_values(const tir_selector *x, struct tir_stmt *s)
 /* What is known of the variable inside of s; whether anything is. */
 static bool push_bounds(const tir_selector *x, const tir_stmt *s)
 {
-    const tir_number *n = s->kind == TIR_LET && dtype_is_int(s->var->type.dt) ? tir_select_number(x, s->var) : NULL;
+    const bool is_number = s->kind == TIR_LET && dtype_is_int(s->var->type.dt) && s->var->type.lanes == 1;
+    const tir_number *n = is_number ? tir_select_number(x, s->var) : NULL;
     if (s->kind == TIR_FOR)
         tir_bounds_push(x->bounds, s->var, s->min, s->extent);
     else if (n)
         tir_bounds_push(x->bounds, s->var, tir_i64(x->c, n->least), tir_i64(x->c, n->most - n->least + 1));
-    return s->kind == TIR_FOR || n;
+    else if (is_number)
+        tir_bounds_push(x->bounds, s->var, s->value, tir_int(x->c, s->var->type.dt, 1));
+    return s->kind == TIR_FOR || is_number;
 }
 
 static tir_stmt *select_in(const tir_selector *x, tir_stmt *s, bool loops);
@@ -106,9 +120,13 @@ static tir_stmt *select_in(const tir_selector *x, tir_stmt *s, bool loops);
 static tir_stmt *select_parts(const tir_selector *x, tir_stmt *s, bool loops)
 {
     tir_stmt **parts = arena_array(&x->c->mem, tir_stmt *, s->n_stmts + 1u);
-    for (uint32_t i = 0; i < s->n_stmts; i++)
-        parts[i] = select_in(x, s->stmts[i], loops);
-    return tir_seq(x->c, s->n_stmts, parts);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_stmts; i++) {
+        tir_stmt *both = i + 1 < s->n_stmts ? instructions_for_two(x, s->stmts[i], s->stmts[i + 1]) : NULL;
+        parts[n++] = select_in(x, both ? both : s->stmts[i], both ? false : loops);
+        i += both != NULL;
+    }
+    return tir_seq(x->c, n, parts);
 }
 
 /* loops: whether loops in s are asked about. Those of what stands in the place of one are not: they would be replaced

@@ -21,6 +21,7 @@ typedef struct tir_selection {
     bool (*fits)(const struct target *t); /* whether the processor has such instructions */
     tir_stmt *(*loop)(const tir_selector *x, tir_stmt *loop);
     tir_stmt *(*store)(const tir_selector *x, tir_stmt *store);
+    tir_stmt *(*stores)(const tir_selector *x, tir_stmt *first, tir_stmt *next); /* two, one right behind the other */
     tir_expr_ref (*expr)(const tir_selector *x, tir_expr_ref e);
     /* Whether a loop, or an expression, that stays is what the instructions are for, as far as types and steps say:
      * then the processor has an instruction that was not chosen. In whatever form it is written, which `loop` and

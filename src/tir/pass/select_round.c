@@ -4,22 +4,26 @@
  * each of these steps is a call of a function, or several instructions. */
 #include "tir/pass/rounded.h"
 #include "tir/build.h"
+#include "tir/walk.h"
 #include "type/target.h"
 
 #include <string.h>
 
 #define EXACT (1 << 24) /* binary32 has all integers below */
 
+static const char *row_of(const tir_selector *x, dtype dt, const tir_rounded *r)
+{
+    return tir_select_row(x->c, r->acc ? "scaled" : r->sure ? "rounded_number" : "rounded", dt);
+}
+
 static tir_expr_ref rounded(const tir_selector *x, tir_expr_ref e)
 {
     tir_rounded r;
     if (!tir_read_rounded(x, e, &r))
         return NULL;
-    if (r.acc)
-        return tir_select_instr(x->c, tir_select_row(x->c, "scaled", e->type.dt), 3,
-                                (tir_expr_ref[]){r.acc, r.k, r.zero});
-    return tir_select_instr(x->c, tir_select_row(x->c, r.sure ? "rounded_number" : "rounded", e->type.dt), 2,
-                            (tir_expr_ref[]){r.v, r.zero});
+    const char *row = row_of(x, e->type.dt, &r);
+    return r.acc ? tir_select_instr(x->c, row, 3, (tir_expr_ref[]){r.acc, r.k, r.zero})
+                 : tir_select_instr(x->c, row, 2, (tir_expr_ref[]){r.v, r.zero});
 }
 
 /* The number that was made binary64 for an exact product, as binary32; NULL: it may have more bits. */
@@ -185,6 +189,102 @@ static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
     return out ? out : with_factors(x, e);
 }
 
+/* --- two bytes at a time --- */
+
+typedef struct reads_of {
+    const tir_buffer *b;
+    bool any;
+} reads_of;
+
+static void find_read(void *ctx, tir_expr_ref e)
+{
+    reads_of *r = ctx;
+    r->any |= tir_is_access(e) && e->u.buffer == r->b;
+}
+
+/* What is stored is a byte, and a sum by a scale. */
+static bool is_scaled(const tir_selector *x, const tir_stmt *store, tir_rounded *out)
+{
+    tir_expr_ref v = store->value;
+    return v->type.dt == store->buffer->dt && v->type.lanes == 1 && tir_read_rounded(x, v, out) && out->acc;
+}
+
+/* The instruction for both, the second one `step` behind the first. */
+static tir_stmt *scaled_at(const tir_selector *x, const tir_buffer *b, tir_expr_ref at, tir_expr_ref step,
+                           const tir_rounded *first, const tir_rounded *second)
+{
+    tir_expr_ref const args[] = {tir_address(x->c, b, 1, &at), first->acc, first->k, second->acc, second->k,
+                                 tir_cast(x->c, DT_I32, step), first->zero};
+    return tir_evaluate(x->c, tir_select_instr(x->c, tir_select_row(x->c, "scaled_two", b->dt), 7, args));
+}
+
+/* Two bytes that are made of sums and scales share the moves between registers of floats and of integers. The second
+ * one is made before the first is stored. */
+static tir_stmt *two_scaled(const tir_selector *x, tir_stmt *first, tir_stmt *next)
+{
+    const tir_buffer *b = first->buffer;
+    reads_of of_first = {b, false};
+    tir_rounded r, s;
+    if (next->buffer != b || b->scope == SCOPE_REG || !is_scaled(x, first, &r) || !is_scaled(x, next, &s) ||
+        !tir_expr_equal(r.zero, s.zero))
+        return NULL;
+    tir_visit_expr(next->value, find_read, &of_first);
+    if (of_first.any)
+        return NULL;
+    tir_expr_ref at = tir_select_flat(x, b, first->n_indices, first->indices),
+                 then = tir_select_flat(x, b, next->n_indices, next->indices),
+                 step = tir_simplify(x->bounds, tir_sub(x->c, then, at));
+    const tir_range r_step = tir_range_of(x->bounds, step);
+    if (r_step.known_max && r_step.max < 0) /* a stride of the result is not negative: the nearer one is the first */
+        return scaled_at(x, b, then, tir_simplify(x->bounds, tir_sub(x->c, at, then)), &s, &r);
+    return scaled_at(x, b, at, step, &r, &s);
+}
+
+#define MANY 32 /* elements, of which pairs save what a loop costs more that takes two at a time */
+
+/* The byte that such a loop stores is rounded by an instruction of which two take less than twice the time. */
+static bool rounds_many(const tir_selector *x, const tir_stmt *loop)
+{
+    const tir_stmt *s = loop->body;
+    int64_t n = MANY;
+    tir_rounded r;
+    if (loop->for_kind != FOR_SERIAL || (tir_is_int(loop->extent, &n) && n < MANY))
+        return false;
+    if (s->kind != TIR_STORE || s->value->type.lanes > 1 || !dtype_is_byte(s->buffer->dt) ||
+        s->buffer->scope == SCOPE_REG)
+        return false;
+    tir_bounds_push(x->bounds, loop->var, loop->min, loop->extent);
+    const bool rounds = tir_read_rounded(x, s->value, &r);
+    tir_bounds_pop(x->bounds);
+    return rounds && tir_find_intrin(x->c, row_of(x, s->value->type.dt, &r))->by_two;
+}
+
+/* Two at a time, then the one that is left. On processors with SMLAD and floats. */
+static tir_stmt *by_two(const tir_selector *x, tir_stmt *loop)
+{
+    compiler *c = x->c;
+    const target *t = x->f->target;
+    if (!t->small || (t->features & (TARGET_DSP | TARGET_MVE | TARGET_FPU)) != (TARGET_DSP | TARGET_FPU) ||
+        !rounds_many(x, loop))
+        return NULL;
+    const dtype dt = loop->var->type.dt;
+    const tir_var *pair = tir_new_var(c, "pair", loop->var->type);
+    tir_expr_ref two = tir_int(c, dt, 2), next = tir_add(c, tir_varref(c, loop->var), tir_int(c, dt, 1)),
+                 from = tir_add(c, loop->min, tir_mul(c, tir_varref(c, pair), two));
+    tir_stmt *const both[2] = {loop->body, tir_substitute_stmt(c, loop->body, 1, &loop->var, &next)};
+    tir_stmt *pairs = tir_for(c, pair, tir_int(c, dt, 0), tir_floordiv(c, loop->extent, two), FOR_SERIAL,
+                              tir_let(c, loop->var, from, tir_seq(c, 2, both)));
+    tir_expr_ref last = tir_sub(c, tir_add(c, loop->min, loop->extent), tir_int(c, dt, 1)),
+                 odd = tir_floormod(c, loop->extent, two);
+    if (tir_is_const(odd, 0))
+        return pairs;
+    tir_stmt *rest = tir_substitute_stmt(c, loop->body, 1, &loop->var, &last);
+    if (!tir_is_const(odd, 1))
+        rest = tir_if(c, tir_binary(c, TIR_NE, odd, tir_int(c, dt, 0)), rest, NULL);
+    tir_stmt *const all[2] = {pairs, rest};
+    return tir_seq(c, 2, all);
+}
+
 /* Roundings to bytes, products and sums that are made in binary64 and rounded to binary32, upper words of products. */
 static bool is_meant(const tir_selector *x, tir_expr_ref e)
 {
@@ -202,4 +302,5 @@ static bool fits(const struct target *t)
     return t && t->vector_bytes == 0 && t->address_bits == 32;
 }
 
-const tir_selection tir_selection_round = {.fits = fits, .expr = value, .meant_expr = is_meant};
+const tir_selection tir_selection_round = {
+    .fits = fits, .loop = by_two, .stores = two_scaled, .expr = value, .meant_expr = is_meant};
