@@ -5,19 +5,27 @@
 #include "driver/html_model.h"
 #include "graph/op.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* The parameter whose elements v has; NULL: it is computed. */
+/* The value whose elements v has: what only moves them is on the way. */
 static const graph_value *moved_from(const graph_value *v)
 {
     while (v && v->def && (v->def->op->flags & OPF_MOVES))
         v = v->def->inputs[0];
-    return v && !v->def ? v : NULL;
+    return v;
+}
+
+/* The same where that is a parameter; NULL: it is computed. */
+static const graph_value *parameter_of(const graph_value *v)
+{
+    const graph_value *from = moved_from(v);
+    return from && !from->def ? from : NULL;
 }
 
 static const tensor_data *one_number(const graph_node *n, uint32_t i)
 {
-    const tensor_data *t = i < n->n_inputs ? graph_constant(n->inputs[i]) : NULL;
+    const tensor_data *t = graph_constant(graph_operand(n, i));
     return t && t->count == 1 ? t : NULL;
 }
 
@@ -31,7 +39,7 @@ static void find_spans(compiler *c, const graph_func *f, compile_result *r)
         const graph_node *n = f->nodes.data[i];
         if (strcmp(n->op->name, "qnn.quantize") != 0)
             continue;
-        const graph_value *x = moved_from(n->inputs[0]);
+        const graph_value *x = parameter_of(n->inputs[0]);
         const tensor_data *scale = one_number(n, 1), *zero = one_number(n, 2);
         const dtype dt = n->outputs[0]->type.dt != DT_NONE ? n->outputs[0]->type.dt : zero ? zero->dt : DT_U8;
         if (!x || known[x->index] || !scale || !dtype_is_int(dt) || !dtype_is_float(x->type.dt))
@@ -54,56 +62,81 @@ static bool read_scale(const graph_node *n, number_end *out)
     out->dt = makes ? n->outputs[0]->type.dt : n->inputs[0]->type.dt;
     out->end.scale = scale ? tensor_get_f64(scale, 0) : 0;
     out->end.zero_point = zero ? tensor_get_i64(zero, 0) : 0;
-    return scale && dtype_is_int(out->dt) && (zero || n->n_inputs < 3 || !n->inputs[2]);
+    return scale && dtype_is_int(out->dt) && (zero || !graph_operand(n, 2));
 }
 
-/* The node that made v, or what only moved elements on the way to it; NULL: a parameter. */
-static const graph_node *made_by(const graph_value *v)
+/* The scales of an end, by its name and its side, in the order in which they were found. */
+static int by_end(const void *a, const void *b)
 {
-    while (v && v->def && (v->def->op->flags & OPF_MOVES))
-        v = v->def->inputs[0];
-    return v ? v->def : NULL;
+    const number_end *x = a, *y = b;
+    const int names = strcmp(x->end.name, y->end.name);
+    if (x->end.is_input != y->end.is_input)
+        return x->end.is_input ? -1 : 1;
+    return names ? names : x->found < y->found ? -1 : x->found > y->found;
+}
+
+static void add_scale(compile_result *r, number_end *list, number_end x)
+{
+    x.found = r->n_scales;
+    list[r->n_scales++] = x;
 }
 
 /* What the front end says of ends; then what nodes say that read an input or make an output. */
 static void find_scales(compiler *c, const graph_module *m, const graph_func *f, compile_result *r)
 {
-    number_end x = {{0}, DT_NONE};
+    number_end x = {{0}, DT_NONE, 0};
     number_end *list = arena_array(&c->mem, number_end, m->ends.len + f->nodes.len + f->results.len + 1u);
     for (uint32_t i = 0; i < m->ends.len; i++)
-        list[r->n_scales++] = (number_end){m->ends.data[i], DT_NONE};
+        add_scale(r, list, (number_end){m->ends.data[i], DT_NONE, 0});
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
-        const graph_value *p = read_scale(n, &x) ? moved_from(n->inputs[0]) : NULL;
+        const graph_value *p = read_scale(n, &x) ? parameter_of(n->inputs[0]) : NULL;
         if (!p)
             continue;
         x.end.name = p->name;
         x.end.is_input = true;
-        list[r->n_scales++] = x;
+        add_scale(r, list, x);
     }
     for (uint32_t i = 0; i < f->results.len; i++) {
-        const graph_node *n = made_by(f->results.data[i]);
-        if (!n || !read_scale(n, &x))
+        const graph_value *from = moved_from(f->results.data[i]);
+        if (!from || !from->def || !read_scale(from->def, &x))
             continue;
         x.end.name = f->results.data[i]->name;
         x.end.is_input = false;
-        list[r->n_scales++] = x;
+        add_scale(r, list, x);
     }
+    qsort(list, r->n_scales, sizeof *list, by_end);
     r->scales = list;
+}
+
+/* Scales of one end. */
+static bool is_end(const number_end *x, const char *name, bool is_input)
+{
+    return x->end.is_input == is_input && strcmp(x->end.name, name) == 0;
+}
+
+static bool are_equal(const model_end *x, const model_end *y)
+{
+    return x->zero_point == y->zero_point && x->scale <= y->scale && x->scale >= y->scale;
 }
 
 const number_end *describe_scale(const compile_result *r, const char *name, bool is_input)
 {
-    const number_end *found = NULL;
-    for (uint32_t i = 0; i < r->n_scales; i++) {
-        const number_end *x = &r->scales[i];
-        if (x->end.is_input != is_input || strcmp(x->end.name, name) != 0)
-            continue;
-        if (found && !(found->end.zero_point == x->end.zero_point && found->end.scale <= x->end.scale &&
-                       found->end.scale >= x->end.scale))
-            return NULL;
-        found = found ? found : x;
+    const number_end key = {{.name = name, .is_input = is_input}, DT_NONE, 0}, *end = r->scales + r->n_scales;
+    uint32_t first = 0, behind = r->n_scales;
+    while (first < behind) {
+        const uint32_t middle = first + (behind - first) / 2;
+        if (by_end(&r->scales[middle], &key) < 0)
+            first = middle + 1;
+        else
+            behind = middle;
     }
+    const number_end *found = r->scales + first;
+    if (found == end || !is_end(found, name, is_input))
+        return NULL;
+    for (const number_end *x = found; x < end && is_end(x, name, is_input); x++)
+        if (!are_equal(&found->end, &x->end))
+            return NULL;
     return found;
 }
 

@@ -98,6 +98,7 @@ typedef struct input_span {
 typedef struct number_end {
     model_end end;
     dtype dt; /* of the numbers; DT_NONE: that of the end itself */
+    uint32_t found; /* how many were found before it */
 } number_end;
 
 /* A state that an option made: names of the model, and its type. */
@@ -123,7 +124,7 @@ typedef struct compile_result {
                                     * between quantised values */
     const input_span *spans;
     uint32_t n_spans;
-    const number_end *scales; /* of the model as it was read; an end that is not quantized by one scale has none */
+    const number_end *scales; /* of the model as it was read, by ends; one without a single scale has none */
     uint32_t n_scales;
     const codegen_remark *remarks; /* of passes on the graph */
     uint32_t n_remarks;
