@@ -52,8 +52,15 @@ static const char *name_of(compiler *c, const graph_node *n)
     return n->n_outputs > 0 ? arena_printf(&c->mem, "%%%s", n->outputs[0]->name) : "";
 }
 
+/* An operator of the model's file may be several nodes here, one after the other. */
+static bool same_in_file(const src_loc *a, const src_loc *b)
+{
+    return a && a->node_index >= 0 && a->node_index == b->node_index && a->op && b->op && strcmp(a->op, b->op) == 0;
+}
+
 static void count_nodes(compiler *c, const graph_func *f, open_model *m)
 {
+    const src_loc *last = NULL;
     for (uint32_t i = 0; i < f->nodes.len; i++) {
         const graph_node *n = f->nodes.data[i];
         if (n->n_outputs > 0 && graph_constant(n->outputs[0])) {
@@ -61,8 +68,11 @@ static void count_nodes(compiler *c, const graph_func *f, open_model *m)
             m->constant_bytes += bytes > 0 ? (uint64_t)bytes : 0;
             continue;
         }
-        groups_add(&m->kinds, i, kind_of(n), name_of(c, n));
-        m->n_nodes++;
+        if (!same_in_file(last, &n->loc)) {
+            groups_add(&m->kinds, i, kind_of(n), name_of(c, n));
+            m->n_nodes++;
+        }
+        last = &n->loc;
     }
 }
 

@@ -8,6 +8,7 @@ Nodes of one family are the batch of one model, so that a target takes one compi
 bit, unless its case allows a difference. Refusals are models that must end with an error."""
 import argparse
 import fnmatch
+import json
 import os
 import subprocess
 import sys
@@ -480,6 +481,20 @@ def check_refused(lathe, folder):
     return bad
 
 
+def check_counts(lathe, folder):
+    """inspect of open rows counts the operators of the file, however many nodes each becomes."""
+    path, names = os.path.join(folder, "open.onnx"), ("Scaler", "Normalizer", "Binarizer")
+    nodes = [helper.make_node(op, [f"x{i}"], [f"x{i + 1}"], domain=DOMAIN) for i, op in enumerate(names)]
+    nodes[0].attribute.extend([helper.make_attribute("offset", [1.]), helper.make_attribute("scale", [2.])])
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", 4]) for name in ("x0", "x3")]
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "open", ends[:1], ends[1:]), opset_imports=sets), path)
+    run = subprocess.run([lathe, "inspect", path, "--json"], capture_output=True, text=True,
+                         timeout=package.TIME_LIMIT)
+    got = {o["kind"]: o["count"] for o in json.loads(run.stdout)["result"].get("operators", [])}
+    return [] if got == dict.fromkeys(names, 1) else [f"inspect counts {got}"]
+
+
 # --- maps ---
 
 VALUES = {TensorProto.FLOAT: f32, TensorProto.DOUBLE: f64, TensorProto.INT64: i64}
@@ -677,6 +692,7 @@ def main():
             outputs += more
         if fnmatch.fnmatch("refused", args.filter):
             bad += check_refused(os.path.abspath(args.lathe), folder)
+            bad += check_counts(os.path.abspath(args.lathe), folder)
     for line in bad:
         print(line)
     print(f"ml: {outputs} outputs on {args.targets}, {len(bad)} wrong")
