@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* a * b + s, rounded once. */
+/* a * b + s, rounded once by the instruction. In C the sum is rounded to f64 first: where that lies halfway between two
+ * floats, and the exact sum does not, the last bit may be another one. */
 #ifndef LATHE_KERNEL_ROUND_FMA_ONCE_H
 #define LATHE_KERNEL_ROUND_FMA_ONCE_H
 #include "kernel/round/fpu.h"

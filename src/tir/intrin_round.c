@@ -131,6 +131,7 @@ static const tir_intrin rows[] = {
     OF_SUM("uint8", "u8", DT_U8, "0", "255"),
     OF_TWO_SUMS("int8", "i8", "-128", "127"),
     OF_TWO_SUMS("uint8", "u8", "0", "255"),
+    /* Its nest rounds the sum to f64 and then to f32, which differs from one rounding where the former is a tie. */
     {.name = "fma_once",
      .help = "a product of floats and a float, rounded once",
      .nest = NEST("3", "a: handle, b: handle, s: handle",
