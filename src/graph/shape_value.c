@@ -332,6 +332,23 @@ static void same_elements(walk *w, const graph_node *n, shape_value *out)
         memcpy(out->at, x->at, out->n * sizeof *out->at);
 }
 
+/* The whole number below or above a quotient of floats, which need not be whole: "sizes that a block divides" are made
+ * so. Floats divide numbers of so many bits exactly enough. */
+static void rounded(walk *w, const graph_node *n, shape_value *out)
+{
+    enum { MOST_EXACT = 1 << 23 };
+    const graph_node *q = n->inputs[0]->def;
+    const bool up = strcmp(n->op->name, "ceil") == 0;
+    same_elements(w, n, out);
+    for (uint32_t i = 0; q && strcmp(q->op->name, "divide") == 0 && i < out->n; i++) {
+        int64_t by = 0;
+        dim a = broadcast_at(w, q, 0, i), b = broadcast_at(w, q, 1, i);
+        if (out->at[i] || !a || !b || !dim_is_const(b, &by) || by < 1 || dim_bound(a) < 0 || dim_bound(a) > MOST_EXACT)
+            continue;
+        out->at[i] = up ? dim_ceildiv(w->c, a, b) : dim_floordiv(w->c, a, b);
+    }
+}
+
 static void take(walk *w, const graph_node *n, shape_value *out)
 {
     const shape_value *x = value_of(w, n->inputs[0]), *ix = value_of(w, n->inputs[1]);
@@ -508,7 +525,9 @@ static void define(walk *w, const graph_value *v, shape_value *out)
         elementwise(w, n, kind, out);
     else if (is_one_of(op, "shape_of size_of"))
         extents(w, n, out);
-    else if (is_one_of(op, "reshape copy floor ceil round expect"))
+    else if (is_one_of(op, "floor ceil"))
+        rounded(w, n, out);
+    else if (is_one_of(op, "reshape copy round expect"))
         same_elements(w, n, out);
     else if (strcmp(op, "cast") == 0)
         convert(w, n, out);
