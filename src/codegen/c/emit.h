@@ -176,8 +176,8 @@ const char *names_push_cut(c_emit *e, const void *key, const char *wanted);
 
 /* func.c: linkage: "static ", or what else stands in front of the function; text goes to w, needs to n. */
 bool func_write(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *linkage, const char *c_name);
-/* "int32_t NAME(const float *, float *);", and whether it may return anything but 0. */
-void func_write_declaration(compiler *c, writer *w, const c_needs *n, const tir_func *f, const char *c_name);
+/* "int32_t NAME(const float *x, float *y);", and whether it may return anything but 0. */
+void func_write_declaration(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name);
 bool func_may_fail(const tir_func *f);
 bool func_write_extended(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name,
                          const c_extension *extension);

@@ -746,20 +746,22 @@ static const char *last_params(const c_needs *n)
     return n->one_part ? ")" : ", uint32_t part, uint32_t parts)";
 }
 
-void func_write_declaration(compiler *c, writer *w, const c_needs *n, const tir_func *f, const char *c_name)
+void func_write_declaration(compiler *c, writer *w, c_needs *n, const tir_func *f, const char *c_name)
 {
     arena tmp;
     arena_init(&tmp, &c->mem);
+    c_emit e = {.c = c, .tmp = &tmp, .w = w, .needs = n, .f = f};
+    tir_map_init(&e.places, &tmp);
     used_set u = find_used(f, &tmp);
     const tir_scratch *scratch = NULL;
     const uint32_t n_scratch = tir_find_scratch(c, f, &scratch);
     w_fmt(w, "int32_t %s(", c_name);
-    for (uint32_t i = 0; i < f->n_params; i++) {
-        const bool stored = tir_map_get(&u.stored, f->params[i]) != NULL;
-        w_fmt(w, "%s%s%s *", i ? ", " : "", i < f->n_inputs && !stored ? "const " : "", dtype_c_name(f->params[i]->dt));
+    for (uint32_t i = 0; i < f->n_params + n_scratch; i++) { /* without `restrict`, a word that C++ does not know */
+        const tir_buffer *b = i < f->n_params ? f->params[i] : scratch[i - f->n_params].buffer;
+        const bool constant = i < f->n_inputs && !tir_map_get(&u.stored, b);
+        w_fmt(w, "%s%s%s *%s", i ? ", " : "", constant ? "const " : "", dtype_c_name(b->dt),
+              names_push(&e, b, b->name, false));
     }
-    for (uint32_t i = 0; i < n_scratch; i++)
-        w_fmt(w, "%s%s *", i + f->n_params > 0 ? ", " : "", dtype_c_name(scratch[i].buffer->dt));
     w_fmt(w, "%s;\n", last_params(n));
     arena_free(&tmp);
 }

@@ -95,7 +95,7 @@ static bool is_first_of_shape(const package *p, uint32_t i)
 
 void ops_write_declarations(const package *p, writer *w)
 {
-    const c_needs needs = {.one_part = true};
+    c_needs needs = {.a = &p->c->mem, .one_part = true};
     for (uint32_t i = 0; i < p->pl->problem->ops.len; i++) {
         const char *numbers, *name = ops_function(p, i, &numbers);
         if (!package_is_first(p, i))
