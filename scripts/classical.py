@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Classical models on a Cortex-M4, and in batches beside onnxruntime: the table of docs/reference/ml-operators.md.
+"""Classical models on a Cortex-M4, and beside onnxruntime: the tables of docs/reference/ml-operators.md.
 
-    classical.py [--lathe FILE] [--filter GLOB] [--samples N] [--write]
+    classical.py [--lathe FILE] [--filter GLOB] [--samples N] [--write] | --goals | --check
 
 Trains eight models on scikit-learn's digits with noise, with fixed seeds. `lathe verify --target qemu-m4` compares each
 of them with onnxruntime on samples that no model was trained on, and counts instructions; the C is built with -Os.
-Trees are measured in each form. `lathe bench` then runs batches of 1000 rows in turns with onnxruntime. --write puts
-the rows into the page. The Python that runs this needs scikit-learn, skl2onnx, xgboost and onnxmltools; LATHE_PYTHON
-names one with onnxruntime. Without these, or the emulator, the exit status is 77."""
+Trees are measured in each form. `lathe bench` then runs one row and batches of 1000 rows in turns with onnxruntime. The
+second table says which of GOALS are met, and is made from the first. --write puts both into the page; --goals makes the
+second again, and --check compares the two. The Python that measures needs scikit-learn, skl2onnx, xgboost and
+onnxmltools; LATHE_PYTHON names one with onnxruntime. Without these, or the emulator, the exit status is 77."""
 import argparse
 import fnmatch
 import json
@@ -23,7 +24,22 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGE = os.path.join(TOP, "docs", "reference", "ml-operators.md")
 BEGIN, END = "<!-- table: made by scripts/classical.py -->", "<!-- end of the table -->"
 FORMS = ("table", "links", "branches", "complete", "levels", "vectors")
+BEGIN_GOALS, END_GOALS = "<!-- goals: made by scripts/classical.py -->", "<!-- end of the goals -->"
 TRAINED, TESTED = 1200, 500
+RAM = 100  # bytes beside inputs and outputs
+# By title: bytes of flash and instructions on the board, of one form or of several that each meet a pair (None: any),
+# and how many times as fast as onnxruntime a batch of 1000 rows is, and one row, where the time of an Identity model is
+# taken off onnxruntime's.
+GOALS = {
+    "decision tree": ([(1600, None), (None, 190)], None, 4),
+    "random forest, 10 x depth 8": ([(12000, 1900), (22000, 700)], 4, 4),
+    "extra trees, 50 x depth 8": ([(100000, 7500)], 4, 4),
+    "gradient boosting, 100 x depth 3": ([(9000, 4500)], 4, 4),
+    "XGBoost, 100 x depth 3": ([(9000, 4500)], 4, 4),
+    "logistic regression": ([(2900, 2400)], 1, None),
+    "support vectors, RBF": ([(42000, 60000)], 4, None),
+    "MLP, 64-32-10": ([(9900, 9000)], 1, None),
+}
 
 
 def data():
@@ -91,15 +107,70 @@ def on_board(lathe, path, samples, form):
             "instructions": b["instructions"] - b["counting"]}
 
 
-def in_batches(lathe, path, rows):
-    return ask(lathe, "bench", path, "--workers", "1", "--against", "onnxruntime", "--input", "X=" + rows)["ratio"]
+def beside(lathe, path, rows):
+    """Milliseconds of Lathe and of onnxruntime."""
+    runs = ask(lathe, "bench", path, "--workers", "1", "--against", "onnxruntime", "--input", "X=" + rows)["runs"]
+    return [next(r["median_ms"] for r in runs if r["who"] == who) for who in ("lathe", "onnxruntime")]
+
+
+def identity(lathe, folder, rows):
+    """What onnxruntime takes for one row and no work."""
+    import onnx
+    from onnx import TensorProto, helper
+    path = os.path.join(folder, "identity.onnx")
+    x, y = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 64]) for n in "XY"]
+    graph = helper.make_graph([helper.make_node("Identity", ["X"], ["Y"])], "identity", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return beside(lathe, path, rows)[1]
+
+
+def nearest(rows, flash, instructions):
+    """The row of the form that comes nearest to both limits, of which one may be None, and its share of them."""
+    return min(((max(r[key] / most for key, most in (("flash", flash), ("instructions", instructions)) if most), k)
+                for k, r in enumerate(rows)))
+
+
+def goals_of(table):
+    """Rows of the second table, made from those of the first: a row for each goal, and what comes nearest to it."""
+    models = {}
+    for line in table:
+        name, flash, ram, instructions, many, one = [cell.strip() for cell in line.strip("|").split("|")]
+        title, _, form = name.partition(", `")
+        models.setdefault(title, []).append({
+            "form": f" (`{form}" + ")" if form else "", "flash": float(flash.split()[0]) * 1000, "ram": int(ram),
+            "instructions": int(instructions.replace(",", "")), "many": float(many or 0), "one": float(one or 0)})
+    for title, rows in models.items():
+        pairs, many, one = GOALS[title]
+        for flash, instructions in pairs:
+            share, k = nearest(rows, flash, instructions)
+            want, reached = [], []
+            if flash:
+                want.append(f"{flash / 1000:g} KB")
+                reached.append(f"{rows[k]['flash'] / 1000:.1f} KB")
+            if instructions:
+                want.append(f"{instructions:,} instructions")
+                reached.append(f"{rows[k]['instructions']:,} instructions")
+            yield row_of(title, ", ".join(want), ", ".join(reached) + rows[k]["form"], share <= 1)
+        least = min(rows, key=lambda r: r["ram"])
+        yield row_of(title, f"{RAM} bytes of RAM", str(least["ram"]) + least["form"], least["ram"] <= RAM)
+        for goal, key, what in ((many, "many", "1000 rows"), (one, "one", "one row")):
+            if goal and rows[0][key]:
+                yield row_of(title, f"{what}: {goal} times as fast", f"{rows[0][key]:.1f}", rows[0][key] >= goal)
+            elif goal:
+                yield row_of(title, f"{what}: {goal} times as fast", "not measured", False)
+
+
+def row_of(title, goal, reached, met):
+    return f"| {title} | {goal} | {reached} | {'yes' if met else 'no'} |"
 
 
 def measure(lathe, pattern, n_samples, folder):
     import numpy as np
     rows, digits = data()
     test = rows[TRAINED:TRAINED + TESTED]
-    samples, batch = os.path.join(folder, "samples.npz"), os.path.join(folder, "batch.npy")
+    samples, batch, single = [os.path.join(folder, name) for name in ("samples.npz", "batch.npy", "single.npy")]
+    np.save(single, test[:1])
+    nothing = identity(lathe, folder, single)
     np.savez(samples, X=test[:n_samples, None, :])
     np.save(batch, np.concatenate([test, test[::-1]]))
     for title, trees, two, count, model in estimators():
@@ -111,11 +182,50 @@ def measure(lathe, pattern, n_samples, folder):
         export(model, many, 1000)
         found = [(form, on_board(lathe, one, samples, form)) for form in (FORMS if trees else [None])]
         found = found[:1] + [f for f in found[1:] if f[1] != found[0][1]]  # trees that cannot have a form are tables
-        ratio = in_batches(lathe, many, batch)
+        (ours, theirs), (our_one, their_one) = beside(lathe, many, batch), beside(lathe, one, single)
+        ratio = theirs / ours
+        fast = f"{ratio:.1f} | {(their_one - nothing) / our_one:.1f}"
         for k, (form, b) in enumerate(found):
             name = title + (f", `{form}`" if form else "")
             yield (f"| {name} | {b['flash'] / 1000:.1f} KB | {b['ram']} | {b['instructions']:,} | "
-                   f"{f'{ratio:.1f}' if k == 0 else ''} |")
+                   f"{fast if k == 0 else ' | '} |")
+
+
+def between(text, begin, end):
+    """What stands before, in the table, and behind it."""
+    head, rest = text.split(begin)
+    table, tail = rest.split(end, 1)
+    return head + begin, table, end + tail
+
+
+def with_table(text, begin, end, top, rows):
+    head, _, tail = between(text, begin, end)
+    return head + "\n" + top + "\n" + "\n".join(rows) + "\n" + tail
+
+
+def with_goals(text):
+    table = between(text, BEGIN, END)[1].strip().split("\n")[2:]
+    top = "| model | goal | reached | met |\n|---|---|---|---|"
+    return with_table(text, BEGIN_GOALS, END_GOALS, top, goals_of(table))
+
+
+def check():
+    """The second table says what the first one does."""
+    with open(PAGE, encoding="utf-8") as f:
+        text = f.read()
+    same = with_goals(text) == text
+    if not same:
+        print("the table of goals is not what the first one says: classical.py --goals writes it")
+    print(f"classical: {int(same)} passed, {int(not same)} failed")
+    return 0 if same else 1
+
+
+def write_page(change):
+    with open(PAGE, encoding="utf-8") as f:
+        text = f.read()
+    with open(PAGE, "w", encoding="utf-8") as f:
+        f.write(with_goals(change(text)))
+    return 0
 
 
 def main():
@@ -124,7 +234,11 @@ def main():
     parser.add_argument("--filter", default="*")
     parser.add_argument("--samples", type=int, default=TESTED, help="rows that the board gets")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--goals", action="store_true", help="only write the second table, from the first")
+    parser.add_argument("--check", action="store_true", help="only compare the second table with the first")
     args = parser.parse_args()
+    if args.goals or args.check:
+        return check() if args.check else write_page(lambda text: text)
     warnings.filterwarnings("ignore")
     os.environ["OMP_NUM_THREADS"] = "1"  # of training
     try:
@@ -141,11 +255,8 @@ def main():
             print(row, flush=True)
             table.append(row)
     if args.write and args.filter == "*":
-        with open(PAGE, encoding="utf-8") as f:
-            head, rest = f.read().split(BEGIN)
-        top = "| model | flash | RAM, bytes | instructions | 1000 rows |\n|---|---|---|---|---|\n"
-        with open(PAGE, "w", encoding="utf-8") as f:
-            f.write(head + BEGIN + "\n" + top + "\n".join(table) + "\n" + END + rest.split(END, 1)[1])
+        top = "| model | flash | RAM, bytes | instructions | 1000 rows | one row |\n|---|---|---|---|---|---|"
+        return write_page(lambda text: with_table(text, BEGIN, END, top, table))
     return 0
 
 

@@ -242,6 +242,7 @@ stages() {
     else run test headers bash scripts/check_headers.sh; fi
     run check layers bash scripts/check_layers.sh "$build"
     run check sizes bash scripts/check_sizes.sh
+    run check goals "$python" scripts/classical.py --check
     run check words bash scripts/check_words.sh
     run test conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs" --skip "$repeats"
     group test growth

@@ -30,7 +30,8 @@
 #define SELECT_NODE     3
 #define SWEEP_NODE      7
 #define SWEEP_LEAF      4
-#define SWEEP_LANES     8 /* with more, a step waits for its comparisons, whose result is a mask */
+#define SWEEP_LANES     8 /* with more, a step waits for its comparisons, whose result is a mask; with fewer, a walk of
+                           * small trees takes fewer instructions (AArch64: 84 instead of 136) */
 #define NODE_CODE       22         /* bytes of a comparison with its threshold and its branch in Thumb code */
 #define LEAF_CODE       8          /* of an addition and a jump */
 #define LIST_CODE       4          /* of a leaf that is a number */
@@ -164,8 +165,9 @@ static double log2_of(int64_t n)
 static double work_in_vectors(const trees *v)
 {
     const double all = (double)((int64_t)1 << v->depth), nodes = (double)v->nodes / (double)v->count;
-    const double sweeping = (double)(v->lanes < SWEEP_LANES ? v->lanes : SWEEP_LANES);
-    return v->selects ? all * SELECT_NODE / (double)v->lanes : nodes * SWEEP_NODE / sweeping + SWEEP_LEAF;
+    if (!v->selects)
+        return v->lanes < SWEEP_LANES ? (double)INFINITY : nodes * SWEEP_NODE / SWEEP_LANES + SWEEP_LEAF;
+    return all * SELECT_NODE / (double)v->lanes;
 }
 
 static double work_of_walk(const trees *v)
