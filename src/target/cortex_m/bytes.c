@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cortex-M's loops over neighboring bytes: bounds, four bytes in a word (SSUB8, SEL), and tables. Their C is in
- * kernel/dsp. Loops become these instructions in pass/bytes.c. */
+/* Cortex-M's loops over neighboring bytes: bounds, four bytes in a word (SSUB8, SEL), tables, and bytes that are stored
+ * twice. Their C is in kernel/dsp and kernel/mve. Loops become these instructions in pass/bytes.c. */
 #include "target/cortex_m/cost.h"
 #include "tir/family.h"
 #include "tir/tables.h"
@@ -37,10 +37,30 @@
      .kernel = "kernel/dsp/clip_" word ".h",                                                                           \
      INSTR("aa", cortex_m_cost_bounds)}
 
+#define TWICE(type, end, to, from)                                                                                     \
+    {.name = "bytes_twice" end,                                                                                        \
+     .help = "each byte of " type " twice, one behind the other",                                                      \
+     .nest = "primfn(from: handle, out: handle) -> ()\n"                                                               \
+             "  attr = {\"global_symbol\": \"twice\", \"inputs\": 1}\n"                                               \
+             "  buffers = {from: Buffer(" type ", [n]), out: Buffer(" type ", [n, 2])} {\n"                            \
+             "  for (i: int64, 0, n) {\n"                                                                              \
+             "    out[i, 0] = (" type "*)from[i]\n"                                                                    \
+             "    out[i, 1] = (" type "*)from[i]\n"                                                                    \
+             "  }\n"                                                                                                   \
+             "}\n",                                                                                                    \
+     .n_symbols = 1,                                                                                                   \
+     .symbols = {COUNT},                                                                                               \
+     .call = "lathe_bytes_twice(" to "out, " from "from, n)",                                                          \
+     .kernel = "kernel/dsp/twice_bytes.h",                                                                             \
+     INSTR("aa", cortex_m_cost_bounds)}
+
 static const tir_intrin rows[] = {
     BOUNDS("int8", "", "i8"),
     BOUNDS("uint8", "_u8", "u8"),
     TIR_TABLES("bytes_of_table", "kernel/dsp/table.h", cortex_m_cost_table, TARGET_DSP),
+    TIR_TABLES("gathered_bytes_of_table", "kernel/mve/table.h", cortex_m_cost_table, TARGET_MVE),
+    TWICE("int8", "", "(uint8_t *)", "(const uint8_t *)"),
+    TWICE("uint8", "_u8", "", ""),
 };
 
 const tir_instructions tir_instructions_bytes = {rows, sizeof rows / sizeof *rows};

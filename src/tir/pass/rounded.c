@@ -176,15 +176,27 @@ bool tir_read_once(tir_expr_ref e, tir_once *out)
     return true;
 }
 
-bool tir_is_short(tir_expr_ref e)
+#define EXACT (1 << 24) /* binary32 has all integers up to there */
+
+/* The farthest that e can be from 0, by its types and literals alone; at most EXACT + 1. */
+static int64_t reach_of(tir_expr_ref e)
 {
     e = under(e);
-    if (e->kind == TIR_CAST)
-        return dtype_is_int(e->args[0]->type.dt) && dtype_bits(e->args[0]->type.dt) <= 16;
-    if (e->kind == TIR_INT)
-        return e->u.i > -(1 << 20) && e->u.i < 1 << 20;
-    return (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB)) && tir_is_short(e->args[0]) &&
-           tir_is_short(e->args[1]);
+    int64_t reach = EXACT + 1;
+    if (e->kind == TIR_CAST && dtype_is_int(e->args[0]->type.dt) && dtype_bits(e->args[0]->type.dt) <= 16)
+        reach = (int64_t)1 << dtype_bits(e->args[0]->type.dt);
+    else if (e->kind == TIR_INT && e->u.i >= -EXACT && e->u.i <= EXACT)
+        reach = e->u.i < 0 ? -e->u.i : e->u.i;
+    else if (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB))
+        reach = reach_of(e->args[0]) + reach_of(e->args[1]);
+    else if (tir_is_binary(e, TIR_MUL))
+        reach = reach_of(e->args[0]) * reach_of(e->args[1]);
+    return reach > EXACT ? EXACT + 1 : reach;
+}
+
+bool tir_is_short(tir_expr_ref e)
+{
+    return reach_of(e) <= EXACT;
 }
 
 /* --- products of sums --- */

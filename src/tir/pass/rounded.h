@@ -27,5 +27,5 @@ tir_expr_ref tir_read_within(tir_expr_ref e, dtype dt, dtype to);
 
 /* An i32 that is made of a product: the product of two sums where it is that, else e. */
 tir_expr_ref tir_factored(const tir_selector *x, tir_expr_ref e);
-bool tir_is_short(tir_expr_ref e); /* an i32 that binary32 has: a byte, or sums of a few */
+bool tir_is_short(tir_expr_ref e); /* an i32 that binary32 has, by its types and literals */
 #endif
