@@ -212,6 +212,7 @@
 #define compute_tree_complete lathe_op_compute_tree_complete
 #define compute_tree_ensemble lathe_op_compute_tree_ensemble
 #define compute_tree_links lathe_op_compute_tree_links
+#define compute_tree_sweep lathe_op_compute_tree_sweep
 #define compute_trilu lathe_op_compute_trilu
 #define compute_unique lathe_op_compute_unique
 #define compute_unpack_nibbles lathe_op_compute_unpack_nibbles
@@ -336,6 +337,7 @@
 #define graph_constant lathe_op_graph_constant
 #define graph_constant_ints lathe_op_graph_constant_ints
 #define graph_count_uses lathe_op_graph_count_uses
+#define graph_dense_constant lathe_op_graph_dense_constant
 #define graph_detached_constant lathe_op_graph_detached_constant
 #define graph_drop_constants lathe_op_graph_drop_constants
 #define graph_effect_of lathe_op_graph_effect_of
@@ -362,6 +364,7 @@
 #define graph_op_set_te lathe_op_graph_op_set_te
 #define graph_op_unknown lathe_op_graph_op_unknown
 #define graph_op_unread lathe_op_graph_op_unread
+#define graph_operand lathe_op_graph_operand
 #define graph_own_symbols lathe_op_graph_own_symbols
 #define graph_parse lathe_op_graph_parse
 #define graph_print lathe_op_graph_print
@@ -483,6 +486,7 @@
 #define infer_tree_complete lathe_op_infer_tree_complete
 #define infer_tree_ensemble lathe_op_infer_tree_ensemble
 #define infer_tree_links lathe_op_infer_tree_links
+#define infer_tree_sweep lathe_op_infer_tree_sweep
 #define infer_unary lathe_op_infer_unary
 #define infer_unique lathe_op_infer_unique
 #define infer_unpack_nibbles lathe_op_infer_unpack_nibbles
