@@ -193,6 +193,7 @@ static void next_token(const search *s, onnx_node *in, search_round *x)
 graph_value *onnx_search_draws(const search *s, graph_value *seed)
 {
     enum { FACTOR = 16807, MODULUS = 2147483647 };
+    const double numbers = (double)MODULUS - 1; /* how many the generator has */
     onnx_node *n = s->n;
     const int64_t rounds = s->most - s->prompt, count = rounds * s->batch, table[2] = {rounds, s->batch};
     int64_t *factors = arena_array(&n->c->mem, int64_t, (size_t)(2 * count) + 1u), power = 1;
@@ -213,10 +214,10 @@ graph_value *onnx_search_draws(const search *s, graph_value *seed)
         g = onnx_binary(n, "mod", onnx_binary(n, "multiply", seed, g), modulus);
         g = onnx_cast(n, onnx_binary(n, "subtract", g, one), DT_F64);
         if (i > 0)
-            g = onnx_binary(n, "multiply", g, onnx_const_float(n, DT_F64, MODULUS - 1.0));
+            g = onnx_binary(n, "multiply", g, onnx_const_float(n, DT_F64, numbers));
         sum = sum ? onnx_binary(n, "add", sum, g) : g;
     }
-    return onnx_binary(n, "divide", sum, onnx_const_float(n, DT_F64, (MODULUS - 1.0) * (MODULUS - 1.0)));
+    return onnx_binary(n, "divide", sum, onnx_const_float(n, DT_F64, numbers * numbers));
 }
 
 /* --- beams --- */
