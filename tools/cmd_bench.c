@@ -154,18 +154,28 @@ static bool time_rival(session *s, const rival *r, const turn *t, double *out)
     return r->process ? time_theirs(s, r->process, t, out) : !r->model || time_model(s, r->model, t, out);
 }
 
+/* The calls that fill a turn, if one takes that many seconds. */
+static long calls_of_turn(double once, double gap)
+{
+    return once + gap < TURN ? (long)(TURN / (once + gap + 1e-9)) + 1 : 1;
+}
+
+/* Each side fills its own turns: of a model that takes us a tenth of a microsecond, another runtime may need ten for
+ * the call alone. */
 static bool measure(session *s, long rounds, double gap, const rival *other_one, series *ours, series *theirs)
 {
     double once, other = 0;
-    turn t = {1, gap};
-    if (!time_model(s, &s->model, &t, &once) || !time_model(s, &s->model, &t, &once))
+    turn t = {1, gap}, their_turn = t;
+    if (!time_model(s, &s->model, &t, &once) || !time_model(s, &s->model, &t, &once) ||
+        !time_rival(s, other_one, &their_turn, &other) || !time_rival(s, other_one, &their_turn, &other))
         return false;
-    t.inner = once + gap < TURN ? (long)(TURN / (once + gap + 1e-9)) + 1 : 1;
+    t.inner = calls_of_turn(once, gap);
+    their_turn.inner = calls_of_turn(other, gap);
     double deadline = clock_now() + (other_one->process || other_one->model ? 4.0 : 2.0);
     for (long r = 0; r < MOST_ROUNDS && (rounds > 0 ? r < rounds : r < LEAST_ROUNDS || clock_now() < deadline); r++) {
         if (!compiler_progress(s->x->c, "running round", (uint32_t)r + 1, (uint32_t)rounds))
             return false;
-        if (!time_model(s, &s->model, &t, &once) || !time_rival(s, other_one, &t, &other))
+        if (!time_model(s, &s->model, &t, &once) || !time_rival(s, other_one, &their_turn, &other))
             return false;
         ours->seconds[ours->n++] = once;
         theirs->seconds[theirs->n++] = other;
