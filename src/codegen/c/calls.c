@@ -83,18 +83,18 @@ static bool is_used(const package *p, plan_storage storage, uint32_t index)
 /* Pointers of the caller that operators get. Numbers of its structs have no pointers. */
 static void write_checks(const package *p, writer *w)
 {
-    const char *between = "    if (";
+    bool any = false;
     for (uint32_t i = 0; i < p->n_inputs; i++)
         if (!p->inputs[i].extent && is_used(p, STORE_INPUT, i)) {
-            w_fmt(w, "%sinputs->%s == NULL", between, p->inputs[i].c_name);
-            between = " || ";
+            w_fmt(w, "%sinputs->%s == NULL", any ? " || " : "    if (", p->inputs[i].c_name);
+            any = true;
         }
     for (uint32_t i = 0; i < p->n_outputs; i++)
         if (p->outputs[i].shape_of == PROG_NONE && is_used(p, STORE_OUTPUT, i)) {
-            w_fmt(w, "%soutputs->%s == NULL", between, p->outputs[i].c_name);
-            between = " || ";
+            w_fmt(w, "%soutputs->%s == NULL", any ? " || " : "    if (", p->outputs[i].c_name);
+            any = true;
         }
-    if (*between == ' ' && between[1] == '|')
+    if (any)
         w_str(w, ")\n        return tvmrt_small_fail(TVMRT_E_NULL);\n");
 }
 

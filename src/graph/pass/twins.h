@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A walk over a function whose values get a second form: another layout, in which some operators are faster. A node is
- * either converted, or stays and reads its operands as the model has them. The other form of a value is made once, when
- * a node needs it. */
+/* A walk over a function whose values get a second form, in which some operators are faster: another layout, or a
+ * wider type. A node is either converted, or stays and reads its operands as the model has them. The other form of a
+ * value is made once, when a node needs it. */
 #ifndef LATHE_GRAPH_PASS_TWINS_H
 #define LATHE_GRAPH_PASS_TWINS_H
 #include "base/ptr_map.h"
