@@ -386,6 +386,13 @@ graph_value *onnx_reduce(onnx_node *n, const char *op, graph_value *x, uint32_t 
     return onnx_emit(n, ONNX_ARGS(op, 2, a, x));
 }
 
+void onnx_best_of_rows(onnx_node *n, graph_value *x, int64_t count, graph_value *out[2])
+{
+    const attr axis = attr_int(n->c, "axis", 1);
+    graph_value *number = onnx_const_ints(n, 1, &count);
+    onnx_emit_all(n, ONNX_ARGS("topk", 1, &axis, x, number), 2, out);
+}
+
 graph_value *onnx_transpose(onnx_node *n, graph_value *x, uint32_t rank, const int64_t *perm)
 {
     attr a = attr_ints(n->c, "perm", rank, perm);

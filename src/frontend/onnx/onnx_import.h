@@ -510,6 +510,8 @@ graph_value *onnx_binary(onnx_node *n, const char *op, graph_value *a, graph_val
 graph_value *onnx_where(onnx_node *n, graph_value *cond, graph_value *a, graph_value *b);
 graph_value *onnx_cast(onnx_node *n, graph_value *x, dtype dt); /* x itself when it has that type */
 graph_value *onnx_reduce(onnx_node *n, const char *op, graph_value *x, uint32_t n_axes, const int64_t *axes, bool keep);
+/* The `count` greatest numbers of each row of x[rows, n], and their places, i64. */
+void onnx_best_of_rows(onnx_node *n, graph_value *x, int64_t count, graph_value *out[2]);
 graph_value *onnx_transpose(onnx_node *n, graph_value *x, uint32_t rank, const int64_t *perm);
 graph_value *onnx_concat(onnx_node *n, uint32_t count, graph_value *const *v, int64_t axis);
 graph_value *onnx_slice(onnx_node *n, graph_value *x, int64_t axis, int64_t from, int64_t to);

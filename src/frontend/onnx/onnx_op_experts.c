@@ -71,7 +71,7 @@ static bool read_experts(experts *e)
 static bool choose(experts *e)
 {
     onnx_node *n = e->n;
-    graph_value *p = onnx_in(n, 1), *number = onnx_const_ints(n, 1, &e->k), *best[2];
+    graph_value *p = onnx_in(n, 1), *best[2];
     const attr last = attr_int(n->c, "axis", 1);
     const int64_t behind = 2;
     const bool parts = !e->quantized && onnx_attr_int(n, "normalize_routing_weights", 0) == 0;
@@ -80,7 +80,7 @@ static bool choose(experts *e)
                                        "are chosen", (long long)e->k);
     if (parts)
         p = onnx_emit(n, ONNX_ARGS("nn.softmax", 1, &last, p));
-    onnx_emit_all(n, ONNX_ARGS("topk", 1, &last, p, number), 2, best);
+    onnx_best_of_rows(n, p, e->k, best);
     if (n->failed)
         return false;
     const dim all = dim_mul(n->c, e->tokens, dim_const(n->c, e->k));

@@ -32,13 +32,6 @@ static graph_value *shaped(onnx_node *n, graph_value *x, int64_t a, int64_t b, i
     return onnx_reshape_ints(n, x, c < 0 ? 2 : 3, d);
 }
 
-/* The greatest numbers of each row, and their places. */
-static void best(onnx_node *in, graph_value *x, int64_t count, graph_value *out[2])
-{
-    const attr axis = attr_int(in->c, "axis", 1);
-    onnx_emit_all(in, ONNX_ARGS("topk", 1, &axis, x, onnx_const_ints(in, 1, &count)), 2, out);
-}
-
 /* tokens[.., most] with the next ones [..] at place len. */
 static graph_value *appended(const search *s, onnx_node *in, graph_value *tokens, graph_value *next, graph_value *len)
 {
@@ -138,7 +131,7 @@ static graph_value *filtered(const search *s, onnx_node *in, graph_value *scores
     const attr last = attr_int(in->c, "axis", -1), axis = attr_int(in->c, "axis", 1);
     graph_value *sorted[2], *drop;
     bool *may = arena_array(&in->c->mem, bool, (size_t)all + 1u);
-    best(in, scores, all, sorted);
+    onnx_best_of_rows(in, scores, all, sorted);
     graph_value *p = onnx_emit(in, ONNX_ARGS("nn.softmax", 1, &last, sorted[0]));
     if (s->custom) { /* the sum of those before it is above */
         drop = onnx_binary(in, "greater", sum_up(in, p, "exclusive"), onnx_const_float(in, DT_F32, s->top_p));
@@ -243,7 +236,7 @@ static void keep_best(const search *s, onnx_node *in, graph_value **kept, graph_
                       graph_value *more_scores)
 {
     graph_value *all = onnx_concat(in, 2, (graph_value *[]){*kept, more}, 1), *b[2];
-    best(in, onnx_concat(in, 2, (graph_value *[]){*scores, more_scores}, 1), s->beams, b);
+    onnx_best_of_rows(in, onnx_concat(in, 2, (graph_value *[]){*scores, more_scores}, 1), s->beams, b);
     *kept = rows_at(s, in, all, b[1], s->beams);
     *scores = b[0];
 }
@@ -300,7 +293,7 @@ static void next_beams(const search *s, onnx_node *in, search_round *x)
     scores = processed(s, in, x, scores);
     const int64_t vocabulary = onnx_static_dim(in, scores, 1);
     scores = onnx_binary(in, "add", scores, onnx_search_with_axis(in, x->sums, 1));
-    best(in, shaped(in, scores, s->batch, k * vocabulary, -1), 2 * k, b);
+    onnx_best_of_rows(in, shaped(in, scores, s->batch, k * vocabulary, -1), 2 * k, b);
     if (in->failed)
         return;
     graph_value *size = onnx_const_int(in, DT_I64, vocabulary), *none = onnx_const_float(in, DT_F32, -INFINITY);
