@@ -7,6 +7,7 @@
 
 #include "te/op/nn.h"
 
+#include "te/op/along.h"
 #include "te/op/product_pairs.h"
 #include "te/op/row_pairs.h"
 #include "te/op/util.h"
@@ -526,19 +527,41 @@ static tir_expr_ref taps(te_graph *g, const te_pool *p, uint32_t i, tir_expr_ref
     return tir_sub(c, end, first);
 }
 
-tir_expr_ref te_pool_count(te_graph *g, const te_pool *p, tir_expr_ref const *idx)
+/* Elements along the first n axes. */
+static tir_expr_ref count_along(te_graph *g, const te_pool *p, uint32_t n, tir_expr_ref const *idx)
 {
     tir_expr_ref count = te_i64(g, 1);
-    for (uint32_t i = 0; i < p->w->n; i++)
+    for (uint32_t i = 0; i < n; i++)
         count = tir_mul(g->c, count, taps(g, p, i, idx[2 + i]));
     return count;
 }
 
+tir_expr_ref te_pool_count(te_graph *g, const te_pool *p, tir_expr_ref const *idx)
+{
+    return count_along(g, p, p->w->n, idx);
+}
+
+static tir_expr_ref taps_of_column(te_graph *g, const void *ctx, tir_expr_ref o)
+{
+    const te_pool *p = ctx;
+    return tir_cast(g->c, DT_F32, taps(g, p, p->w->n - 1, o));
+}
+
+/* Vectors have no minimum of i64, of which the count is made: along a line they read the part that changes. */
+static const te_tensor *table_of_columns(te_graph *g, const te_pool *p, tir_expr_ref columns)
+{
+    return p->unpadded || p->acc != DT_F32 ? NULL : te_weight_table(g, "avg_pool_taps", taps_of_column, p, columns);
+}
+
+/* The product of both parts is the number that the whole count rounds to. */
 static tir_expr_ref avg_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const te_pool *p = ctx;
-    tir_expr_ref count = te_pool_count(g, p, idx);
-    return tir_binary(g->c, TIR_DIV, te_read(g, p->sum, idx), tir_cast(g->c, p->acc, count));
+    const uint32_t last = p->w->n - 1;
+    tir_expr_ref count = tir_cast(g->c, p->acc, count_along(g, p, p->columns ? last : last + 1, idx));
+    if (p->columns)
+        count = tir_mul(g->c, count, te_read(g, p->columns, idx + 2 + last));
+    return tir_binary(g->c, TIR_DIV, te_read(g, p->sum, idx), count);
 }
 
 /* The sum of `body` over each window, then `finish` of it, both named after the pool. */
@@ -562,6 +585,7 @@ bool compute_avg_pool(te_graph *g, const graph_node *n, te_tensor *const *in, te
         return false;
     p.acc = te_acc_dtype(in[0]->dt);
     p.include_pad = graph_attr_int(n, "count_include_pad") != 0;
+    p.columns = table_of_columns(g, &p, te_shape(g, te_out_type(n, 0))[1 + w.n]);
     summed_pool(g, n, "avg_pool", &p, te_pool_body, avg_body, out);
     return true;
 }

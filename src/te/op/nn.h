@@ -17,6 +17,7 @@ typedef struct te_pool {
     bool unpadded;
     tir_expr_ref const *extent; /* of the unpadded input */
     const te_tensor *sum;
+    const te_tensor *columns; /* the taps of windows along the last axis that are inside, as f32; NULL: no table */
     te_body_fn only; /* of what windows the reduction is wanted; NULL: of all */
     const void *more; /* what else the body and what follows it want to know */
 } te_pool;

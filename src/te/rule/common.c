@@ -139,7 +139,7 @@ uint32_t te_parallel_axes(const te_graph *g, const te_node *n)
     return outer > 1 ? count : 0;
 }
 
-const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count)
+const char *te_fuse_axes(te_sched *s, const te_node *n, uint32_t count)
 {
     assert(count <= n->n_axes);
     const char *name = te_axis_name(n, 0);
@@ -148,6 +148,12 @@ const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count)
         te_sched_fuse(s, n->name, name, te_axis_name(n, i), fused);
         name = fused;
     }
+    return name;
+}
+
+const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count)
+{
+    const char *name = te_fuse_axes(s, n, count);
     te_sched_annotate(s, TE_PARALLEL, n->name, name);
     return name;
 }

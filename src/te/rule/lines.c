@@ -108,9 +108,11 @@ static bool schedule_lines(const te_case *x)
 {
     te_sched *s = x->s;
     const struct target *t = x->t;
-    te_node *anchor = x->anchor, *last = x->last;
+    te_node *anchor = x->anchor, *last = x->last, *table = anchor ? te_find_tag(s->g, TE_TABLE) : NULL;
     if (last->kind != TE_COMPUTE || last->n_axes <= t->line_axis)
         return true;
+    if (table && !te_is_inlined(s, table))
+        te_sched_compute_inline(s, table->name);
     if (!te_is_one_nest(s, anchor ? anchor : last, last, "pad"))
         return true;
     if (!anchor || anchor->n_reduce == 0)

@@ -374,8 +374,28 @@ static bool is_in_parts(const te_case *x)
 
 bool te_takes_one_by_one(const te_case *x)
 {
-    return x->anchor && (is_in_parts(x) || is_search(x) ||
-                         (x->anchor->n_outputs == 1 && te_is_one_nest(x->s, x->anchor, x->last, "pad")));
+    const te_node *table[1] = {te_find_tag(x->s->g, TE_TABLE)};
+    return x->anchor &&
+           (is_in_parts(x) || is_search(x) ||
+            (x->anchor->n_outputs == 1 && te_is_one_nest_with(x->s, x->anchor, x->last, "pad", 1, table)));
+}
+
+/* The loop over images, or a few axes of the result, with the image and its border that windows read, and around some
+ * of its iterations the table for all of them. */
+static void share_images(te_sched *s, const te_node *last, uint32_t count, const te_node *pad)
+{
+    const te_node *table = te_find_tag(s->g, TE_TABLE);
+    const char *outer = te_fuse_axes(s, last, count), *around = outer;
+    int64_t rows = 1;
+    if (table && !te_is_inlined(s, table)) {
+        for (uint32_t i = 0; i < count; i++)
+            rows *= te_axis_extent(last, i);
+        around = te_cut_rows(s, last, outer, rows);
+        te_sched_compute_at(s, table->name, last->name, around);
+    }
+    te_sched_annotate(s, TE_PARALLEL, last->name, around);
+    if (pad)
+        te_sched_compute_at(s, pad->name, last->name, around == outer ? outer : "line");
 }
 
 bool te_one_by_one(const te_case *x)
@@ -406,11 +426,8 @@ bool te_one_by_one(const te_case *x)
         pad = NULL;
     if (pad && count == 0 && last->n_axes > 2)
         count = 2;
-    if (count > 0) {
-        const char *outer = te_fuse_parallel(s, last, count);
-        if (pad)
-            te_sched_compute_at(s, pad->name, last->name, outer);
-    }
+    if (count > 0)
+        share_images(s, last, count, pad);
     bool lines = reduce_lines(s, t, anchor, last, acc);
     if (!lines)
         te_sched_compute_at(s, acc, last->name, inner);

@@ -162,8 +162,7 @@ static bool has_tables(const row_search *x)
     return false;
 }
 
-/* Cuts the loop over rows (0: their number is open), so that a table serves many of them; the outer loop's name. */
-static const char *cut_rows(te_sched *s, const te_node *last, const char *row, int64_t rows)
+const char *te_cut_rows(te_sched *s, const te_node *last, const char *row, int64_t rows)
 {
     int64_t block = rows > 0 ? rows / PARALLEL_ENOUGH : OPEN_ROWS;
     for (int64_t least = block / 2; rows > 0 && block > least + 1 && rows % block != 0;)
@@ -203,7 +202,7 @@ static const char *make_rows(te_sched *s, const te_node *last, uint32_t count, c
     int64_t rows = 1;
     for (uint32_t i = 0; i < count; i++)
         rows *= te_axis_extent(last, shared[i]);
-    *out_around = tables ? cut_rows(s, last, name, rows) : name;
+    *out_around = tables ? te_cut_rows(s, last, name, rows) : name;
     te_sched_annotate(s, TE_PARALLEL, last->name, *out_around);
     return *out_around == name ? name : "line";
 }

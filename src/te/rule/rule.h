@@ -24,11 +24,16 @@ bool te_is_one_nest_with(const te_sched *s, const te_node *anchor, const te_node
                          uint32_t n_beside, const te_node *const *beside);
 /* Number of leading axes of n that become one parallel loop: enough iterations to share out, the innermost stays. */
 uint32_t te_parallel_axes(const te_graph *g, const te_node *n);
-/* Fuses axes first..first+count of the stage (names i0, i1, ...) and makes the result parallel; its name. */
+/* Fuses the first `count` axes of the stage; the name of the loop. */
+const char *te_fuse_axes(te_sched *s, const te_node *n, uint32_t count);
+/* The same, and the loop is parallel. */
 const char *te_fuse_parallel(te_sched *s, const te_node *n, uint32_t count);
 /* Weights that may be read again for every output row: a part of the second-level cache, beside what else passes. */
 bool te_weights_stay(const struct target *t, int64_t bytes);
 te_node *te_find_tag(const te_graph *g, const char *tag); /* first stage with the tag, or NULL */
+/* Cuts a loop over `rows` rows (0: their number is open), so that a table serves many of them; the outer loop's name,
+ * which is `row` where nothing is cut. The inner one is "line". */
+const char *te_cut_rows(te_sched *s, const te_node *last, const char *row, int64_t rows);
 /* The operator that takes n's weights of 4 bits apart, as a stage that rules may place. NULL: they are not such, or
  * what is such is something else, and stays to be inlined. */
 const graph_node *te_unpacked(const te_graph *g, const graph_node *n);
