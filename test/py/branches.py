@@ -292,6 +292,34 @@ m (bool c, float[2, 3] x) => (float[n, n] r) {
   r = If (c) <then_branch = t () => (float[k, l] a) { a = MatMul (x, y) },
               else_branch = e () => (float[k, l] b) { b = Concat <axis = 1> (y, y) }>
 }""", [dict(c=np.bool_(True), x=numbers(2, 3)), {"c": np.bool_(False), "x": numbers(2, 3), REFUSED: "if_extent_n"}]),
+    "if-names-twice": (17, """
+m (bool c, float[5] x, bool[5] w, float[9] z, bool[9] v) => (float[k] y, float[l] u) {
+  y = If (c) <then_branch = t () => (float[n] a) { a = Compress (x, w) },
+              else_branch = e () => (float[1] b) { b = Constant <value: tensor = float[1] {1}> () }>
+  u = If (c) <then_branch = t () => (float[n] d) { d = Compress (z, v) },
+              else_branch = e () => (float[1] f) { f = Constant <value: tensor = float[1] {2}> () }>
+}""", [dict(c=np.bool_(b), x=numbers(5), w=numbers(5) > 0, z=numbers(9), v=numbers(9) > -9) for b in (True, False)]),
+    "sequence-read": (17, """
+m (float[6] x, float limit) => (float[k, 2] y, float[r] rows, int64 n) {
+  most = Constant <value: tensor = int64 {9}> ()
+  none = SequenceEmpty ()
+  s, rows = Loop (most, , none) <body = g (int64 i, bool c, seq(float[]) p) => (bool d, seq(float[]) q, float row) {
+      zero = Constant <value: tensor = int64 {0}> ()
+      last = Constant <value: tensor = int64 {-1}> ()
+      ends = Constant <value: tensor = int64[1] {2}> ()
+      z = Constant <value: tensor = int64[1] {0}> ()
+      size = SequenceLength (p)
+      some = Greater (size, zero)
+      e = If (some) <then_branch = t () => (float[w] a) { a = SequenceAt (p, last) },
+                     else_branch = f () => (float[w] b) { b = Slice (x, z, ends) }>
+      h = Add (e, e)
+      q = SequenceInsert (p, h)
+      all = ConcatFromSequence <axis = 0> (q)
+      row = ReduceSum <keepdims = 0> (all)
+      d = Less (row, limit) }>
+  y = ConcatFromSequence <axis = 0, new_axis = 1> (s)
+  n = SequenceLength (s)
+}""", [dict(x=np.arange(1, 7, dtype=F), limit=F(v)) for v in (1, 30, 1e9)]),
     "if-stated-number": (17, """
 m (bool c) => (float[3] r) {
   r = If (c) <then_branch = t () => (float[3] a) { a = Constant <value: tensor = float[3] {1, 2, 3}> () },

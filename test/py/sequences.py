@@ -125,6 +125,47 @@ class Graph:
         self.weights.append(numpy_helper.from_array(np.int64(rounds), trips))
         return self.node("Loop", [trips, "", s], "s", body=body), self.sequences[s] + rounds
 
+    def reading_loop(self, s):
+        """Rounds that read what they carry: an element, the length, all joined. Data decides when they end, or a
+        constant, which copies the body."""
+        count, most = self.sequences[s], self.r.randint(0, 4)
+        change = self.r.choice(("append", "front", "move", "erase"))
+        flags = [self.r.random() < 0.8 for _ in range(most)]
+        rounds = flags.index(False) + 1 if False in flags else most
+        if count == 0 or (change == "erase" and count <= rounds):
+            change = "cond"
+        i, went, before, goes = (self.name(n) for n in ("i", "go", "s", "k"))
+        outer, self.nodes = self.nodes, []
+        at, x = self.operand(np.int64(self.r.choice((0, -1)))), self.data()
+        going = self.node("Gather", [self.operand(np.array(flags + [True])), i])
+        length = self.node("Cast", [self.node("SequenceLength", [before])], to=F32)
+        if change == "cond":
+            none = self.name("k")  # a constant: of an empty sequence nothing else tells what an element is like
+            self.weights.append(numpy_helper.from_array(np.float32(0), none))
+            some = self.node("Greater", [length, none])
+            branches = [helper.make_graph([helper.make_node("SequenceAt", [before, at], ["then"])], "then", [],
+                                          [tensor("then", F32, [None])]),
+                        helper.make_graph([helper.make_node("Identity", [x], ["else"])], "else", [],
+                                          [tensor("else", F32, [None])])]
+            element = self.node("If", [some], then_branch=branches[0], else_branch=branches[1])
+        else:
+            element = self.node("SequenceAt", [before, at])
+        made, rest = self.node("Add", [element, length]), before
+        if change in ("move", "erase"):
+            rest = self.node("SequenceErase", [before, at], "s")
+        where = [self.operand(np.int64(0))] if change == "front" else []
+        out = rest if change == "erase" else self.node("SequenceInsert", [rest, made, *where], "s")
+        row = self.node("Add", [length, self.node("ReduceSum", [made], keepdims=0)])
+        body = helper.make_graph(self.nodes, "body", [tensor(i, I64, []), tensor(went, BOOL, []), sequence(before)],
+                                 [tensor(going, BOOL, []), sequence(out), tensor(row, F32, [])])
+        self.nodes = outer
+        self.weights.append(numpy_helper.from_array(np.int64(most), goes))
+        made = self.node("Loop", [goes, "", s], "s", body=body)
+        self.nodes[-1].output.append(self.name("rows"))
+        if rounds:
+            self.outputs.append(tensor(self.nodes[-1].output[1], F32, [None]))
+        return made, count + rounds * {"erase": -1, "move": 0}.get(change, 1)
+
     def split(self, _):
         value = self.n.standard_normal((self.r.randint(1, 5), 1)).astype(np.float32).reshape(-1)
         name, size = self.name("x"), len(value)
@@ -150,8 +191,8 @@ class Graph:
         return self.node("SequenceMap", [s, other][:1 + bool(other)], "s", body=body), self.sequences[s]
 
     def step(self):
-        made, count = self.r.choice((self.insert, self.insert, self.erase, self.branch, self.loop, self.split,
-                                     self.same, self.mapped))(self.pick())
+        made, count = self.r.choice((self.insert, self.insert, self.erase, self.branch, self.loop, self.reading_loop,
+                                     self.split, self.same, self.mapped))(self.pick())
         self.sequences[made] = count
 
     def finish(self):

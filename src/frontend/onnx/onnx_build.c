@@ -49,6 +49,48 @@ static const char *op_tail(const char *op)
 
 /* --- declared types --- */
 
+static bool is_function(const graph_module *m, const graph_func *f)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < m->funcs.len; i++)
+        found |= m->funcs.data[i] == f;
+    return found;
+}
+
+/* What the caller says that the extent is at most; -1: nothing. */
+static int64_t bound_given(onnx_importer *im, const char *symbol)
+{
+    for (uint32_t i = 0; im->o && i < im->o->n_fixes; i++)
+        if (im->o->fixes[i].is_bound && onnx_symbol(im, im->o->fixes[i].name) == symbol)
+            return im->o->fixes[i].dims[0];
+    return -1;
+}
+
+/* A branch or a body has extents of its own: that two of them give extents one name, as two copies of a body do, says
+ * nothing. The first one keeps the name. */
+static dim extent_inside(onnx_node *n, dim d)
+{
+    onnx_importer *im = n->im;
+    const char *symbol = dim_symbol_name(d);
+    if (!symbol || n->f == im->module->funcs.data[0] || onnx_map_get(&im->stated, symbol))
+        return d;
+    for (uint32_t i = 0; i < n->f->params.len; i++)
+        if (type_mentions(&n->f->params.data[i]->type, symbol))
+            return d;
+    const graph_func *first = onnx_map_get(&im->named_in, symbol);
+    if (!first || !is_function(im->module, first))
+        onnx_map_set(&im->c->mem, &im->named_in, symbol, n->f);
+    if (!first || first == n->f || !is_function(im->module, first))
+        return d;
+    const char *key = intern(im->c->names, arena_printf(&im->c->mem, "%s\n%p", symbol, (const void *)n->f));
+    const dim *own = onnx_map_get(&im->named_in, key);
+    if (own)
+        return *own;
+    const dim made = dim_fresh(im->c, symbol, bound_given(im, symbol));
+    onnx_map_set(&im->c->mem, &im->named_in, key, arena_copy(&im->c->mem, &made, sizeof made, _Alignof(dim)));
+    return made;
+}
+
 void onnx_set_declared(onnx_node *n, uint32_t i, graph_value *v)
 {
     const char *name = i < n->n_out ? onnx_name(n->im, n->pb->output.data[i]) : NULL;
@@ -65,6 +107,10 @@ void onnx_set_declared(onnx_node *n, uint32_t i, graph_value *v)
         t.dt = DT_I64;
     if (hint) /* the shape alone counts */
         t.dt = DT_NONE;
+    dim d[TYPE_MAX_RANK];
+    for (int32_t k = 0; k < t.shape.rank; k++)
+        d[k] = extent_inside(n, t.shape.dims[k]);
+    t.shape = shape_make(n->c, (uint32_t)t.shape.rank, d);
     v->declared = t;
 }
 

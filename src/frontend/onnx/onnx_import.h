@@ -104,6 +104,7 @@ typedef struct onnx_importer {
     bool symbolic;          /* extents are open that must not be */
     VEC(onnx_fixed) fixed;
     onnx_map stated;    /* dim *: extents by name that inputs have, or that the caller fixed */
+    onnx_map named_in;  /* graph_func *, by symbol: the first branch or body that declares it (onnx_build.c) */
     onnx_map follows;   /* symbols of inputs that are fixed where others are: "n + h" */
     onnx_map files;     /* onnx_file *, by path */
     onnx_map functions; /* pb_function *, by the text of domain, name and overload */
@@ -111,7 +112,6 @@ typedef struct onnx_importer {
     graph_value poison; /* stands for results of nodes that failed */
     graph_value absent; /* stands for inputs of a function that the call leaves out */
     int64_t nchwc_block; /* channels of a block in com.microsoft.nchwc; 0: not known yet */
-    uint32_t loops;     /* lists that loops carry, so far */
     uint32_t nodes;     /* imported so far */
     uint32_t nesting;
 } onnx_importer;
@@ -238,12 +238,17 @@ typedef enum onnx_part_kind {
     PART_BEFORE /* what a loop has appended to, in its body: nothing is known of it */
 } onnx_part_kind;
 
+/* A sequence that a loop carries, while its body is read as one that only appends to it. */
+typedef struct onnx_before {
+    bool is_read; /* some operator of the body wants to know more */
+} onnx_before;
+
 typedef struct onnx_part {
     onnx_part_kind kind;
     graph_value *v;     /* PART_BEFORE: NULL */
     graph_value *sizes; /* PART_MANY: i64[elements, rank], how much of each is the element; NULL: all */
     uint32_t ragged;    /* PART_MANY: axes of elements, as bits, along which it may be less */
-    uint32_t loop;      /* PART_BEFORE: which one */
+    onnx_before *before; /* PART_BEFORE: which one */
 } onnx_part;
 
 typedef struct onnx_list {
@@ -262,17 +267,20 @@ typedef struct onnx_slot {
     dim dims[TYPE_MAX_RANK];
 } onnx_slot;
 
-#define ONNX_LIST_BEFORE \
-    "a loop with an unknown number of rounds can append to a sequence that it carries, and not read it"
-
 const onnx_list *onnx_list_of(const onnx_importer *im, const graph_value *v); /* NULL: a tensor */
 graph_value *onnx_list_value(onnx_importer *im, const char *name, onnx_list l);
 bool onnx_list_is_known(const onnx_list *l); /* each part is an element */
 graph_value *onnx_list_count(onnx_node *n, const onnx_list *l);
+/* An operator asks for more than the body of the loop knows of the sequence that it carries: it will be read again. */
+bool onnx_list_ask(onnx_node *n, const onnx_part *before);
+/* The same list with all strings as wide as the widest, and at least so wide: their elements do not differ along the
+ * bytes then. */
+onnx_list onnx_list_one_width(onnx_node *n, const onnx_list *l, int64_t width);
 /* The slot becomes as large as all elements need. */
 bool onnx_slot_of(onnx_node *n, const onnx_list *l, onnx_slot *s);
 /* Where the elements come from several rounds: open extents may differ in each. */
 bool onnx_slot_close(onnx_node *n, onnx_slot *s);
+bool onnx_slot_close_axis(onnx_node *n, onnx_slot *s, uint32_t axis); /* of this axis alone */
 onnx_part onnx_list_stack(onnx_node *n, const onnx_list *l, const onnx_slot *s); /* all elements side by side */
 /* Of a PART_MANY: the element at a place (i64[]); those at places (i64[m]); those where `which` (bool[elements]) is. */
 graph_value *onnx_list_element(onnx_node *n, const onnx_part *p, graph_value *at);

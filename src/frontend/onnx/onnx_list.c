@@ -39,6 +39,29 @@ bool onnx_list_is_known(const onnx_list *l)
     return known;
 }
 
+bool onnx_list_ask(onnx_node *n, const onnx_part *before)
+{
+    before->before->is_read = true;
+    return onnx_fail(n, DIAG_UNSUPPORTED, "this sequence has elements of earlier rounds of the loop, of which nothing "
+                                          "is known");
+}
+
+onnx_list onnx_list_one_width(onnx_node *n, const onnx_list *l, int64_t width)
+{
+    onnx_list out = *l;
+    onnx_part *parts = arena_array(&n->c->mem, onnx_part, l->n + 1u);
+    for (uint32_t i = 0; i < l->n; i++) {
+        parts[i] = l->parts[i];
+        if (onnx_is_text(n->im, parts[i].v) && onnx_text_width(parts[i].v) > width)
+            width = onnx_text_width(parts[i].v);
+    }
+    for (uint32_t i = 0; i < l->n; i++)
+        if (onnx_is_text(n->im, parts[i].v))
+            parts[i].v = onnx_text_wider(n, parts[i].v, width);
+    out.parts = parts;
+    return out;
+}
+
 /* --- numbers --- */
 
 /* Extents from..to of a value, i64[to - from]. */
@@ -68,8 +91,10 @@ graph_value *onnx_list_count(onnx_node *n, const onnx_list *l)
     graph_value *sum = NULL;
     for (uint32_t i = 0; i < l->n; i++) {
         const onnx_part *p = &l->parts[i];
-        if (p->kind == PART_BEFORE)
-            return onnx_refuse(n, DIAG_UNSUPPORTED, ONNX_LIST_BEFORE);
+        if (p->kind == PART_BEFORE) {
+            (void)onnx_list_ask(n, p);
+            return onnx_nothing(n);
+        }
         known += p->kind == PART_ONE;
         if (p->kind == PART_MANY) {
             graph_value *m = onnx_reshape_ints(n, extents(n, p->v, 0, 1), 0, &none);
@@ -123,7 +148,7 @@ static bool widen(onnx_node *n, onnx_slot *s, uint32_t axis, dim d, bool ragged)
 static bool widen_by(onnx_node *n, onnx_slot *s, const onnx_part *p)
 {
     if (p->kind == PART_BEFORE)
-        return onnx_fail(n, DIAG_UNSUPPORTED, ONNX_LIST_BEFORE);
+        return onnx_list_ask(n, p);
     const uint32_t skip = p->kind == PART_MANY, rank = onnx_rank(p->v) - skip;
     if (onnx_small_of(n->im, p->v) != DT_NONE || onnx_strings_of(n->im, p->v))
         return onnx_fail(n, DIAG_UNSUPPORTED, "a sequence whose length a run decides can only have elements of numbers "
@@ -151,12 +176,17 @@ bool onnx_slot_of(onnx_node *n, const onnx_list *l, onnx_slot *s)
     return !n->failed;
 }
 
+bool onnx_slot_close_axis(onnx_node *n, onnx_slot *s, uint32_t axis)
+{
+    return widen(n, s, axis, s->dims[axis], true);
+}
+
 bool onnx_slot_close(onnx_node *n, onnx_slot *s)
 {
     int64_t v = 0;
     for (uint32_t k = 0; k < s->rank && !n->failed; k++)
         if (!dim_is_const(s->dims[k], &v))
-            (void)widen(n, s, k, s->dims[k], true);
+            (void)onnx_slot_close_axis(n, s, k);
     return !n->failed;
 }
 

@@ -152,7 +152,7 @@ static bool choose_list(branches *b, uint32_t i, onnx_list *out, bool *run)
     if (!choose_presence(b, l, out, run))
         return false;
     while (l[0].n && l[1].n && l[0].parts->kind == PART_BEFORE && l[1].parts->kind == PART_BEFORE &&
-           l[0].parts->loop == l[1].parts->loop) { /* what a loop around both has appended to stays so */
+           l[0].parts->before == l[1].parts->before) { /* what a loop around both has appended to stays so */
         parts[out->n++] = *l[0].parts;
         for (uint32_t w = 0; w < 2; w++) {
             l[w].parts++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Importer of Loop. A body is read again, with open extents, where a carried value comes out of it with another shape
  * than it went in. */
-#include "frontend/onnx/onnx_import.h"
+#include "frontend/onnx/onnx_loop.h"
 
 #include <string.h>
 
@@ -54,42 +54,20 @@ static void settle_result(onnx_region *r, uint32_t i, const type *want)
         r->f->results.data[i] = v;
 }
 
-/* What the body declares of its rows; `lists` of what is carried are no results of its function. */
-static void settle_rows(onnx_region *r, uint32_t carried, uint32_t lists)
+/* What the body declares of its rows. */
+static void settle_rows(onnx_region *r, const onnx_carrying *k)
 {
-    for (uint32_t i = 1 + carried + lists; i < r->g->output.len; i++) {
+    for (uint32_t i = 1 + k->all; i < r->g->output.len; i++) {
         type t = {0};
         const char *name = onnx_name(r->n->im, r->g->output.data[i]->name);
         if (r->g->output.data[i]->type && onnx_type_read(r->n->im, r->g->output.data[i]->type, name, &t))
-            settle_result(r, i - lists, &t);
+            settle_result(r, i - k->all + k->carried, &t);
     }
 }
 
 /* --- carried values whose shape changes --- */
 
-/* An extent of a carried value that is another one behind a round. */
-typedef struct changing {
-    uint32_t value, axis;
-    dim d;           /* what it is in the body: a symbol, or where it is compared what it begins with */
-    dim first, next; /* before the loop, and behind a round when it was seen first */
-    enum { CHANGES_OPEN, CHANGES_WITHIN, CHANGES_UNBOUNDED, CHANGES_NEVER } kind;
-} changing;
-
-/* Kept for each body: where a loop around it is read again, what changes in it is known from the start, else nests of
- * loops would be read more often with each level. */
-typedef struct carrying {
-    onnx_node *n;
-    const pb_graph *g;
-    uint32_t carried;   /* tensors */
-    const uint32_t *at; /* which of the carried values each of them is */
-    uint32_t all;       /* with lists */
-    uint32_t *loops;    /* of each carried value that is a list: its number in the body (PART_BEFORE) */
-    bool *reshaped;     /* of each tensor: it has the shape behind a round from the start */
-    dim trips; /* NULL: not known */
-    VEC(changing) list;
-} carrying;
-
-static changing *find_changing(const carrying *k, uint32_t value, uint32_t axis)
+static onnx_changing *find_changing(const onnx_carrying *k, uint32_t value, uint32_t axis)
 {
     for (uint32_t i = 0; i < k->list.len; i++)
         if (k->list.data[i].value == value && k->list.data[i].axis == axis)
@@ -97,56 +75,69 @@ static changing *find_changing(const carrying *k, uint32_t value, uint32_t axis)
     return NULL;
 }
 
-static type type_carried(const carrying *k, uint32_t value)
+static type type_carried(const onnx_carrying *k, uint32_t value)
 {
-    type t = k->n->in[2 + k->at[value]]->type;
+    type t = k->value[value]->type;
     dim d[TYPE_MAX_RANK];
     for (int32_t i = 0; i < t.shape.rank; i++) {
-        const changing *x = find_changing(k, value, (uint32_t)i);
+        const onnx_changing *x = find_changing(k, value, (uint32_t)i);
         d[i] = x ? x->d : t.shape.dims[i];
     }
     t.shape = shape_make(k->n->c, (uint32_t)t.shape.rank, d);
     return t;
 }
 
-static const char *name_carried(const carrying *k, uint32_t value)
+static const char *name_carried(const onnx_carrying *k, uint32_t value)
 {
-    return onnx_name(k->n->im, k->g->input.data[2 + k->at[value]]->name);
+    return k->name[value];
 }
 
-static dim fresh_extent(const carrying *k, uint32_t value, uint32_t axis)
+static dim fresh_extent(const onnx_carrying *k, uint32_t value, uint32_t axis)
 {
     arena *a = &k->n->c->mem;
     return dim_fresh(k->n->c, onnx_symbol(k->n->im, arena_printf(a, "%s_%u", name_carried(k, value), axis)), -1);
 }
 
 /* The extent of that result of the loop that the model declares; NULL: none. */
-static dim declared_last(const carrying *k, uint32_t value, uint32_t axis)
+static dim declared_last(const onnx_carrying *k, uint32_t value, uint32_t axis)
 {
     graph_value *v = arena_new(&k->n->c->mem, graph_value);
-    int32_t rank = k->n->in[2 + k->at[value]]->type.shape.rank;
+    int32_t rank = k->value[value]->type.shape.rank;
     onnx_set_declared(k->n, k->at[value], v);
     return v->declared.kind == TYPE_TENSOR && v->declared.shape.rank == rank ? v->declared.shape.dims[axis] : NULL;
 }
 
-/* The node that the body is read for now. What is known to change begins with the extents of this one. */
-static void open_carrying(carrying *k, onnx_node *n, uint32_t all)
+/* The node that the body is read for now. */
+static void open_tensors(onnx_carrying *k, onnx_node *n, uint32_t all)
 {
-    uint32_t carried = 0, *at = arena_array(&n->c->mem, uint32_t, all + 1u);
+    arena *a = &n->c->mem;
+    const uint32_t most = 2 * all + 1; /* a sequence is one tensor or two */
+    *k = (onnx_carrying){.n = n, .g = k->g, .all = all, .lists = k->lists, .list = k->list,
+                         .value = arena_array(a, graph_value *, most), .name = arena_array(a, const char *, most),
+                         .at = arena_array(a, uint32_t, most), .reshaped = arena_array(a, bool, most),
+                         .trips = graph_most_rounds(n->c, onnx_optional(n, 0))};
     for (uint32_t i = 0; i < all; i++)
-        if (!onnx_list_of(n->im, n->in[2 + i]))
-            at[carried++] = i;
-    *k = (carrying){n, k->g, carried, at, all, arena_array(&n->c->mem, uint32_t, all + 1u),
-                    arena_array(&n->c->mem, bool, carried + 1u), graph_most_rounds(n->c, onnx_optional(n, 0)), k->list};
-    changing *was = arena_copy(&n->c->mem, k->list.data, k->list.len * sizeof *was, _Alignof(changing));
+        if (!onnx_list_of(n->im, n->in[2 + i])) {
+            k->value[k->own] = n->in[2 + i];
+            k->name[k->own] = onnx_name(n->im, k->g->input.data[2 + i]->name);
+            k->at[k->own++] = i;
+        }
+    onnx_loop_lists_open(k);
+}
+
+/* What is known to change begins with the extents of this node. */
+static void open_changing(onnx_carrying *k)
+{
+    onnx_node *n = k->n;
+    onnx_changing *was = arena_copy(&n->c->mem, k->list.data, k->list.len * sizeof *was, _Alignof(onnx_changing));
     for (uint32_t i = 0; i < k->list.len; i++) {
-        changing *x = &k->list.data[i];
+        onnx_changing *x = &k->list.data[i];
         int64_t v = 0;
-        if (x->value >= carried || x->axis >= onnx_rank(n->in[2 + k->at[x->value]])) {
+        if (x->value >= k->carried || x->axis >= onnx_rank(k->value[x->value])) {
             k->list.len = 0; /* a function that is called with other ranks */
             return;
         }
-        x->first = onnx_dim(n, n->in[2 + k->at[x->value]], x->axis);
+        x->first = onnx_dim(n, k->value[x->value], x->axis);
         if (x->kind == CHANGES_NEVER && !dim_is_const(x->first, &v))
             x->kind = CHANGES_OPEN;
         x->d = x->kind == CHANGES_NEVER ? x->first : NULL;
@@ -159,9 +150,9 @@ static void open_carrying(carrying *k, onnx_node *n, uint32_t all)
 }
 
 /* Values that grow in step, as keys and values of a cache do, share their extent: their shapes must agree inside. */
-static bool add_changing(carrying *k, uint32_t value, uint32_t axis, dim first, dim next)
+static bool add_changing(onnx_carrying *k, uint32_t value, uint32_t axis, dim first, dim next)
 {
-    changing x = {.value = value, .axis = axis, .first = first, .next = next};
+    onnx_changing x = {.value = value, .axis = axis, .first = first, .next = next};
     for (uint32_t i = 0; i < k->list.len && !x.d; i++)
         if (dim_equal(k->list.data[i].first, first) && dim_equal(k->list.data[i].next, next)) {
             x.d = k->list.data[i].d;
@@ -173,19 +164,19 @@ static bool add_changing(carrying *k, uint32_t value, uint32_t axis, dim first, 
     return true;
 }
 
-static dim next_extent(const onnx_region *r, const changing *x)
+static dim next_extent(const onnx_region *r, const onnx_changing *x)
 {
     return r->f->results.data[1 + x->value]->type.shape.dims[x->axis];
 }
 
 /* Values with one symbol that come out of the round with several extents are not in step. */
-static bool part(carrying *k, const onnx_region *r)
+static bool part(onnx_carrying *k, const onnx_region *r)
 {
     for (uint32_t i = 0; i < k->list.len; i++) {
-        const changing *a = &k->list.data[i];
+        const onnx_changing *a = &k->list.data[i];
         dim own = NULL;
         for (uint32_t j = i + 1; j < k->list.len && dim_symbol_name(a->d); j++) {
-            changing *b = &k->list.data[j];
+            onnx_changing *b = &k->list.data[j];
             if (b->d != a->d || dim_equal(next_extent(r, a), next_extent(r, b)))
                 continue;
             own = own ? own : fresh_extent(k, b->value, b->axis);
@@ -200,11 +191,11 @@ static bool part(carrying *k, const onnx_region *r)
 
 /* A symbol that nothing bounds by now: whether it stays below what it begins with is seen with that bound. Where it
  * does not, and where the model does not say that it changes, the program compares. */
-static bool bound_changing(carrying *k, const onnx_region *r)
+static bool bound_changing(onnx_carrying *k, const onnx_region *r)
 {
     bool again = false;
     for (uint32_t i = 0; i < k->list.len; i++) {
-        changing *x = &k->list.data[i];
+        onnx_changing *x = &k->list.data[i];
         dim next = next_extent(r, x), last = declared_last(k, x->value, x->axis);
         int64_t first = dim_bound(x->first), v = 0;
         if (x->d != r->f->params.data[1 + x->value]->type.shape.dims[x->axis] ||
@@ -231,7 +222,7 @@ static bool bound_changing(carrying *k, const onnx_region *r)
 }
 
 /* The shape that the body declares for a result, all of it numbers: what only a run knows is compared with it. */
-static bool is_declared(const carrying *k, uint32_t value, const type *t)
+static bool is_declared(const onnx_carrying *k, uint32_t value, const type *t)
 {
     const pb_value_info *v = k->g->output.data[1 + k->at[value]];
     type declared = {0};
@@ -241,10 +232,10 @@ static bool is_declared(const carrying *k, uint32_t value, const type *t)
 }
 
 /* Strings that are carried have one width in all rounds. */
-static bool check_text(const carrying *k, onnx_region *r, uint32_t value)
+static bool check_text(const onnx_carrying *k, onnx_region *r, uint32_t value)
 {
     onnx_node *n = k->n;
-    const graph_value *before = n->in[2 + k->at[value]], *after = r->f->results.data[1 + value];
+    const graph_value *before = k->value[value], *after = r->f->results.data[1 + value];
     const int64_t width = onnx_text_width(before);
     if (onnx_is_text(n->im, before) != onnx_is_text(n->im, after))
         return onnx_fail(n, DIAG_TYPE, "carried value '%s' is strings before the body or after it only",
@@ -262,10 +253,10 @@ static bool check_text(const carrying *k, onnx_region *r, uint32_t value)
 
 /* One number as [] before the loop and as [1] behind a round, or the other way round: it is what a round makes of it
  * from the start. */
-static bool reshape_number(carrying *k, uint32_t value, const type *before, const type *after)
+static bool reshape_number(onnx_carrying *k, uint32_t value, const type *before, const type *after)
 {
     onnx_node *n = k->n;
-    graph_value **first = &n->in[2 + k->at[value]];
+    graph_value **first = &k->value[value];
     if (k->reshaped[value] || after->kind != TYPE_TENSOR || before->dt != after->dt || onnx_is_text(n->im, *first) ||
         shape_count(before->shape) != 1 || shape_count(after->shape) != 1)
         return false;
@@ -274,7 +265,7 @@ static bool reshape_number(carrying *k, uint32_t value, const type *before, cons
     return !n->failed;
 }
 
-static bool fail_rank(const carrying *k, uint32_t value, const type *before, const type *after)
+static bool fail_rank(const onnx_carrying *k, uint32_t value, const type *before, const type *after)
 {
     writer w;
     writer_init(&w, &k->n->c->mem);
@@ -289,7 +280,7 @@ static bool fail_rank(const carrying *k, uint32_t value, const type *before, con
 
 /* What is carried must come out of a round as it went in, or with extents that are open. *again: the body is to be read
  * with other extents. */
-static bool check_carried(carrying *k, onnx_region *r, bool *again)
+static bool check_carried(onnx_carrying *k, onnx_region *r, bool *again)
 {
     onnx_node *n = k->n;
     for (uint32_t i = 0; i < k->carried; i++) {
@@ -299,7 +290,7 @@ static bool check_carried(carrying *k, onnx_region *r, bool *again)
         bool same_rank = after->kind == TYPE_TENSOR && after->dt == before->dt &&
                          after->shape.rank == before->shape.rank, never = is_declared(k, i, before);
         for (int32_t a = 0; same_rank && a < before->shape.rank; a++) {
-            const changing *x = find_changing(k, i, (uint32_t)a);
+            const onnx_changing *x = find_changing(k, i, (uint32_t)a);
             never |= x && x->kind == CHANGES_NEVER;
         }
         if (never)
@@ -335,116 +326,10 @@ static bool check_loop(onnx_node *n, const pb_graph *g, uint32_t carried)
     return true;
 }
 
-/* --- lists that are carried: what a round appends are rows --- */
-
-/* What the body sees of carried value i: that there is one. */
-static graph_value *list_before(carrying *k, uint32_t i)
-{
-    onnx_list l = *onnx_list_of(k->n->im, k->n->in[2 + i]);
-    const onnx_part before = {.kind = PART_BEFORE, .loop = ++k->n->im->loops};
-    const char *name = onnx_name(k->n->im, k->g->input.data[2 + i]->name);
-    k->loops[i] = before.loop;
-    if (l.has)
-        onnx_fail(k->n, DIAG_UNSUPPORTED, "a run decides whether '%s', which a loop carries, has an element", name);
-    l.parts = &before;
-    l.n = !l.none;
-    return onnx_list_value(k->n->im, name, l);
-}
-
-static bool check_lists(carrying *k, const onnx_region *r)
-{
-    onnx_node *n = k->n;
-    for (uint32_t i = 0; i + 1 < r->g->output.len; i++) {
-        const onnx_list *in = i < k->all ? onnx_list_of(n->im, n->in[2 + i]) : NULL,
-                        *out = onnx_list_of(n->im, r->made[1 + i]);
-        const char *name = onnx_name(n->im, r->g->output.data[1 + i]->name);
-        if (!in && !out)
-            continue;
-        if (!in || !out)
-            return onnx_fail(n, DIAG_UNSUPPORTED, i < k->all ? "carried value '%s' is a sequence only before or behind "
-                                                               "a round"
-                                                             : "rows of '%s' are sequences",
-                             name);
-        if (in->none != out->none || out->has)
-            return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s' has an element only before or behind a round",
-                             name);
-        bool behind = out->none || (out->n > 0 && out->parts[0].kind == PART_BEFORE &&
-                                    out->parts[0].loop == k->loops[i]);
-        for (uint32_t p = 1; p < out->n; p++)
-            behind &= out->parts[p].kind != PART_BEFORE;
-        if (!behind)
-            return onnx_fail(n, DIAG_UNSUPPORTED, "carried value '%s': " ONNX_LIST_BEFORE, name);
-    }
-    return true;
-}
-
-/* What a round appends to a list, as results of the body: side by side, with their sizes, and how many they are. */
-typedef struct appended {
-    onnx_part part; /* v NULL: nothing */
-    int64_t most;
-    bool counted; /* a round may append less */
-} appended;
-
-static bool append_rows(carrying *k, onnx_region *r, uint32_t i, appended *out)
-{
-    onnx_node m = onnx_region_node(r);
-    const onnx_list *l = onnx_list_of(k->n->im, r->made[1 + i]);
-    const onnx_list rest = {.n = l->n ? l->n - 1 : 0, .parts = l->parts + 1};
-    onnx_slot slot = {.dt = DT_NONE};
-    const int64_t one = 1;
-    int64_t none = 0;
-    *out = (appended){0};
-    if (rest.n == 0)
-        return true;
-    if (!onnx_slot_of(&m, &rest, &slot) || !onnx_slot_close(&m, &slot))
-        return !(k->n->failed = true);
-    out->part = onnx_list_stack(&m, &rest, &slot);
-    const attr first[2] = {attr_int(k->n->c, "start", 0), attr_int(k->n->c, "end", one)};
-    graph_value *count = onnx_reshape_ints(&m, onnx_emit(&m, ONNX_ARGS("shape_of", 2, first, out->part.v)), 0, &none);
-    out->counted = !dim_is_const(onnx_dim(&m, out->part.v, 0), &out->most);
-    if (out->counted) {
-        out->most = dim_bound(onnx_dim(&m, out->part.v, 0));
-        if (out->most < 0)
-            return onnx_fail(k->n, DIAG_UNSUPPORTED, "what a round appends to a sequence has no limit");
-        out->part = onnx_list_room(&m, &out->part, out->most);
-    }
-    k->n->failed |= m.failed;
-    if (m.failed)
-        return false;
-    graph_add_result(r->f, out->part.v);
-    if (out->part.sizes)
-        graph_add_result(r->f, out->part.sizes);
-    if (out->counted)
-        graph_add_result(r->f, count);
-    return true;
-}
-
-/* The list behind the loop: what it was before, and the rows. */
-static graph_value *take_rows(carrying *k, uint32_t i, const appended *a, graph_value *const **next)
-{
-    onnx_node *n = k->n;
-    onnx_list l = *onnx_list_of(n->im, n->in[2 + i]);
-    onnx_part *parts = arena_array(&n->c->mem, onnx_part, l.n + 2u), p = a->part;
-    for (uint32_t m = 0; m < l.n; m++)
-        parts[m] = l.parts[m];
-    l.parts = parts;
-    if (p.v) {
-        p.v = onnx_merge_axes(n, *(*next)++, 0);
-        p.sizes = p.sizes ? onnx_merge_axes(n, *(*next)++, 0) : NULL;
-        if (a->counted) {
-            const int64_t column = 1;
-            graph_value *own = onnx_expand_dims(n, *(*next)++, 1, &column);
-            p = onnx_list_keep(n, &p, onnx_merge_axes(n, onnx_binary(n, "less", onnx_positions(n, a->most), own), 0));
-        }
-        parts[l.n++] = p;
-    }
-    return onnx_list_value(n->im, n->out_names[i] ? n->out_names[i] : "", l);
-}
-
 /* --- the operator --- */
 
 /* The condition that the body sees is true whenever it runs. */
-static bool import_body(carrying *k, const onnx_captures *captures, onnx_region *r)
+static bool import_body(onnx_carrying *k, const onnx_captures *captures, onnx_region *r, bool *again)
 {
     onnx_node *n = k->n;
     const pb_graph *g = k->g;
@@ -456,89 +341,122 @@ static bool import_body(carrying *k, const onnx_captures *captures, onnx_region 
     r->made = arena_array(&n->c->mem, graph_value *, g->output.len + 1u);
     for (uint32_t i = 0; i < k->carried; i++) {
         graph_value *v = graph_add_param(r->f, name_carried(k, i), type_carried(k, i));
-        onnx_keep_strings(n->im, n->in[2 + k->at[i]], v);
-        onnx_region_input(r, 2 + k->at[i], v);
+        onnx_keep_strings(n->im, k->value[i], v);
+        if (i < k->own)
+            onnx_region_input(r, 2 + k->at[i], v);
     }
-    for (uint32_t i = 0; i < k->all; i++)
-        if (onnx_list_of(n->im, n->in[2 + i]))
-            onnx_region_input(r, 2 + i, list_before(k, i));
+    onnx_loop_lists_inside(k, r);
     onnx_region_captures(r, captures);
-    return !n->failed && onnx_region_import(r) && check_lists(k, r);
+    return !n->failed && onnx_region_import(r) && onnx_loop_lists_behind(k, r, again);
 }
 
-/* The body with the types that its carried values have in all rounds. What an earlier reading has said and bounded is
- * taken back. */
-static bool import_rounds(carrying *k, const onnx_captures *captures, onnx_region *r)
+/* Takes back what a reading has said and bounded. */
+typedef struct reading {
+    diags_mark said;
+    dim_mark bounds;
+    uint32_t funcs;
+} reading;
+
+static reading begin_reading(const onnx_carrying *k)
 {
-    graph_module *m = k->n->im->module;
-    for (bool again = true; again;) {
-        diags_mark mark = diags_get_mark(&k->n->c->diags);
-        dim_mark bounds = dim_get_mark(k->n->c);
-        uint32_t funcs = m->funcs.len;
-        again = false;
-        for (uint32_t i = 0; i < k->list.len; i++)
-            if (k->list.data[i].kind == CHANGES_WITHIN)
-                (void)dim_symbol(k->n->c, dim_symbol_name(k->list.data[i].d), dim_bound(k->list.data[i].first));
-        if (!import_body(k, captures, r) || !check_carried(k, r, &again))
+    return (reading){diags_get_mark(&k->n->c->diags), dim_get_mark(k->n->c), k->n->im->module->funcs.len};
+}
+
+static void undo_reading(const onnx_carrying *k, const reading *was)
+{
+    diags_reset(&k->n->c->diags, was->said);
+    k->n->im->module->funcs.len = was->funcs;
+    dim_reset(k->n->c, &was->bounds);
+}
+
+/* What is carried of sequences, before the loop; what was known of their extents is not, where their slots changed. */
+static bool carry_lists(onnx_carrying *k, const onnx_captures *captures)
+{
+    uint32_t kept = 0;
+    const reading was = begin_reading(k);
+    if (!onnx_loop_lists_measure(k, captures))
+        return false;
+    undo_reading(k, &was);
+    for (uint32_t i = 0; i < k->list.len; i++)
+        if (k->list.data[i].value < k->own)
+            k->list.data[kept++] = k->list.data[i];
+    k->list.len = kept;
+    return onnx_loop_lists_carry(k);
+}
+
+/* One reading of the body. *again: it is to be read with other types; *lists: with sequences that it reads, or with
+ * more room for their elements. */
+static bool import_round(onnx_carrying *k, const onnx_captures *captures, onnx_region *r, bool *again, bool *lists)
+{
+    for (uint32_t i = 0; i < k->list.len; i++)
+        if (k->list.data[i].kind == CHANGES_WITHIN)
+            (void)dim_symbol(k->n->c, dim_symbol_name(k->list.data[i].d), dim_bound(k->list.data[i].first));
+    *again = *lists = false;
+    if (!import_body(k, captures, r, lists))
+        *lists = onnx_loop_lists_read(k);
+    else if (!*lists)
+        return check_carried(k, r, again);
+    *again = *lists;
+    return *lists;
+}
+
+/* The body with the types that its carried values have in all rounds. */
+static bool import_rounds(onnx_carrying *k, const onnx_captures *captures, onnx_region *r)
+{
+    for (bool again = true, lists; again;) {
+        const reading was = begin_reading(k);
+        if (!import_round(k, captures, r, &again, &lists))
             return false;
-        if (!again)
-            break;
-        diags_reset(&k->n->c->diags, mark);
-        m->funcs.len = funcs;
-        dim_reset(k->n->c, &bounds);
+        if (again)
+            undo_reading(k, &was);
+        if (lists && !carry_lists(k, captures))
+            return false;
     }
-    settle_rows(r, k->carried, k->all - k->carried);
+    settle_rows(r, k);
     return !k->n->failed;
 }
 
 /* Results of the node as those of the loop: tensors that are carried, rows, and what is appended to lists. */
-static bool emit_results(carrying *k, onnx_region *r)
+static bool emit_results(onnx_carrying *k, onnx_region *r)
 {
     onnx_node *n = k->n;
     arena *a = &n->c->mem;
     const uint32_t rows = r->g->output.len - 1 - k->all, tensors = k->carried + rows;
-    appended *lists = arena_array(a, appended, k->all + 1u);
     const char **names = arena_array(a, const char *, tensors + 1u);
     uint32_t *of = arena_array(a, uint32_t, tensors + 1u);
-    graph_value **in = arena_array(a, graph_value *, k->carried + 1u);
     for (uint32_t i = 0; i < tensors; i++) {
-        of[i] = i < k->carried ? k->at[i] : k->all + i - k->carried;
+        of[i] = i < k->own ? k->at[i] : i < k->carried ? UINT32_MAX : k->all + i - k->carried;
         names[i] = of[i] < n->n_out ? n->out_names[of[i]] : NULL;
     }
-    for (uint32_t i = 0; i < k->carried; i++)
-        in[i] = n->in[2 + k->at[i]];
-    for (uint32_t i = 0; i < k->all; i++)
-        if (onnx_list_of(n->im, n->in[2 + i]) && !append_rows(k, r, i, &lists[i]))
-            return false;
-    onnx_loop l = {.trips = onnx_optional(n, 0), .condition = onnx_optional(n, 1), .carried = in,
+    if (!onnx_loop_lists_append(k, r))
+        return false;
+    onnx_loop l = {.trips = onnx_optional(n, 0), .condition = onnx_optional(n, 1), .carried = k->value,
                    .n_carried = k->carried, .names = names, .n_names = tensors, .declared = true, .of = of};
     graph_node *node = onnx_emit_loop(n, n->f, &l, r);
     for (uint32_t i = 0; node && i < tensors; i++)
         if (of[i] < n->n_out)
             n->out[of[i]] = node->outputs[i];
-    if (node)
-        onnx_region_spread(n, r, 1, tensors, of);
-    graph_value *const *next = node ? node->outputs + tensors : NULL;
-    for (uint32_t i = 0; node && i < k->all; i++)
-        if (onnx_list_of(n->im, n->in[2 + i])) {
-            graph_value *list = take_rows(k, i, &lists[i], &next);
-            if (i < n->n_out)
-                n->out[i] = list;
-        }
-    return node && !n->failed;
+    if (!node)
+        return false;
+    onnx_region_spread(n, r, 1, tensors, of);
+    onnx_loop_lists_take(k, node, tensors);
+    return !n->failed;
 }
 
 static bool import_loop(onnx_node *n, const pb_graph *g, uint32_t carried, const onnx_captures *captures)
 {
     onnx_region r;
-    carrying *k = (carrying *)(uintptr_t)onnx_map_get(&n->im->bodies, (const char *)g);
+    onnx_carrying *k = (onnx_carrying *)(uintptr_t)onnx_map_get(&n->im->bodies, (const char *)g);
     if (!k) {
-        k = arena_new(&n->c->mem, carrying);
+        k = arena_new(&n->c->mem, onnx_carrying);
         k->g = g;
         onnx_map_set(&n->c->mem, &n->im->bodies, (const char *)g, k);
     }
-    open_carrying(k, n, carried);
-    return !n->failed && import_rounds(k, captures, &r) && emit_results(k, &r);
+    open_tensors(k, n, carried);
+    if (n->failed || !carry_lists(k, captures))
+        return false;
+    open_changing(k);
+    return import_rounds(k, captures, &r) && emit_results(k, &r);
 }
 
 /* --- one round after the other --- */
@@ -574,8 +492,9 @@ static graph_value *pile(onnx_node *n, int64_t rounds, graph_value *const *rows)
     return onnx_concat(n, (uint32_t)rounds, each, 0);
 }
 
-/* The body in place for each round: then what it appends to sequences, and takes of them, is known. */
-static bool unroll(onnx_node *n, const pb_graph *g, uint32_t carried, int64_t rounds)
+/* The body in place for each round: then what it appends to sequences, and takes of them, is known. *open: no, because
+ * a run decides when the loop ends. */
+static bool unroll(onnx_node *n, const pb_graph *g, uint32_t carried, int64_t rounds, bool *open)
 {
     arena *a = &n->c->mem;
     const uint32_t n_rows = g->output.len - 1 - carried;
@@ -593,8 +512,9 @@ static bool unroll(onnx_node *n, const pb_graph *g, uint32_t carried, int64_t ro
         in[1] = onnx_const_int(n, DT_BOOL, 1);
         if (!onnx_inline_bodies(n, g, carried + 2, in, g->output.len, out))
             return false;
-        if (!onnx_is_known(n, out[0], &going))
-            return onnx_fail(n, DIAG_UNSUPPORTED, "a run decides when this loop over sequences ends");
+        *open = !onnx_is_known(n, out[0], &going);
+        if (*open)
+            return false;
         for (uint32_t i = 0; i < carried; i++)
             in[2 + i] = out[1 + i];
         for (uint32_t i = 0; i < n_rows; i++)
@@ -619,6 +539,10 @@ bool onnx_op_loop(onnx_node *n)
     onnx_capture(&captures, g);
     if (n->failed)
         return false;
-    return count_rounds(n, carried, &captures, &rounds) ? unroll(n, g, carried, rounds)
-                                                         : import_loop(n, g, carried, &captures);
+    const diags_mark said = diags_get_mark(&n->c->diags);
+    bool is_open = !count_rounds(n, carried, &captures, &rounds);
+    if (!is_open && (unroll(n, g, carried, rounds, &is_open) || !is_open))
+        return !n->failed;
+    diags_reset(&n->c->diags, said);
+    return import_loop(n, g, carried, &captures);
 }

@@ -42,27 +42,9 @@ static bool result_part(onnx_node *n, uint32_t i, onnx_part p)
     return result_list(n, i, (onnx_list){.n = 1, .parts = &p});
 }
 
-/* All strings as wide as the widest: then their elements do not differ along the bytes. */
-static onnx_list with_one_width(onnx_node *n, const onnx_list *l)
-{
-    onnx_list out = *l;
-    onnx_part *parts = arena_array(&n->c->mem, onnx_part, l->n + 1u);
-    int64_t width = 1;
-    for (uint32_t i = 0; i < l->n; i++) {
-        parts[i] = l->parts[i];
-        if (onnx_is_text(n->im, parts[i].v) && onnx_text_width(parts[i].v) > width)
-            width = onnx_text_width(parts[i].v);
-    }
-    for (uint32_t i = 0; i < l->n; i++)
-        if (onnx_is_text(n->im, parts[i].v))
-            parts[i].v = onnx_text_wider(n, parts[i].v, width);
-    out.parts = parts;
-    return out;
-}
-
 static onnx_part stack_of(onnx_node *n, const onnx_list *given)
 {
-    const onnx_list wide = with_one_width(n, given), *l = &wide;
+    const onnx_list wide = onnx_list_one_width(n, given, 1), *l = &wide;
     onnx_slot slot = {.dt = DT_NONE};
     return onnx_slot_of(n, l, &slot) ? onnx_list_stack(n, l, &slot) : (onnx_part){.v = onnx_nothing(n)};
 }
@@ -295,7 +277,7 @@ bool onnx_op_concat_from_sequence(onnx_node *n)
         graph_value *y = n->failed ? NULL : is_new ? front_to(n, rows, axis) : joined(n, &all, axis);
         return !n->failed && onnx_alias(n, 0, text ? onnx_set_text(n->im, y) : y);
     }
-    const onnx_list wide = with_one_width(n, l);
+    const onnx_list wide = onnx_list_one_width(n, l, 1);
     const bool text = onnx_is_text(n->im, wide.parts[0].v);
     graph_value **items = arena_array(&n->c->mem, graph_value *, l->n);
     for (uint32_t i = 0; i < l->n; i++)
@@ -354,7 +336,7 @@ static bool split_to_entries(onnx_node *n, uint32_t axis, bool keep)
     graph_value *v = to_front(n, onnx_in(n, 0), axis);
     graph_value *all = keep ? onnx_expand_dims(n, v, 1, &own) : v;
     onnx_keep_strings(n->im, onnx_in(n, 0), all);
-    return result_part(n, 0, (onnx_part){PART_MANY, all, NULL, 0, 0});
+    return result_part(n, 0, (onnx_part){PART_MANY, all, NULL, 0, NULL});
 }
 
 /* Parts of `split` entries, a number that a run tells, the last one of what is left. A part has room for the whole
@@ -390,7 +372,7 @@ static bool split_by_number(onnx_node *n, graph_value *split, uint32_t axis)
     }
     sizes = onnx_concat(n, (uint32_t)rank, columns, 1);
     onnx_keep_strings(n->im, x, rows);
-    return result_part(n, 0, (onnx_part){PART_MANY, rows, sizes, 1u << axis, 0});
+    return result_part(n, 0, (onnx_part){PART_MANY, rows, sizes, 1u << axis, NULL});
 }
 
 bool onnx_op_split_to_sequence(onnx_node *n)
@@ -495,6 +477,15 @@ static onnx_part add_row(onnx_region *r, onnx_node *in, graph_value *made)
     return row;
 }
 
+/* Whether the model tells that there are no elements. */
+static bool is_empty(onnx_node *n, const onnx_list *l)
+{
+    bool empty = true;
+    for (uint32_t i = 0; i < l->n; i++)
+        empty &= l->parts[i].kind == PART_MANY && dim_is(onnx_dim(n, l->parts[i].v, 0), 0);
+    return empty;
+}
+
 /* The body in a loop whose rounds take the elements one after the other. */
 static bool map_all(onnx_node *n, const onnx_list *l, const pb_graph *g)
 {
@@ -547,9 +538,12 @@ bool onnx_op_sequence_map(onnx_node *n)
     const onnx_list *l = sequence_of(n, 0);
     const pb_graph *g = onnx_attr_graph(n, "body");
     const bool known = l && counts_are_known(n);
+    const onnx_list none = {0};
     if (!l || n->failed || !check_maps(n, l, known))
         return false;
-    return known ? map_each(n, l, g) : map_all(n, l, g);
+    if (known || is_empty(n, l)) /* a body for no element would have nothing to take */
+        return map_each(n, known ? l : &none, g);
+    return map_all(n, l, g);
 }
 
 /* --- optionals --- */
