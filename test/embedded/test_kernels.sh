@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Kernels, each beside the loops of its row, on random operands (unit/test_instr writes the program). Those of kernel/dsp
-# and kernel/mve: as gcc, clang, and compilers without GNU extensions get them, on a Cortex-M4 and a Cortex-M55 in the
-# emulator. What each compiler got is asked of it, so that no form stays away unseen. Sums of products in lanes: for each
-# processor that this one can run, or an emulator. With each, fixed point in lanes (fixed.c), and bytes of tables
-# (tables.c); on a Cortex-M4 bytes in words, too (bytes.c). --all, for `make test-long`: each form by each compiler.
+# The kernel of each row, beside what the interpreter makes of the row, on random operands (unit/test_kernels writes the
+# programs, and says which rows have no kernel). Those of microcontrollers: as gcc, clang, and compilers without GNU
+# extensions get them, on a Cortex-M4 and a Cortex-M55 in the emulator, and as plain C here. What each compiler got is
+# asked of it, so that no form stays away unseen. Those of vectors: for each processor that this one can run, or an
+# emulator. With each, fixed point in lanes (fixed.c). --all, for `make test-long`: each form by each compiler, and more
+# numbers for the symbols of rows.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +14,7 @@ work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 for tool in arm-none-eabi-gcc qemu-system-arm; do
     command -v $tool > /dev/null || { echo "$tool is missing"; exit 77; }
 done
-failed=0 count= # count: how the emulator counts instructions
+failed=0 all= count= # count: how the emulator counts instructions
 
 # on_board TARGET FLAG...: program.o linked and run in the emulator; `out` has what it says
 on_board() {
@@ -31,17 +32,17 @@ on_board() {
 
 # times TARGET
 times() {
-    "${LATHE_BUILD:-$root/build}/test/unit_test_instr" "$1" "$work/program.c" || return 1
+    "${LATHE_BUILD:-$root/build}/test/unit_test_kernels" "$1" "$work/program.c" || return 1
     printf '%10s %10s %10s  %s\n' kernel loops row "$1"
     if [[ $1 != cortex-* ]]; then
-        gcc -std=c99 -O2 "-march=${1/-vnni/}" -Wno-psabi -DTIMES=100000L "$work/program.c" -lm -o "$work/program" &&
+        gcc -std=c99 -O2 "-march=${1/-vnni/}" -Wno-psabi -I"$root" -DTIMES=100000L "$work/program.c" -lm -o "$work/program" &&
             "$work/program"
         return
     fi
     local cpu="-mcpu=cortex-m55"
     [ "$1" != cortex-m4 ] || cpu="-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"
     # shellcheck disable=SC2086
-    arm-none-eabi-gcc $cpu -mthumb -mfloat-abi=hard -std=c99 -O2 -DTIMES=100 -c "$work/program.c" \
+    arm-none-eabi-gcc $cpu -mthumb -mfloat-abi=hard -std=c99 -O2 -I"$root" -DTIMES=100 -c "$work/program.c" \
         -o "$work/program.o" && on_board "$1" -u _printf_float
     cat "$work/out"
 }
@@ -66,7 +67,7 @@ run() {
         echo "typedef char form_is_as_asked[LATHE_$family == $form ? 1 : -1];"
     } > "$work/program.c"
     # shellcheck disable=SC2086
-    "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -pedantic -Werror=pedantic -c "$work/program.c" -o "$work/program.o" 2> "$work/log" ||
+    "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -pedantic -Werror=pedantic -I"$root" -c "$work/program.c" -o "$work/program.o" 2> "$work/log" ||
         { echo "FAILED $name"; head -5 "$work/log"; failed=1; return; }
     on_board "$target" || { echo "FAILED $name"; head -5 "$work/out"; failed=1; }
     echo "$name: $(tail -n 1 "$work/out")"
@@ -74,15 +75,12 @@ run() {
     "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -I"$root" -DROUNDS=5000 -c "$here/fixed.c" -o "$work/program.o" 2> "$work/log" &&
         on_board "$target" || { echo "FAILED fixed point, $name"; head -5 "$work/log" "$work/out"; failed=1; }
     echo "fixed point, $name: $(tail -n 1 "$work/out")"
-    [ "$target" = cortex-m4 ] || return 0
-    # shellcheck disable=SC2086
-    "$@" $cpu -mthumb -mfloat-abi=hard -std=c99 -I"$root" -c "$here/bytes.c" -o "$work/program.o" 2> "$work/log" &&
-        on_board "$target" || { echo "FAILED bytes, $name"; head -5 "$work/log" "$work/out"; failed=1; }
-    echo "bytes, $name: $(tail -n 1 "$work/out")"
 }
 
+[ "${1:-}" != --all ] || all=all
+"${LATHE_BUILD:-$root/build}/test/unit_test_kernels" rows || exit 1
 for target in cortex-m4 cortex-m55; do
-    "${LATHE_BUILD:-$root/build}/test/unit_test_instr" $target "$work/$target.c" || exit 1
+    "${LATHE_BUILD:-$root/build}/test/unit_test_kernels" $target "$work/$target.c" $all || exit 1
 done
 run cortex-m4 2 arm-none-eabi-gcc -O1
 run cortex-m55 2 arm-none-eabi-gcc -O1
@@ -103,6 +101,18 @@ if [ "${1:-}" = --all ]; then
     run cortex-m55 0 arm-none-eabi-gcc -O1 -DLATHE_MVE=0
 fi
 
+# plain FLAG...: kernels of microcontrollers without any instruction of theirs, on this machine
+plain() {
+    local name="plain C: gcc $*"
+    gcc -std=c99 -pedantic -Werror=pedantic -O1 -I"$root" "$@" -fsanitize=undefined -fno-sanitize-recover=all \
+        "$work/plain.c" -lm -o "$work/program" 2> "$work/log" && "$work/program" > "$work/out" 2>&1 ||
+        { echo "FAILED $name"; head -5 "$work/log" "$work/out"; failed=1; }
+    echo "$name: $(tail -n 1 "$work/out")"
+}
+"${LATHE_BUILD:-$root/build}/test/unit_test_kernels" cortex-m "$work/plain.c" $all || exit 1
+plain -DLATHE_NO_FPU=1
+[ "${1:-}" != --all ] || plain -DLATHE_NO_FPU=0
+
 # lanes TARGET MACRO COMPILER FLAG...: the program of sums in lanes, as wide as the target's, on this machine, or in the
 # emulator $emulator; MACRO is what the compiler has to say of the processor
 emulator=
@@ -111,13 +121,13 @@ lanes() {
     shift 2
     name="lanes: $*"
     command -v "$1" > /dev/null || { echo "$name: skipped, $1 is missing"; return; }
-    "${LATHE_BUILD:-$root/build}/test/unit_test_instr" "$target" "$work/lanes.c" || { failed=1; return; }
+    "${LATHE_BUILD:-$root/build}/test/unit_test_kernels" "$target" "$work/lanes.c" $all || { failed=1; return; }
     {
         printf '#ifndef %s\n#error "not for this processor"\n#endif\n' "$macro"
         cat "$work/lanes.c"
         echo "typedef char form_is_as_asked[LATHE_VECTORS == $vectors ? 1 : -1];"
     } > "$work/program.c"
-    "$@" -std=c99 -Wno-psabi "$work/program.c" -lm -o "$work/program" 2> "$work/log" ||
+    "$@" -std=c99 -Wno-psabi -I"$root" "$work/program.c" -lm -o "$work/program" 2> "$work/log" ||
         { echo "FAILED $name"; head -5 "$work/log"; failed=1; return; }
     # shellcheck disable=SC2086
     timeout "$(< "$here/../time_limit")" $emulator "$work/program" > "$work/out" 2>&1 ||
@@ -128,11 +138,6 @@ lanes() {
         timeout "$(< "$here/../time_limit")" $emulator "$work/program" > "$work/out" 2>&1 ||
         { echo "FAILED fixed point, $name"; head -5 "$work/log" "$work/out"; failed=1; }
     echo "fixed point, $name: $(tail -n 1 "$work/out")"
-    # shellcheck disable=SC2086
-    "$@" -std=c99 -I"$root" "$here/tables.c" -o "$work/program" 2> "$work/log" &&
-        timeout "$(< "$here/../time_limit")" $emulator "$work/program" > "$work/out" 2>&1 ||
-        { echo "FAILED tables, $name"; head -5 "$work/log" "$work/out"; failed=1; }
-    echo "tables, $name: $(tail -n 1 "$work/out")"
 }
 lanes_of() { # TARGET: numbers of 32 bits in a vector
     case $1 in x86-64-v4) echo 16 ;; x86-64-v3) echo 8 ;; *) echo 4 ;; esac
@@ -153,11 +158,11 @@ x86() { # COMPILER
 # AMX: no machine at hand has it, so that its instructions are a model in C (amx_model.h). What they become is assembled
 # all the same, and where the processor has them they run.
 amx() { # COMPILER
-    "${LATHE_BUILD:-$root/build}/test/unit_test_instr" sapphirerapids "$work/lanes.c" || { failed=1; return; }
-    "$1" -std=c99 -O1 -Wno-psabi -march=x86-64-v3 -include "$here/amx_model.h" "$work/lanes.c" -lm -o "$work/program" \
+    "${LATHE_BUILD:-$root/build}/test/unit_test_kernels" sapphirerapids "$work/lanes.c" $all || { failed=1; return; }
+    "$1" -std=c99 -O1 -Wno-psabi -I"$root" -march=x86-64-v3 -include "$here/amx_model.h" "$work/lanes.c" -lm -o "$work/program" \
         2> "$work/log" && "$work/program" > "$work/out" 2>&1 || { echo "FAILED AMX, $1"; head -5 "$work/log" "$work/out"; failed=1; }
     echo "AMX by a model in C, $1: $(tail -n 1 "$work/out")"
-    "$1" -std=c99 -O1 -Wno-psabi -march=x86-64-v4 -mavx512vnni -mamx-tile -mamx-int8 "$work/lanes.c" -lm \
+    "$1" -std=c99 -O1 -Wno-psabi -I"$root" -march=x86-64-v4 -mavx512vnni -mamx-tile -mamx-int8 "$work/lanes.c" -lm \
         -o "$work/program" 2> "$work/log" || { echo "FAILED AMX, $1"; head -5 "$work/log"; failed=1; return; }
     can avx512_vnni || return
     timeout "$(< "$here/../time_limit")" "$work/program" > "$work/out" 2>&1 ||

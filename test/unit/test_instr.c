@@ -2,48 +2,14 @@
 /* Instructions, row by row (tir/instr.h): the row's own nest, with numbers for its symbols, is a region. However its
  * sums and products are ordered, tensorize or select makes the same instructions of it. The interpreter computes the
  * same before that pass, behind it, and behind all passes for a processor. Nests that are less exact than what they
- * stand for are compared with their arithmetic in C.
- *
- * With arguments, TARGET FILE, it writes a program instead, which runs the C of each row's kernel that is made for the
- * target, and that of its nest, on the same random operands: test/embedded/test_kernels.sh. Compiled with -DTIMES=N it
- * is a benchmark: what a call takes, on average of N. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+ * stand for are compared with their arithmetic in C. What their kernels compute: test_kernels.c. */
+#include "instr_rows.h"
 
-#include <cmocka.h>
-
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "codegen/c/family.h"
-#include "tir/build.h"
-#include "tir/instr.h"
-#include "tir/interpret.h"
 #include "tir/node.h"
-#include "tir/pass.h"
-#include "tir/text.h"
 #include "tir/walk.h"
 #include "type/target.h"
 
-#define SEEDS    6
-#define OPERANDS TIR_INTRIN_OPERANDS
-
-static uint32_t state;
-
-static uint32_t below(uint32_t n)
-{
-    state = state * 1664525u + 1013904223u;
-    return (state >> 8) % n;
-}
-
 /* --- a region --- */
-
-typedef struct numbers {
-    int64_t of[TIR_INTRIN_SYMBOLS];
-} numbers;
 
 /* Extents at both ends and in between. What is a stride of the result has to keep its elements apart; those of the
  * others are as they come. */
@@ -74,53 +40,6 @@ static numbers choose(const tir_intrin *row, uint32_t seed)
     return n;
 }
 
-static const char *number_of(compiler *c, const tir_intrin *row, const numbers *n, const char *word)
-{
-    for (uint32_t i = 0; i < row->n_symbols; i++)
-        if (strcmp(row->symbols[i].name, word) == 0)
-            return arena_printf(&c->mem, "%lld", (long long)n->of[i]);
-    return word;
-}
-
-/* A nest of the row with numbers, marked for tensorize; `update`: without the stores of the identity. */
-static const char *region_of(compiler *c, const tir_intrin *row, const char *nest, const numbers *n, bool update)
-{
-    static const char one_apart[] = ", strides=[1]";
-    writer w;
-    bool marked = row->selected; /* that pass looks at all loops */
-    writer_init(&w, &c->mem);
-    for (const char *p = nest; *p;) {
-        const size_t line = strcspn(p, "\n");
-        if (update && line > 5 && strncmp(p + line - 4, " = 0", 4) == 0) {
-            p += line + 1;
-            continue;
-        }
-        if (!marked && strncmp(p, "  for (", 7) == 0) {
-            w_fmt(&w, "  attr [region] \"tensorize\" = \"%s\";\n", row->name);
-            marked = true;
-        }
-        for (const char *end = p + line + 1; p < end;) {
-            const char *start = p;
-            if (strncmp(p, one_apart, strlen(one_apart)) == 0) { /* a vector in memory says nothing of strides */
-                p += strlen(one_apart);
-                continue;
-            }
-            while (isalnum((unsigned char)*p) || *p == '_')
-                p++;
-            if (p > start)
-                w_str(&w, number_of(c, row, n, arena_strndup(&c->mem, start, (size_t)(p - start))));
-            else
-                w_fmt(&w, "%c", *p++);
-        }
-    }
-    return w.data;
-}
-
-static const char *region(compiler *c, const tir_intrin *row, const numbers *n, bool update)
-{
-    return region_of(c, row, row->nest, n, update);
-}
-
 /* The pass that makes the instruction of a region. */
 static const char *passes_of(const tir_intrin *row)
 {
@@ -129,29 +48,7 @@ static const char *passes_of(const tir_intrin *row)
                             : "simplify-loops,select";
 }
 
-static tir_func *read(compiler *c, const char *text)
-{
-    tir_module *m;
-    if (!tir_parse(c, "region", text, strlen(text), &m))
-        fail_msg("%s", diags_print(&c->diags, &c->mem));
-    return m->funcs.data[0];
-}
-
 /* --- results that nobody else has --- */
-
-static size_t bytes_of(const tir_buffer *b)
-{
-    int64_t last = 0, count = 1, extent = 0, stride = 0;
-    for (uint32_t i = b->rank; i-- > 0;) {
-        assert_true(tir_is_int(b->shape[i], &extent));
-        stride = count;
-        if (b->strides)
-            assert_true(tir_is_int(b->strides[i], &stride));
-        last += (extent - 1) * stride;
-        count *= extent;
-    }
-    return (size_t)(last + 1) * dtype_bytes(b->dt);
-}
 
 /* From the end on: copies in order are instructions, too. */
 static tir_stmt *copied(compiler *c, const tir_buffer *to, const tir_buffer *from)
@@ -282,14 +179,6 @@ static void interpret(compiler *c, const tir_func *f, const memory *m)
         fail_msg("%s", diags_print(&c->diags, &c->mem));
 }
 
-static void run_passes(compiler *c, tir_func *f, const char *names, const char *row)
-{
-    tir_module m = {.c = c};
-    vec_push(&c->mem, &m.funcs, f);
-    if (!tir_run_passes(c, &m, names, false, NULL))
-        fail_msg("%s is lost: %s", row, diags_print(&c->diags, &c->mem));
-}
-
 static const char *text_of(compiler *c, const tir_func *f)
 {
     writer w;
@@ -340,24 +229,11 @@ static void try_region(const tir_intrin *row, const numbers *n, bool update, boo
     compiler_free(&c);
 }
 
-static void each_row(void (*fn)(const tir_intrin *row, void *ctx), void *ctx)
-{
-    compiler c;
-    compiler_init(&c);
-    char *all = arena_strdup(&c.mem, tir_list_intrins(&c)), *rest = NULL;
-    uint32_t seen = 0;
-    for (char *name = strtok_r(all, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
-        const tir_intrin *row = tir_find_intrin(&c, name);
-        if (tir_intrin_is_instr(row))
-            fn(row, ctx), seen++;
-    }
-    assert_true(seen >= 20);
-    compiler_free(&c);
-}
-
 static void try_row(const tir_intrin *row, void *ctx)
 {
     const bool reordered = *(bool *)ctx;
+    if (!tir_intrin_is_instr(row))
+        return;
     const bool alone = !row->guarded && (!row->few || row->lanes); /* else no region is one of these alone */
     for (uint32_t seed = 0; seed < SEEDS && alone; seed++) {
         state = 7919 * seed + 17;
@@ -375,13 +251,13 @@ static void try_row(const tir_intrin *row, void *ctx)
 static void test_as_they_are(void **unused)
 {
     (void)unused;
-    each_row(try_row, &(bool){false});
+    each_intrin(try_row, &(bool){false});
 }
 
 static void test_in_any_order(void **unused)
 {
     (void)unused;
-    each_row(try_row, &(bool){true});
+    each_intrin(try_row, &(bool){true});
 }
 
 /* --- sums that have 16 bits on the way --- */
@@ -528,47 +404,6 @@ static void test_guarded(void **unused)
 
 /* --- loops of instructions on four bytes --- */
 
-/* Extremes of two rows, of a window, and with what is left of ten; sums of a window, which are many. */
-static const char four_bytes[] =
-    "primfn(A: handle, B: handle, O: handle) -> ()\n"
-    "  attr = {\"global_symbol\": \"f\", \"inputs\": 2}\n"
-    "  buffers = {A: Buffer(int8, [2000]), B: Buffer(uint8, [2000]), O: Buffer(int8, [4900])} {\n"
-    "  for (i: int32, 0, 16) { O[i] = max(min((int8*)A[i], (int8*)A[(i + 101)]), int8(-9)) }\n"
-    "  for (i: int32, 3, 10) {\n"
-    "    attr [acc: Pointer(int8)] \"storage_scope\" = \"local.reg\";\n"
-    "    allocate(acc, int8, [1]) {\n"
-    "      acc[0] = int8(-128)\n"
-    "      for (y: int32, 0, 3) { for (x: int32, 0, 2) {\n"
-    "        acc[0] = max((int8*)acc[0], (int8*)A[(((y*40) + (x*20)) + i)]) } }\n"
-    "      O[(i + 96)] = min((int8*)acc[0], int8(5))\n"
-    "    }\n"
-    "  }\n"
-    "  for (i: int32, 0, 13) {\n"
-    "    attr [acc: Pointer(uint8)] \"storage_scope\" = \"local.reg\";\n"
-    "    allocate(acc, uint8, [1]) {\n"
-    "      acc[0] = uint8(255)\n"
-    "      for (x: int32, 0, 20) { acc[0] = min((uint8*)acc[0], (uint8*)B[((x*31) + i)]) }\n"
-    "      O[(i + 140)] = cast(int8, (uint8*)acc[0])\n"
-    "    }\n"
-    "  }\n"
-    "  for (i: int32, 0, 1201) {\n"
-    "    attr [acc: Pointer(int32)] \"storage_scope\" = \"local.reg\";\n"
-    "    allocate(acc, int32, [1]) {\n"
-    "      acc[0] = 7\n"
-    "      for (x: int32, 0, 9) { acc[0] = ((int32*)acc[0] + (cast(int32, (uint8*)B[((x*90) + i)]) - 128)) }\n"
-    "      O[(i + 200)] = cast(int8, ((int32*)acc[0] >> 4))\n"
-    "    }\n"
-    "  }\n"
-    "  for (i: int32, 0, 1002) {\n"
-    "    attr [acc: Pointer(int32)] \"storage_scope\" = \"local.reg\";\n"
-    "    allocate(acc, int32, [1]) {\n"
-    "      acc[0] = 0\n"
-    "      for (x: int32, 0, 30) { acc[0] = ((int32*)acc[0] + cast(int32, (int8*)A[((x*30) + i)])) }\n"
-    "      O[(i + 1500)] = cast(int8, ((int32*)acc[0] >> 5))\n"
-    "    }\n"
-    "  }\n"
-    "}\n";
-
 static void test_four_bytes(void **unused)
 {
     (void)unused;
@@ -680,329 +515,8 @@ static void test_values(void **unused)
     }
 }
 
-/* --- a program that runs kernels --- */
-
-/* Of any processor, and by the address of its operands: elements that change their order. */
-static bool is_shuffled(const tir_intrin *row)
+int main(void)
 {
-    return row->passed && row->features == 0 && strcmp(row->passed, "aa") == 0;
-}
-
-/* A row says which processors its kernel is for, or it has lanes, whose text is for all that have vectors. */
-static bool is_for(const tir_intrin *row, const target *t)
-{
-    if (tir_instr_gives_value(row) && !row->selected)
-        return !t->small;
-    if (!t->small)
-        return (t->features & row->features & TARGET_AMX) != 0 || is_shuffled(row);
-    return row->features == ((t->features & TARGET_MVE) != 0 ? TARGET_MVE : TARGET_DSP);
-}
-
-/* Extents at which kernels do something else, of which few fill a board's memory; of large registers their edges.
- * Sometimes pixels are a vector apart, and results lie without a gap. */
-static numbers choose_small(const tir_intrin *row, uint32_t seed)
-{
-    static const uint8_t heights[] = {1, 40, 16, 15, 17, 32, 33, 31, 2};
-    const bool large = (row->features & TARGET_AMX) != 0;
-    static const uint8_t lengths[] = {1, 33, 2, 3, 16, 15, 4, 32, 6};
-    const bool dense = seed % 4 == 2 && row->n_symbols > 1 && row->symbols[1].max <= 4 &&
-                       strcmp(row->symbols[1].name, "r") == 0;
-    numbers n = {{0}};
-    for (uint32_t i = 0; i < row->n_symbols; i++) {
-        const tir_intrin_symbol *s = &row->symbols[i];
-        const int64_t most = s->max < 6 ? s->max : 6, unit = s->multiple > 0 ? s->multiple : 1;
-        if (row->selected && s->max > 0) { /* of fewer, loops are shorter code */
-            n.of[i] = (s->min > 16 ? s->min : 16) + below(9);
-            continue;
-        }
-        if (s->max == 0 && strncmp(s->name, "out", 3) == 0)
-            n.of[i] = dense ? 4 : (large ? 32 : 160) + 4 * below(4) + (seed % 3 == 0);
-        else if (s->max == 0)
-            n.of[i] = unit * (seed % 3 == 2 ? 16 : 1 + below(40));
-        else if ((large || is_shuffled(row)) && strcmp(s->name, "m") == 0)
-            n.of[i] = heights[(seed + 4) % sizeof heights];
-        else if (strcmp(s->name, "n") == 0)
-            n.of[i] = lengths[seed % sizeof lengths] < s->max ? lengths[seed % sizeof lengths] : s->max;
-        else
-            n.of[i] = seed == 0 ? s->min : seed == 1 || dense ? most : s->min + below((uint32_t)(most - s->min + 1));
-    }
-    return n;
-}
-
-/* The region with one more operand, a number that is 0 and that no compiler knows. */
-static const char *with_zero(compiler *c, const char *text)
-{
-    const char *params = strstr(text, "primfn(") + 7, *inputs = strstr(text, "\"inputs\": ") + 10,
-               *buffers = strstr(text, "buffers = {") + 11;
-    return arena_printf(&c->mem, "primfn(zero: handle, %.*s%c%.*szero: Buffer(int32, [1]), %s", (int)(inputs - params),
-                        params, *inputs + 1, (int)(buffers - inputs - 1), inputs + 1, buffers);
-}
-
-/* An open number is no constant of the C: zero is added to it. */
-static tir_expr_ref open_numbers(tir_rewriter *r, tir_expr_ref e)
-{
-    if (e->kind != TIR_INSTR)
-        return e;
-    tir_expr_ref args[OPERANDS + TIR_INTRIN_SYMBOLS], zero = tir_int(r->c, DT_I64, 0);
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        args[i] = e->args[i];
-        if (i >= tir_instr_operands(e->u.row) && tir_instr_symbol(e->u.row, i)->open)
-            args[i] = tir_add(r->c, args[i], tir_cast(r->c, args[i]->type.dt, tir_load(r->c, r->ctx, 1, &zero)));
-    }
-    return tir_instr(r->c, e->u.row, e->op, e->n_args, args);
-}
-
-typedef struct program {
-    const target *t;
-    writer functions, table;
-    compiler c;
-    c_needs needs;
-    uint32_t count;
-} program;
-
-static void write_function(program *p, const tir_func *f, const char *kind)
-{
-    if (!func_write(&p->c, &p->functions, &p->needs, f, "static ", arena_printf(&p->c.mem, "%s_%u", kind, p->count)))
-        fail_msg("%s", diags_print(&p->c.diags, &p->c.mem));
-    w_fmt(&p->functions, "\nstatic void call_%s_%u(void *const *m)\n{\n    %s_%u(", kind, p->count, kind, p->count);
-    for (uint32_t i = 0; i < f->n_params; i++)
-        w_fmt(&p->functions, "m[%u], ", i);
-    w_str(&p->functions, "0, 1);\n}\n\n");
-}
-
-/* What is run: a row and its numbers (NULL: of no row), several runs at once, and what it should cost. */
-typedef struct subject {
-    const char *name;
-    const tir_intrin *row;
-    const numbers *n;
-    uint32_t runs;
-} subject;
-
-static const char *label_of(program *p, const subject *x)
-{
-    writer w;
-    writer_init(&w, &p->c.mem);
-    w_str(&w, x->name);
-    if (x->row && x->row->selected)
-        w_str(&w, ", and copies of its result,");
-    for (uint32_t i = 0; x->row && i < x->row->n_symbols; i++)
-        w_fmt(&w, " %s=%lld", x->row->symbols[i].name, (long long)x->n->of[i]);
-    if (x->runs > 1)
-        w_fmt(&w, " runs=%u", x->runs);
-    return w.data;
-}
-
-static double cost_of(const subject *x)
-{
-    if (!x->row || !x->row->cost)
-        return 0;
-    tir_intrin_use use = {.row = x->row, .runs = x->runs, .words = true, .fast = true};
-    memcpy(use.of, x->n->of, sizeof use.of);
-    return x->row->cost(&use);
-}
-
-static void add_kernel(program *p, subject x, tir_func *plain, tir_func *kernel, bool adds)
-{
-    write_function(p, plain, "nest");
-    write_function(p, kernel, "kernel");
-    w_fmt(&p->table, "    {\"%s\", %.1f, call_nest_%u, call_kernel_%u, %d, %u, {", label_of(p, &x), cost_of(&x),
-          p->count, p->count, adds, plain->n_params);
-    for (uint32_t i = 0; i < plain->n_params; i++)
-        w_fmt(&p->table, "%s%zu", i ? ", " : "", bytes_of(plain->params[i]));
-    w_fmt(&p->table, "}, %d},\n", strcmp(plain->params[0]->name, "zero") == 0);
-    p->count++;
-}
-
-static void add_region(program *p, const tir_intrin *row, const numbers *n, bool update, bool open)
-{
-    const char *text = region(&p->c, row, n, update);
-    tir_func *plain = read(&p->c, open ? with_zero(&p->c, text) : text);
-    if (row->selected)
-        keep_inside(&p->c, plain);
-    tir_func *kernel = arena_copy(&p->c.mem, plain, sizeof *plain, _Alignof(tir_func));
-    plain->target = kernel->target = p->t;
-    run_passes(&p->c, kernel, passes_of(row), row->name);
-    if (open) {
-        tir_rewriter r = {.c = &p->c, .expr = open_numbers, .ctx = (void *)(uintptr_t)plain->params[0]};
-        kernel->body = tir_rewrite_stmt(&r, kernel->body);
-    }
-    add_kernel(p, (subject){row->name, row, n, 1}, plain, kernel, update);
-}
-
-/* Three runs at once, beside the same one after the other. */
-static void add_runs(program *p, const tir_intrin *row, const numbers *n)
-{
-    static const char text[] = "primfn(A: handle, W: handle, O: handle) -> ()\n"
-                               "  attr = {\"global_symbol\": \"f\", \"inputs\": 2}\n"
-                               "  buffers = {A: Buffer(int16, [6144], align=4), W: Buffer(int8, [4096], align=4),\n"
-                               "             O: Buffer(int32, [12])} {\n"
-                               "  for (i: int64, 0, 3) {\n"
-                               "    @%s.update(&O[0], &A[(((i + 2) %% 3)*1200)], &W[(i*%lld)], m=%lld, r=%lld, n=%lld, "
-                               "a_row=%lld, a_step=%lld)\n"
-                               "  }\n}\n";
-    const int64_t *v = n->of, weights = v[1] * v[2] * 4;
-    const char *filled = arena_printf(&p->c.mem, text, row->name, (long long)weights, (long long)v[0],
-                                      (long long)v[1], (long long)v[2], (long long)v[3], (long long)v[4]);
-    tir_func *plain = read(&p->c, filled), *kernel = arena_copy(&p->c.mem, plain, sizeof *plain, _Alignof(tir_func));
-    plain->target = kernel->target = p->t;
-    run_passes(&p->c, kernel, "join-runs", row->name);
-    assert_int_equal(tir_instr_runs(kernel->body->value), 3);
-    add_kernel(p, (subject){row->name, row, n, 3}, plain, kernel, true);
-}
-
-/* A row that computes less than its nest is compared with that. */
-static void add_value(program *p, const tir_intrin *row, const numbers *n)
-{
-    tir_func *kernel = read(&p->c, region(&p->c, row, n, true)), *plain;
-    if (row->does)
-        plain = read(&p->c, region_of(&p->c, row, row->does, n, true));
-    else
-        plain = arena_copy(&p->c.mem, kernel, sizeof *kernel, _Alignof(tir_func));
-    plain->target = kernel->target = p->t;
-    run_passes(&p->c, kernel, "simplify-loops,tensorize", row->name);
-    add_kernel(p, (subject){row->name, row, n, 1}, plain, kernel, true);
-}
-
-/* Lanes as many as each processor has; tiles of two rows, in whose data the pieces lie next to each other or apart. */
-static void add_lanes(program *p, const tir_intrin *row)
-{
-    static const numbers vectors[] = {{{2}}, {{4}}, {{8}}, {{16}}, {{32}}},
-                         tiles[] = {{{2, 8, 4}}, {{2, 16, 4}}, {{2, 4, 8}}, {{2, 20, 12}}};
-    const numbers *all = row->lanes ? tiles : vectors;
-    const size_t count = row->lanes ? sizeof tiles / sizeof *tiles : sizeof vectors / sizeof *vectors;
-    for (size_t i = 0; i < count; i++)
-        add_value(p, row, &all[i]);
-}
-
-static void add_row(const tir_intrin *row, void *ctx)
-{
-    program *p = ctx;
-    bool any_open = false;
-    if (is_for(row, p->t) && tir_instr_gives_value(row) && !row->selected) {
-        add_lanes(p, row);
-        return;
-    }
-    for (uint32_t i = 0; i < row->n_symbols; i++)
-        any_open |= row->symbols[i].open;
-    for (uint32_t seed = 0; is_for(row, p->t) && !row->guarded && !row->few && seed < SEEDS + 3; seed++) {
-        state = 104729 * seed + 31;
-        const numbers n = choose_small(row, seed);
-        if (row->update)
-            add_region(p, row, &n, true, any_open && seed % 2);
-        if (row->body)
-            add_region(p, row, &n, false, any_open && seed % 2);
-        if (row->runs)
-            add_runs(p, row, &n);
-    }
-}
-
-static void add_four_bytes(program *p)
-{
-    tir_func *plain = read(&p->c, four_bytes), *kernel = arena_new(&p->c.mem, tir_func);
-    *kernel = *plain;
-    plain->target = kernel->target = p->t;
-    run_passes(&p->c, kernel, "select", "words");
-    add_kernel(p, (subject){"words", NULL, NULL, 1}, plain, kernel, false);
-}
-
-static const char table_text[] =
-    "static const struct {\n    const char *row;\n    double cost;\n"
-    "    void (*nest)(void *const *), (*kernel)(void *const *);\n"
-    "    int adds;\n    unsigned n;\n    unsigned long bytes[8];\n    int zero;\n} tests[] = {\n";
-
-/* An operand has a margin on both sides, which nobody may write. SUMS_WRAP: microcontrollers get no sums that leave 32
- * bits (graph/op/rows.c). */
-static const char program_text[] =
-    "};\n\nenum { MARGIN = 64, MOST = 1 << 14 };\n"
-    "static union {\n    double align;\n    unsigned char bytes[MOST];\n} memory[3][8];\n"
-    "static uint32_t state = 1;\n\n"
-    "#if defined(TIMES)\n"
-    "#if defined(__arm__)\n"
-    "uint64_t board_instructions(void);\n"
-    "static double now(void)\n{\n    return (double)board_instructions();\n}\n"
-    "#else\n"
-    "#include <time.h>\n"
-    "static double now(void) /* in nanoseconds */\n{\n    return (double)clock() * (1e9 / CLOCKS_PER_SEC);\n}\n"
-    "#endif\n\n"
-    "static double takes(void (*fn)(void *const *), void *const *m)\n{\n    double start;\n    long k;\n"
-    "    fn(m);\n    start = now();\n    for (k = 0; k < TIMES; k++)\n        fn(m);\n"
-    "    return (now() - start) / TIMES;\n}\n\n"
-    "int main(void) /* all operands are 0 */\n{\n    unsigned t, i;\n"
-    "    void *m[8];\n    for (i = 0; i < 8; i++)\n        m[i] = memory[0][i].bytes + MARGIN;\n"
-    "    for (t = 0; t < sizeof tests / sizeof *tests; t++)\n"
-    "        printf(\"%10.1f %10.1f %10.1f  %s\\n\", takes(tests[t].kernel, m), takes(tests[t].nest, m),\n"
-    "               tests[t].cost, tests[t].row);\n"
-    "    return 0;\n}\n"
-    "#else\n"
-    "int main(void)\n{\n    unsigned t, i, k, round, wrong = 0;\n"
-    "    for (t = 0; t < sizeof tests / sizeof *tests; t++)\n"
-    "        for (round = 0; round < 4; round++) {\n"
-    "            void *m[3][8];\n"
-    "            const unsigned out = tests[t].n - 1, bytes = (unsigned)tests[t].bytes[out];\n"
-    "            unsigned bad = 0;\n"
-    "            for (i = 0; i < tests[t].n; i++)\n"
-    "                for (k = 0; k < tests[t].bytes[i] + 2 * MARGIN; k++) {\n"
-    "                    unsigned char b;\n"
-    "                    state = state * 1664525u + 1013904223u;\n"
-    "                    b = (unsigned char)(state >> 24);\n"
-    "                    b = round == 1 && i != out ? (b & 1 ? 0x80 : 0x7f) : b;\n"
-    "                    if (!SUMS_WRAP && i == out && tests[t].adds && k % 4 == 3) /* sums that are not large */\n"
-    "                        b = memory[0][i].bytes[k - 1] & 0x80 ? 0xff : 0;\n"
-    "                    if (SUMS_WRAP && i == out && tests[t].adds && round == 1) /* the largest and the least */\n"
-    "                        b = (k % 4 == 3 ? 0x7f : 0xff) ^ (k / 4 % 2 ? 0xff : 0);\n"
-    "                    memory[0][i].bytes[k] = memory[1][i].bytes[k] = memory[2][i].bytes[k] = b;\n"
-    "                    if (i == out && !tests[t].adds && k >= MARGIN && k < MARGIN + bytes)\n"
-    "                        memory[1][i].bytes[k] ^= 0xff;\n"
-    "                }\n"
-    "            for (i = 0; i < tests[t].n; i++)\n"
-    "                for (k = 0; k < 3; k++)\n                    m[k][i] = memory[k][i].bytes + MARGIN;\n"
-    "            for (k = 0; tests[t].zero && k < 3; k++)\n                memset(m[k][0], 0, 4);\n"
-    "            tests[t].nest(m[0]);\n            tests[t].nest(m[1]);\n            tests[t].kernel(m[2]);\n"
-    "            /* what both runs of the nest give is a result; the rest nobody reads */\n"
-    "            for (k = 0; k < bytes + 2 * MARGIN; k++) {\n"
-    "                const unsigned char a = memory[0][out].bytes[k], b = memory[2][out].bytes[k];\n"
-    "                bad += (k < MARGIN || k >= MARGIN + bytes || a == memory[1][out].bytes[k]) && a != b;\n"
-    "            }\n"
-    "            for (i = 0; i < out; i++)\n                for (k = 0; k < tests[t].bytes[i] + 2 * MARGIN; k++)\n"
-    "                    bad += memory[0][i].bytes[k] != memory[2][i].bytes[k];\n"
-    "            if (bad)\n                printf(\"FAILED %s, number %u, round %u: %u bytes differ\\n\", "
-    "tests[t].row, t, round, bad);\n"
-    "            wrong += bad != 0;\n"
-    "        }\n"
-    "    printf(\"%u kernels, %u wrong\\n\", t, wrong);\n    return wrong != 0;\n}\n#endif\n";
-
-static int write_program(const char *target_name, const char *path)
-{
-    program p = {.t = target_find(target_name)};
-    compiler_init(&p.c);
-    writer_init(&p.functions, &p.c.mem);
-    writer_init(&p.table, &p.c.mem);
-    p.needs = (c_needs){.a = &p.c.mem, .vector_bytes = p.t->vector_bytes,
-                        .family = c_family_of(p.t), .neon = !p.t->small, .riscv = !p.t->small};
-    each_row(add_row, &p);
-    if ((p.t->features & (TARGET_DSP | TARGET_MVE)) == TARGET_DSP)
-        add_four_bytes(&p);
-    writer w;
-    writer_init(&w, &p.c.mem);
-    w_str(&w, "#include <math.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n\n");
-    w_fmt(&w, "enum { SUMS_WRAP = %d };\n", !p.t->small);
-    needs_write(&p.c.mem, &w, &p.needs);
-    w_str(&w, p.functions.data);
-    w_str(&w, table_text);
-    w_str(&w, p.table.data);
-    w_str(&w, program_text);
-    FILE *f = fopen(path, "w");
-    const bool written = f && fwrite(w.data, 1, w.len, f) == w.len;
-    if (f)
-        fclose(f);
-    compiler_free(&p.c);
-    return written ? 0 : 1;
-}
-
-int main(int argc, char **argv)
-{
-    if (argc == 3)
-        return write_program(argv[1], argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_they_are),
         cmocka_unit_test(test_in_any_order),

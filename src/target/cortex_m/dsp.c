@@ -11,7 +11,7 @@
     "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
     "  attr = {\"global_symbol\": \"dot_rows\", \"inputs\": 2}\n"                                                     \
     "  buffers = {a: Buffer(int16, [m, n, 2, 2], strides=[a_row, a_step, 2, 1]" where "),\n"                          \
-    "             w: Buffer(int8, [n, r, 2, 2]" where "),\n"                                                          \
+    "             w: Buffer(int8, [n, r, 2, 2], align=4),\n"                                                          \
     "             out: Buffer(int32, [m, r])} {\n"                                                                    \
     "  for (i: int64, 0, m) {\n"                                                                                      \
     "    for (j: int64, 0, r) {\n"                                                                                    \

@@ -152,7 +152,7 @@ static const tir_intrin rows[] = {
              "}\n",
      .n_symbols = 6,
      .symbols = {TIR_EXTENT("n", 1 << 16), TIR_EXTENT("m", 4), TIR_EXTENT("c", 1 << 16), TIR_STRIDE("a_row"),
-                 TIR_STRIDE("a_step"), TIR_STRIDE("out_step")},
+                 TIR_STRIDE("a_step"), {.name = "out_step", .multiple = 4}},
      .body = TIR_INSTRUCTION,
      .passed = "aa",
      .call = "lathe_mve_words(out, a, n, m, c, a_row, a_step, out_step)",

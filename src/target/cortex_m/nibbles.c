@@ -14,7 +14,7 @@
     "primfn(a: handle, w: handle, out: handle) -> ()\n"                                                               \
     "  attr = {\"global_symbol\": \"" name "\", \"inputs\": 2}\n"                                                     \
     "  buffers = {a: Buffer(int16, [m, n, 2, 2], strides=[a_row, a_step, 2, 1]" where "),\n"                          \
-    "             w: Buffer(int8, [n, r, 2, 2]" where "),\n"                                                          \
+    "             w: Buffer(int8, [n, r, 2, 2], align=4),\n"                                                          \
     "             out: Buffer(int32, [m, r, 2])} {\n"                                                                 \
     "  for (i: int64, 0, m) {\n"                                                                                      \
     "    for (q: int64, 0, r) {\n"                                                                                    \
