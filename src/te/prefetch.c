@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The primitive prefetch: weights that are read once from far memory arrive while the block before them is computed.
+/* The primitive prefetch: what is read once from far memory arrives while the block before it is computed.
  * A loop that runs many times for each block fetches a little of the next one in every iteration, so that the traffic
  * is even. An annotation of the loop's body says which element; it changes no result. */
 #include "te/stage.h"
@@ -23,7 +23,7 @@ bool te_apply_prefetch(te_lowering *lw, const te_prim *p, te_stage *st)
     if (source->op.kind != TE_PLACEHOLDER)
         return te_prim_error(lw, p, a->axis, "only a parameter of the function can be fetched ahead");
     te_ahead *ahead = arena_new(&lw->c->mem, te_ahead);
-    *ahead = (te_ahead){source, at, at_iter, p};
+    *ahead = (te_ahead){source, at, at_iter, p, it->ahead};
     it->ahead = ahead;
     return true;
 }
@@ -114,12 +114,40 @@ static bool read_in_round(te_lowering *lw, te_stage *st, const te_ahead *a, tir_
     return false;
 }
 
-/* false: the region is not known, too small to be worth it, or too large for a line of each run each time. Inside of an
- * open loop a line each time is enough: its first iterations share the region, the later ones find it. */
-static bool plan_fetches(te_lowering *lw, te_stage *st, const te_iter *it, fetch_plan *out)
+/* The position of the region that the next round reads, where so many elements from there exist. */
+static tir_expr_ref next_region(te_lowering *lw, const te_ahead *a, tir_expr_ref first, int64_t reach)
 {
     compiler *c = lw->c;
-    const te_ahead *a = it->ahead;
+    tir_expr_ref after = tir_add(c, tir_varref(c, a->at_iter->var), tir_i64(c, 1)),
+                 next = tir_simplify(lw->bounds, tir_substitute(c, first, 1, &a->at_iter->var, &after));
+    return tir_min(c, next, tir_i64(c, tir_buffer_count(a->source->op.outputs[0]->buffer) - reach));
+}
+
+/* Many runs of so many elements, which the iterations share: so many, one after the other, fetch a piece of the same
+ * run each. */
+static bool share_runs(te_lowering *lw, const te_ahead *a, tir_expr_ref first, const fetch_count *n, int64_t run,
+                       fetch_plan *out)
+{
+    compiler *c = lw->c;
+    const te_tensor *t = a->source->op.outputs[0];
+    const int64_t share = n->total / out->runs, step = (run + share - 1) / share,
+                  reach = (out->runs - 1) * out->between + share * step;
+    if (n->total % out->runs != 0 || step * (int64_t)dtype_bytes(t->dt) > LINE_BYTES ||
+        reach > tir_buffer_count(t->buffer))
+        return false;
+    tir_expr_ref which = tir_floordiv(c, n->done, tir_i64(c, share)),
+                 piece = tir_floormod(c, n->done, tir_i64(c, share));
+    tir_expr_ref from = tir_add(c, tir_mul(c, which, tir_i64(c, out->between)), tir_mul(c, piece, tir_i64(c, step)));
+    out->at = tir_add(c, next_region(lw, a, first, reach), tir_simplify(lw->bounds, from));
+    out->runs = 1;
+    return true;
+}
+
+/* false: the region is not known, too small to be worth it, or too large for a line of each run each time. Inside of an
+ * open loop a line each time is enough: its first iterations share the region, the later ones find it. */
+static bool plan_fetches(te_lowering *lw, te_stage *st, const te_iter *it, const te_ahead *a, fetch_plan *out)
+{
+    compiler *c = lw->c;
     const te_tensor *t = a->source->op.outputs[0];
     tir_expr_ref lo[TIR_MAX_RANK], hi[TIR_MAX_RANK];
     fetch_count n = {NULL, tir_i64(c, 0), 1};
@@ -137,37 +165,49 @@ static bool plan_fetches(te_lowering *lw, te_stage *st, const te_iter *it, fetch
     fetch_plan apart = *out;
     int64_t run = 0, step = (size + n.total) / n.total;
     if (!n.around && read_runs(lw, t, lo, hi, &apart, &run) &&
-        (step > line || (apart.runs <= MOST_RUNS && size / apart.runs > MOST_BETWEEN * run))) {
-        *out = apart;
-        size = run;
-        step = (size + n.total) / n.total;
+        (step > line || size / apart.runs > MOST_BETWEEN * run)) {
+        if (share_runs(lw, a, first, &n, run + 1, &apart)) {
+            *out = apart;
+            return true;
+        }
+        if (step > line || apart.runs <= MOST_RUNS) {
+            *out = apart;
+            size = run;
+            step = (size + n.total) / n.total;
+        }
     }
     step = n.around && step > line ? line : step;
     int64_t share = n.total * step, rest = n.around && size + 1 > share ? size + 1 - share : 0,
             reach = rest + share + (out->runs - 1) * out->between;
     if (step > line || reach > count || out->runs > MOST_RUNS)
         return false;
-    tir_expr_ref after = tir_add(c, tir_varref(c, a->at_iter->var), tir_i64(c, 1));
-    tir_expr_ref next = tir_substitute(c, first, 1, &a->at_iter->var, &after);
-    next = tir_min(c, tir_simplify(lw->bounds, next), tir_i64(c, count - reach)); /* what is fetched exists */
+    tir_expr_ref next = next_region(lw, a, first, reach);
     if (rest > 0)
         next = tir_add(c, next, tir_min(c, tir_mul(c, n.around, tir_i64(c, share)), tir_i64(c, rest)));
     out->at = tir_add(c, next, tir_simplify(lw->bounds, tir_mul(c, n.done, tir_i64(c, step))));
     return true;
 }
 
-tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir_stmt *body)
+/* The body with what is fetched of one parameter. */
+static tir_stmt *with_fetches(te_lowering *lw, te_stage *st, const te_iter *it, const te_ahead *a, tir_stmt *body)
 {
     fetch_plan plan;
-    if (!it->ahead || !plan_fetches(lw, st, it, &plan))
+    if (!plan_fetches(lw, st, it, a, &plan))
         return body;
-    const te_tensor *t = it->ahead->source->op.outputs[0];
-    vec_push(&lw->c->mem, &lw->fetching, it->ahead->from);
+    const te_tensor *t = a->source->op.outputs[0];
+    vec_push(&lw->c->mem, &lw->fetching, a->from);
     for (int64_t i = plan.runs; i-- > 0;) {
         tir_expr_ref at = i > 0 ? tir_add(lw->c, plan.at, tir_i64(lw->c, i * plan.between)) : plan.at;
         tir_expr_ref element = tir_load(lw->c, te_param_of(lw, t), 1, &at);
         body = tir_attr(lw->c, it->name, "prefetch", element, body);
     }
+    return body;
+}
+
+tir_stmt *te_with_prefetch(te_lowering *lw, te_stage *st, const te_iter *it, tir_stmt *body)
+{
+    for (const te_ahead *a = it->ahead; a; a = a->also)
+        body = with_fetches(lw, st, it, a, body);
     return body;
 }
 

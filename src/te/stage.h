@@ -34,6 +34,7 @@ typedef struct te_ahead {
     const struct te_stage *source, *at;
     const te_iter *at_iter;
     const te_prim *from; /* the primitive that asks for it */
+    const struct te_ahead *also; /* of another parameter; may be NULL */
 } te_ahead;
 
 typedef enum te_relation_kind { RELATION_SPLIT, RELATION_FUSE } te_relation_kind;

@@ -42,6 +42,7 @@ typedef struct blocked_conv {
     const target_dot *dot; /* products of integers, some inputs at a time; NULL: of floats, or one at a time */
     const char *part;    /* the loop that workers share */
     const char *weights; /* the parameter, to be fetched ahead; NULL: not worth it */
+    const char *data;    /* the same of the image: of the pixels of the next tile */
     int64_t strip;       /* rows of a part; 0: of one image, all or one by one */
     int64_t chunk;       /* tiles whose weights stay in the second-level cache while all rows pass; 1: no chunks */
 } blocked_conv;
@@ -243,6 +244,8 @@ static uint32_t order_reduction(blocked_conv *v, const char **order)
         te_sched_annotate(s, TE_UNROLL, v->acc, ic);
     if (v->weights)
         te_sched_prefetch(s, v->acc, dense ? inner : order[0], v->weights, v->last->name, "part");
+    if (v->data)
+        te_sched_prefetch(s, v->acc, inner, v->data, v->last->name, "col_o");
     return n;
 }
 
@@ -345,6 +348,18 @@ int64_t te_blocked_conv_rows(const te_graph *g, const struct target *t, const gr
                                                pixel_cost, &v) : 1;
 }
 
+/* Whether each pixel comes from afar, once, and no row brings those of the next: an image that the second-level cache
+ * does not hold, under a window of one tap. A tile reads few pixels of many planes, too many for the processor to see
+ * that the next tile's lie behind them. Data of integers is widened or rearranged first, or a quarter as large. */
+static bool pixels_are_far(const blocked_conv *v, const graph_node *n)
+{
+    const int64_t image = type_bytes(te_in_type(n, 0));
+    int64_t taps = 1;
+    for (uint32_t i = 1; i < v->anchor->n_reduce; i++)
+        taps *= te_most(v->g, v->anchor->reduce_axes[i]->extent);
+    return !v->dot && !v->steps && !v->single && v->in_block > 1 && taps == 1 && image > target_cpu(v->t)->l2_bytes;
+}
+
 /* The loops of a convolution that is read. */
 static bool schedule_conv(blocked_conv v, const graph_node *n)
 {
@@ -356,6 +371,8 @@ static bool schedule_conv(blocked_conv v, const graph_node *n)
     v.strip = rows_of_part(&v);
     if (!v.single && !rows_come_first(&v) && shares_are_even(v.t, groups / v.chunk, LEAST_SHARE))
         v.weights = te_find_parameter(s->g, (v.unpacked ? v.unpacked : n)->inputs[v.unpacked ? 0 : 1]->name);
+    if (pixels_are_far(&v, n))
+        v.data = te_find_parameter(s->g, n->inputs[0]->name);
     v.acc = te_sums_stage(s, anchor, last, "local.reg");
     schedule_result(&v);
     schedule_sums(&v);
