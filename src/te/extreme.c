@@ -130,7 +130,43 @@ static te_tensor *result_of(const search *x, const te_tensor *part, const te_ten
     return out;
 }
 
-void te_search_in_order(const te_graph *g, const graph_node *n, te_node *stage)
+/* The comparison that an element takes: it beats all before it. */
+static tir_expr_ref beats(compiler *c, bool most, tir_expr_ref x, tir_expr_ref a)
+{
+    if (!dtype_is_float(x->type.dt))
+        return tir_binary(c, most ? TIR_GT : TIR_LT, x, a);
+    return tir_and(c, tir_not(c, tir_binary(c, most ? TIR_LE : TIR_GE, x, a)), tir_not(c, tir_call1(c, TIR_ISNAN, a)));
+}
+
+static te_reducer *in_order(compiler *c, bool most, dtype dt, dtype place)
+{
+    const tir_var **v = arena_array(&c->mem, const tir_var *, 4);
+    static const char *const names[4] = {"acc_value", "acc_index", "value", "index"};
+    for (uint32_t i = 0; i < 4; i++)
+        v[i] = tir_new_var(c, names[i], tir_scalar(i % 2 ? place : dt));
+    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 4);
+    tir_expr_ref a = tir_varref(c, v[0]), x = tir_varref(c, v[2]), take = beats(c, most, x, a);
+    e[0] = tir_select(c, take, x, a);
+    e[1] = tir_select(c, take, tir_varref(c, v[3]), tir_varref(c, v[1]));
+    e[2] = te_simple_reducer(c, most ? TE_MAX : TE_MIN, dt)->identity[0];
+    e[3] = tir_int(c, place, 0);
+    te_reducer *r = arena_new(&c->mem, te_reducer);
+    *r = (te_reducer){2, v, v + 2, e, e + 2};
+    return r;
+}
+
+/* Whether the place in one row is all that g returns, and 32 bits hold it. */
+static bool returns_place(const te_graph *g, const te_node *stage, int64_t length)
+{
+    for (uint32_t i = 0; i < stage->n_axes; i++)
+        if (!tir_is_const(stage->axes[i]->extent, 1))
+            return false;
+    return length <= INT32_MAX && g->params.len == g->n_inputs + 1 &&
+           g->params.data[g->n_inputs] == stage->outputs[1] && g->nodes.data[g->nodes.len - 1] == stage &&
+           !stage->where && stage->n_reduce == 1;
+}
+
+void te_search_in_order(te_graph *g, const graph_node *n, te_node *stage)
 {
     compiler *c = g->c;
     const bool most = n->op->te->compute == compute_argmax;
@@ -138,21 +174,24 @@ void te_search_in_order(const te_graph *g, const graph_node *n, te_node *stage)
     if ((!most && n->op->te->compute != compute_argmin) || graph_attr_int(n, "select_last_index") != 0 ||
         !tir_is_int(stage->reduce_axes[0]->extent, &length) || length < 1)
         return;
-    const te_reducer *r = stage->reducer;
-    const dtype dt = r->acc[0]->type.dt;
-    te_reducer *in_order = arena_new(&c->mem, te_reducer);
-    tir_expr_ref *e = arena_array(&c->mem, tir_expr_ref, 4);
-    tir_expr_ref a = tir_varref(c, r->acc[0]), x = tir_varref(c, r->x[0]);
-    tir_expr_ref take = tir_binary(c, most ? TIR_GT : TIR_LT, x, a);
-    if (dtype_is_float(dt))
-        take = tir_and(c, tir_not(c, tir_binary(c, most ? TIR_LE : TIR_GE, x, a)),
-                       tir_not(c, tir_call1(c, TIR_ISNAN, a)));
-    e[0] = tir_select(c, take, x, a);
-    e[1] = tir_select(c, take, tir_varref(c, r->x[1]), tir_varref(c, r->acc[1]));
-    e[2] = te_simple_reducer(c, most ? TE_MAX : TE_MIN, dt)->identity[0];
-    e[3] = tir_i64(c, 0);
-    *in_order = (te_reducer){2, r->acc, r->x, e, e + 2};
-    stage->reducer = in_order;
+    const dtype dt = stage->reducer->acc[0]->type.dt;
+    if (!returns_place(g, stage, length)) {
+        stage->reducer = in_order(c, most, dt, DT_I64);
+        return;
+    }
+    const search x = {.g = g, .from = stage, .most = most, .length = length};
+    const uint32_t rank = stage->n_axes;
+    tir_expr_ref const *dims = stage->outputs[0]->shape;
+    te_axis *const *axes = te_data_axes(g, rank, dims), *k = te_reduce_axis(g, "k", stage->reduce_axes[0]->extent);
+    tir_expr_ref body[2] = {element(&x, axes, te_var(g, k)), tir_cast(c, DT_I32, te_var(g, k))};
+    te_tensor *pair[2], *out = NULL;
+    g->nodes.len--;
+    te_compute_n(g, "place", rank, dims, axes, 1, &k, in_order(c, most, dt, DT_I32), NULL, 2, (dtype[]){dt, DT_I32},
+                 body, pair);
+    te_axis *const *to = te_data_axes(g, rank, dims);
+    tir_expr_ref place = tir_cast(c, DT_I64, te_read(g, pair[1], indices(g, rank, to, NULL)));
+    te_compute_n(g, stage->name, rank, dims, to, 0, NULL, NULL, NULL, 1, (dtype[]){DT_I64}, &place, &out);
+    g->params.data[g->n_inputs] = out;
 }
 
 void te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage)

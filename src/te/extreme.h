@@ -9,6 +9,7 @@
  * where rows are short, or are not floats of a parameter side by side in memory, or where the last place is wanted. */
 void te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage);
 /* The stage of n, an arg-reduction whose elements come in order, takes one only if it beats those before it. It begins
- * with what everything beats, and with place 0, so that it asks neither whether there was one nor which was first. */
-void te_search_in_order(const te_graph *g, const graph_node *n, te_node *stage);
+ * with what everything beats, and with place 0, so that it asks neither whether there was one nor which was first.
+ * In one row whose place is all that g returns, places are counted in 32 bits. */
+void te_search_in_order(te_graph *g, const graph_node *n, te_node *stage);
 #endif

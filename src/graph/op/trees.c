@@ -210,6 +210,15 @@ static bool check_operands(compiler *c, const graph_node *n, uint32_t needed, ui
     return true;
 }
 
+bool trees_have_long_lists(const graph_node *n)
+{
+    const tensor_data *lists = trees_table(n, TREES_LISTS);
+    for (int64_t i = 0; lists && i + 1 < lists->count; i++)
+        if (tensor_get_i64(lists, i + 1) - tensor_get_i64(lists, i) > 1)
+            return true;
+    return false;
+}
+
 /* The tables of the walk are attributes, and there are no sets. */
 bool infer_tree_branches(compiler *c, const graph_node *n, type *out)
 {
@@ -226,6 +235,8 @@ bool infer_tree_branches(compiler *c, const graph_node *n, type *out)
     if (!lists &&
         (!trees_table(n, TREES_WEIGHTS) || trees_table(n, TREES_WEIGHTS)->dt != infer_in(n, TREES_X)->dt))
         return infer_error(c, n, "leaves have neither lists nor weights of the features' type");
+    if (!lists && trees_have_long_lists(n))
+        return infer_error(c, n, "operand 'lists' is missing: a list has several entries");
     if (graph_attr_int(n, "depth") > TREES_MOST_BRANCHES)
         return infer_error(c, n, "branches may be nested %d deep", TREES_MOST_BRANCHES);
     return infer_tree_ensemble(c, n, out);

@@ -9,8 +9,8 @@
  * weight is meant where equal ones are stored once.
  *
  * Other forms have the same operands, without sets; those that they do not need are left out.
- * tree_branches: the walk is code, nested ifs. So its tables are attributes of the operands' names. With lists these
- * alone are operands, together with their targets and weights.
+ * tree_branches: the walk is code, nested ifs. So its tables are attributes of the operands' names. Only lists of
+ * several entries are read when it runs: where there are any, lists, targets and weights are operands as well.
  * tree_complete: each of `trees` trees is filled up to `depth` levels. The first level of all trees comes first, then
  * the second, and so on, so the children of node i of a level are 2i and 2i + 1 of the next level, and after the last
  * one i is the leaf. A walk takes as many steps for each row, and `rows` of them go side by side. There are neither
@@ -71,5 +71,6 @@ const tensor_data *trees_table(const graph_node *n, uint32_t i);
 bool trees_are_dense(const graph_node *n);
 bool trees_have_levels(const graph_node *n);
 bool trees_have_lists(const graph_node *n); /* a leaf adds a list, dense or not */
+bool trees_have_long_lists(const graph_node *n); /* of several entries, as far as that is known */
 int64_t trees_count(const graph_node *n); /* where that is known */
 #endif

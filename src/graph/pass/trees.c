@@ -231,8 +231,9 @@ static bool read_trees(trees *v, const graph_node *n)
                                            : bytes_of(n, TREES_WEIGHTS) + bytes_of(n, TREES_TARGETS)) + LINKS_CODE;
     if (simple && v->depth <= TREES_MOST_BRANCHES)
         v->bytes[GRAPH_TREES_BRANCHES] =
-            v->nodes * NODE_CODE + (trees_table(n, TREES_LISTS) ? v->leaves * LIST_CODE + v->count * ADD_CODE
-                                                                 : v->leaves * LEAF_CODE) + list_bytes(n);
+            v->nodes * NODE_CODE +
+            (trees_have_long_lists(n) ? v->leaves * LIST_CODE + v->count * ADD_CODE + list_bytes(n)
+                                      : v->leaves * LEAF_CODE);
     const bool vectors = simple && v->depth <= TREES_MOST_BRANCHES && can_be_vectors(v);
     v->selects = vectors && v->depth <= TREES_MOST_SELECT && v->count << v->depth <= MOST_FILL * v->leaves;
     if (vectors)
@@ -328,19 +329,19 @@ static void copy_attrs(const trees *v, attr *out)
 static graph_value *as_branches(trees *v)
 {
     static const uint32_t code[] = {TREES_ROOTS, TREES_LEFT, TREES_FEATURES, TREES_THRESHOLDS, TREES_MODES,
-                                    TREES_LEAVES, TREES_WEIGHTS, TREES_TARGETS, TREES_WEIGHT_IDS};
+                                    TREES_LEAVES, TREES_LISTS, TREES_WEIGHTS, TREES_TARGETS, TREES_WEIGHT_IDS};
     static const uint32_t listed[] = {TREES_LISTS, TREES_WEIGHTS, TREES_TARGETS, TREES_WEIGHT_IDS};
     enum { TABLES = sizeof code / sizeof *code };
     compiler *c = v->r.c;
     const graph_node *n = v->n;
-    const bool lists = trees_table(n, TREES_LISTS) != NULL;
+    const bool lists = trees_have_long_lists(n);
     graph_value *in[TREES_OPERANDS] = {[TREES_X] = n->inputs[TREES_X]};
     attr attrs[SAME_ATTRS + TABLES];
     copy_attrs(v, attrs);
     for (size_t i = 0; lists && i < sizeof listed / sizeof *listed; i++)
         in[listed[i]] = listed[i] < n->n_inputs ? n->inputs[listed[i]] : NULL;
     for (uint32_t i = 0; i < TABLES; i++) {
-        const tensor_data *t = in[code[i]] ? NULL : trees_table(n, code[i]);
+        const tensor_data *t = trees_table(n, code[i]);
         attrs[SAME_ATTRS + i] = attr_tensor(c, trees_table_name(code[i]),
                                             t ? t : tensor_dense(c, DT_U8, 1, (int64_t[]){0}, ""));
     }

@@ -27,18 +27,41 @@ static walk_node known_node(const walk *v, int64_t at, int64_t feature)
     return n;
 }
 
-/* With lists a leaf is a number for what follows the tree. Else its weight is added there and then. */
+static tir_stmt *add_entry(const walk *v, int64_t to, int64_t entry)
+{
+    const tensor_data *ids = trees_table(v->n, TREES_WEIGHT_IDS);
+    const double w = tensor_get_f64(trees_table(v->n, TREES_WEIGHTS), ids ? tensor_get_i64(ids, entry) : entry);
+    return walk_add_weight(v, walk_i32(v, to), tir_float(v->c, v->out->dt, w));
+}
+
+/* What a leaf does if its list has one entry at most; NULL: it has more, or they are not known here. Where lists follow
+ * the tree, the leaf says that none does. */
+static tir_stmt *add_short_list(const walk *v, int64_t list)
+{
+    const tensor_data *lists = trees_table(v->n, TREES_LISTS);
+    if (!lists)
+        return NULL;
+    const int64_t entry = tensor_get_i64(lists, list), count = tensor_get_i64(lists, list + 1) - entry;
+    tir_stmt *parts[2];
+    uint32_t n = 0;
+    if (v->in[TREES_LISTS])
+        parts[n++] = loops_set(v->c, v->leaf, walk_i32(v, -1));
+    if (count == 1)
+        parts[n++] = add_entry(v, number(v, TREES_TARGETS, entry), entry);
+    return count > 1 ? NULL : tir_seq(v->c, n, parts);
+}
+
+/* A weight is added there and then. A list of several is left for what follows the tree: the leaf sets its number. */
 static tir_stmt *reach(const walk *v, const subtree *s)
 {
     compiler *c = v->c;
-    const tensor_data *leaves = trees_table(v->n, TREES_LEAVES), *ids = trees_table(v->n, TREES_WEIGHT_IDS);
-    int64_t leaf = leaves ? tensor_get_i64(leaves, s->leaf) : s->leaf;
-    if (v->in[TREES_LISTS])
-        return loops_set(c, v->leaf, walk_i32(v, leaf));
-    leaf = ids ? tensor_get_i64(ids, leaf) : leaf;
-    const double w = tensor_get_f64(trees_table(v->n, TREES_WEIGHTS), leaf);
-    const int64_t to = trees_table(v->n, TREES_TARGETS) ? number(v, TREES_TARGETS, s->tree) : 0;
-    return walk_add_weight(v, walk_i32(v, to), tir_float(c, v->out->dt, w));
+    const tensor_data *leaves = trees_table(v->n, TREES_LEAVES);
+    const int64_t leaf = leaves ? tensor_get_i64(leaves, s->leaf) : s->leaf;
+    if (trees_table(v->n, TREES_LISTS) || v->in[TREES_LISTS]) {
+        tir_stmt *now = add_short_list(v, leaf);
+        return now ? now : loops_set(c, v->leaf, walk_i32(v, leaf));
+    }
+    return add_entry(v, trees_table(v->n, TREES_TARGETS) ? number(v, TREES_TARGETS, s->tree) : 0, leaf);
 }
 
 static tir_stmt *branch(const walk *v, const subtree *s)
@@ -55,13 +78,26 @@ static tir_stmt *branch(const walk *v, const subtree *s)
     return tir_if(c, walk_goes_left(v, x, known_node(v, s->at, feature)), branch(v, &left), branch(v, &right));
 }
 
+/* Whether a leaf of the tree leaves a list for what follows; not known: it may. */
+static bool leaves_lists(const walk *v, const subtree *s)
+{
+    const tensor_data *lists = trees_table(v->n, TREES_LISTS), *leaves = trees_table(v->n, TREES_LEAVES);
+    for (int64_t i = s->leaf; lists && i <= s->leaf + s->end - s->at; i++) {
+        const int64_t list = leaves ? tensor_get_i64(leaves, i) : i;
+        if (tensor_get_i64(lists, list + 1) - tensor_get_i64(lists, list) > 1)
+            return true;
+    }
+    return !lists && v->in[TREES_LISTS];
+}
+
 static tir_stmt *branches_of(const walk *v, int64_t tree)
 {
     const int64_t at = number(v, TREES_ROOTS, tree);
     const subtree s = {at, number(v, TREES_ROOTS, tree + 1), at + tree, graph_attr_int(v->n, "depth"), tree};
     tir_stmt *both[2] = {branch(v, &s), NULL};
-    if (v->in[TREES_LISTS])
-        both[1] = walk_add_list(v, loops_get(v->c, v->leaf));
+    tir_expr_ref list = loops_get(v->c, v->leaf);
+    if (leaves_lists(v, &s))
+        both[1] = tir_if(v->c, tir_binary(v->c, TIR_GE, list, walk_i32(v, 0)), walk_add_list(v, list), NULL);
     return tir_seq(v->c, 2, both);
 }
 

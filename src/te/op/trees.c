@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define UNROLLED 16 /* targets */
+
 tir_expr_ref walk_load(const walk *v, uint32_t table, tir_expr_ref i)
 {
     const tir_expr_ref at = tir_cast(v->c, DT_I64, i);
@@ -220,13 +222,21 @@ tir_stmt *walk_add_leaf(const walk *v, tir_expr_ref leaf)
 
 /* --- rows --- */
 
+/* A few targets of one row are stores, not a loop: to clear them by a call of the C library takes longer. */
+static tir_for_kind by_target(const walk *v)
+{
+    int64_t rows = 0, targets = 0;
+    const bool few = tir_is_int(v->out->shape[1], &targets) && targets <= UNROLLED;
+    return few && tir_is_int(v->out->shape[0], &rows) && rows == 1 ? FOR_UNROLLED : FOR_SERIAL;
+}
+
 static tir_stmt *each_target(const walk *v, tir_expr_ref (*value)(const walk *, tir_expr_ref))
 {
     compiler *c = v->c;
     const tir_var *k = tir_new_var(c, "k", TIR_I64);
     const tir_expr_ref place[2] = {v->row, tir_varref(c, k)};
     tir_stmt *set = tir_store(c, v->out, 2, place, value(v, tir_load(c, v->out, 2, place)));
-    return tir_for(c, k, te_i64(v->g, 0), v->out->shape[1], FOR_SERIAL, set);
+    return tir_for(c, k, te_i64(v->g, 0), v->out->shape[1], by_target(v), set);
 }
 
 static tir_expr_ref begun(const walk *v, tir_expr_ref was)
