@@ -134,6 +134,7 @@ def measured(options, operands, path, library):
     """(onnxruntime, Lathe) in seconds of the processor."""
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads, settings.log_severity_level = 1, 3
+    settings.add_session_config_entry("session.x64quantprecision", "1" if options.exact else "0")
     session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     theirs, results = caller_of_session(session, operands)
     ours = bench_grid.caller_of_package(library, list(operands.values()), [np.empty_like(r) for r in results])

@@ -3,7 +3,7 @@
 """The table of docs/notes/performance.md: five networks at one and two workers, against onnxruntime in turns.
 
     performance.py MODELS [--lathe FILE] [--rounds N] [--workers 1,2] [--write | --quantized]
-    performance.py --operators | --int8 [--lathe FILE] [--turns N] [--write]
+    performance.py --operators | --int8 [--exact] [--lathe FILE] [--turns N] [--write]
 
 MODELS is a folder with resnet18.onnx and the others. Needs onnxruntime and numpy. Times and ratios are those of
 `lathe bench --against onnxruntime`: medians of rounds in turns, the ratio is of the medians. --write puts the table
@@ -13,7 +13,8 @@ between the marks in docs/notes/performance.md; without it the table is printed.
 each channel) and minilm_dynq.onnx (quantized while it runs), as onnxruntime's quantizer writes them.
 
 --operators: single operators instead, those of bench_operators.py, with one worker, and a list of those that
-onnxruntime runs faster. --int8: the same for quantized layers, those of bench_int8.py."""
+onnxruntime runs faster. --int8: the same for quantized layers, those of bench_int8.py. --exact: beside onnxruntime's
+kernels with exact sums (session.x64quantprecision), because its others saturate on x86-64 without VNNI."""
 import argparse
 import json
 import math
@@ -76,7 +77,8 @@ def operators(options):
     rows = bench_operators.rows(options, bench_int8 if options.int8 else bench_operators)
     mean = math.exp(sum(math.log(r[0]) for r in rows) / len(rows))
     slower = sorted(r for r in rows if r[0] < 1)
-    lines = [f"{processor()} with {vectors()}; onnxruntime {onnxruntime.__version__}; one worker; processor time, the "
+    other = f"onnxruntime {onnxruntime.__version__}" + (" with exact sums" if options.exact else "")
+    lines = [f"{processor()} with {vectors()}; {other}; one worker; processor time, the "
              f"best of {options.turns} turns; load average {os.getloadavg()[1]:.0f}. {len(rows)} "
              f"{'layers' if options.int8 else 'operators'}, geometric mean of the ratios {mean:.2f}. Below 1: "
              + ("; ".join(f"{name} ({about}) {ratio:.2f}" for ratio, _, _, name, about in slower) or "none") + ".", "",
@@ -102,6 +104,7 @@ def write(begin, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="?")
+    parser.add_argument("--exact", action="store_true")
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--operators", action="store_true")
     kinds.add_argument("--int8", action="store_true")

@@ -211,6 +211,18 @@ static conv_kind judge_conv(converter *v, const graph_node *n)
     return graph_choose(v->choices, n, v->target, 2, forms, packs) ? CONV_PACKED_DATA : CONV_KEEP;
 }
 
+/* The weights and the groups of convolution n, where some groups may be one. */
+typedef struct wider {
+    graph_value *weights; /* NULL after an error */
+    int64_t groups;
+} wider;
+
+static wider wider_groups(converter *v, const graph_node *n, conv_kind kind)
+{
+    const int64_t by = kind == CONV_WIDER_GROUPS ? widen_groups_by(n, v->lanes, is_packed(v, n->inputs[0])) : 1;
+    return (wider){by > 1 ? widen_groups_weights(&v->t.r, n, by) : n->inputs[1], graph_attr_int(n, "groups") / by};
+}
+
 static bool convert_conv(converter *v, graph_node *n, bool *done)
 {
     compiler *c = v->t.r.c;
@@ -218,13 +230,13 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
     if (kind == CONV_KEEP)
         return true;
     bool blocks = kind != CONV_PLAIN_DATA;
-    int64_t by = kind == CONV_WIDER_GROUPS ? widen_groups_by(n, v->lanes, is_packed(v, n->inputs[0])) : 1;
-    graph_value *in[2] = {blocks ? packed(v, n->inputs[0], n->loc) : twins_plain(&v->t, n->inputs[0], n->loc),
-                          by > 1 ? widen_groups_weights(&v->t.r, n, by) : n->inputs[1]};
+    graph_value *x = blocks ? packed(v, n->inputs[0], n->loc) : twins_plain(&v->t, n->inputs[0], n->loc);
+    const wider w = wider_groups(v, n, kind);
+    graph_value *in[2] = {x, w.weights};
     attr more[3] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked),
-                    attr_int(c, "groups", graph_attr_int(n, "groups") / by)};
+                    attr_int(c, "groups", w.groups)};
     *done = true;
-    return in[0] && in[1] && emit_packed(v, n, in, by > 1 ? 3 : blocks ? 2 : 1, more);
+    return in[0] && in[1] && emit_packed(v, n, in, kind == CONV_WIDER_GROUPS ? 3 : blocks ? 2 : 1, more);
 }
 
 /* A few planes: as one piece that a lane takes, or in rows of pixels. */
@@ -267,9 +279,12 @@ static bool convert_integer_conv(converter *v, graph_node *n, bool *done)
     const bool few = kind == CONV_PLAIN_DATA || (!is_packed(v, n->inputs[0]) && graph_attr_int(n, "groups") == 1);
     if (few && extent(n->inputs[0], CHANNELS) <= FEW_PLANES)
         return convert_planes(v, n, row);
-    graph_value *in[2] = {packed(v, n->inputs[0], n->loc), n->inputs[1]};
-    attr more[2] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked)};
-    return in[0] && emit_packed(v, n, in, 2, more);
+    graph_value *x = packed(v, n->inputs[0], n->loc);
+    const wider w = wider_groups(v, n, kind);
+    graph_value *in[2] = {x, w.weights};
+    attr more[3] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked),
+                    attr_int(c, "groups", w.groups)};
+    return in[0] && in[1] && emit_packed(v, n, in, 3, more);
 }
 
 /* A number for each channel in blocks; lanes behind the last channel have its number, so that they are scales, too. */
