@@ -62,6 +62,13 @@ class Batch:
         attributes = {k: v for k, v in attributes.items() if v is not None}
         self.nodes.append(helper.make_node(operator, names, results, domain=DOMAIN, **attributes))
 
+    def follow(self, operator, near, **attributes):
+        """A node of the last result, f32 as well."""
+        name = f"y{len(self.outputs)}"
+        self.nodes.append(helper.make_node(operator, [self.outputs[-1].name], [name], domain=DOMAIN, **attributes))
+        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+        self.near[name], self.titles[name], self.mask[name] = near, f"{operator} behind another", None
+
     def model(self):
         graph = helper.make_graph(self.nodes, "ml", self.inputs, self.outputs, self.constants)
         sets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, self.version)]
@@ -98,6 +105,10 @@ def linear(rng, count):
           coefficients=[-.7, 0, .7, 0, 1, 1], intercepts=[0., 0., 0.], classlabels_ints=[4, 9, 2])
     b.add("LinearClassifier", [np.array([[0, 0]], f32)], [7, 1], near, coefficients=[-.7, 0, .7, 0, 1, 1],
           intercepts=[1., 1., 1.], classlabels_ints=[4, 9, 2], post_transform="SOFTMAX")
+    for post in ("SOFTMAX", "LOGISTIC"):  # the sum of the first is 1 already
+        b.add("LinearClassifier", [rng.normal(size=(7, 2)).astype(f32)], [7, 1], near, post_transform=post,
+              coefficients=[-.7, 0, .7, 0, 1, 1], intercepts=[1., 1., 1.], classlabels_ints=[4, 9, 2])
+        b.follow("Normalizer", near, norm="L1")
     b.add("LinearRegressor", [x], [1], near, coefficients=[.3, 0, 1, 1], intercepts=[.5], targets=2)
     b.add("LinearRegressor", [x], [1], (2e-6, 2e-6), coefficients=[.3, 0.], intercepts=[.5], post_transform="PROBIT")
     return b

@@ -312,6 +312,14 @@ static graph_value *by_no_zero(onnx_node *n, graph_value *x, graph_value *by)
     return onnx_binary(n, "divide", x, onnx_where(n, zero, onnx_const_like(n, by, 1), by));
 }
 
+/* Rows of probabilities, whose sum is 1 but for its rounding. */
+static bool is_softmax(const graph_value *x)
+{
+    const graph_node *n = x->def;
+    return n && strcmp(n->op->name, "nn.softmax") == 0 &&
+           (graph_attr_int(n, "axis") == -1 || graph_attr_int(n, "axis") == (int64_t)x->type.shape.rank - 1);
+}
+
 /* MAX divides by the largest number, not by the largest magnitude. L2 is sign(x) * sqrt(x * x / sum). A row whose
  * divisor is 0 stays as it is. */
 bool onnx_op_normalizer(onnx_node *n)
@@ -325,6 +333,8 @@ bool onnx_op_normalizer(onnx_node *n)
         graph_value *least = onnx_const_like(n, x, -(double)3.402823466e38f);
         by = onnx_reduce(n, "max", onnx_where(n, onnx_unary(n, "isnan", x), least, x), 1, &axis, true);
         y = by_no_zero(n, x, by);
+    } else if (strcmp(norm, "L1") == 0 && is_softmax(x)) {
+        y = x;
     } else if (strcmp(norm, "L1") == 0) {
         y = by_no_zero(n, x, onnx_reduce(n, "sum", onnx_unary(n, "abs", x), 1, &axis, true));
     } else if (strcmp(norm, "L2") == 0) {
