@@ -177,7 +177,8 @@ const char *report_list_kind(const list_io *l); /* "map" */
 void report_list(json_out *j, const list_io *l);
 /* proof.c: its part of it, and numbers that it shares with summaries. */
 void proof_write(json_out *j, const package *p);
-uint64_t package_instance_bytes(const codegen_unit *u); /* struct tvmgen_NAME_instance: a context and pointers */
+/* struct tvmgen_NAME_instance, a context and pointers, as far as tvmgen_NAME_run has one of its own. */
+uint64_t package_instance_bytes(const codegen_unit *u);
 uint64_t package_caller_bytes(const plan_problem *p);   /* of inputs and outputs; what lies in another does not count */
 /* work.c: of a run, at most; -1: no bound is known. Instructions are those of processors of 32 bits. why: NULL, or what
  * has no bound. */

@@ -20,15 +20,17 @@ static uint64_t at_least_one(uint64_t n)
     return n > 0 ? n : 1;
 }
 
+/* A small package that is not asked for instances links none of them. */
 uint64_t package_instance_bytes(const codegen_unit *u)
 {
     const plan_problem *p = u->plan->problem;
+    if (package_is_small(u))
+        return 0;
     uint64_t ins = u->func->n_inputs + (u->places ? u->places->n_areas - 1 : 0), outs = u->func->results.len;
     uint64_t ops = p->ops.len, args = 0;
     for (uint32_t i = 0; i < p->ops.len; i++)
         args += p->ops.data[i].n_args + p->ops.data[i].n_scratch;
-    uint64_t words = 8u + at_least_one(ins) + at_least_one(outs);
-    words = package_is_small(u) ? 8u : words + 2u * at_least_one(ops) + at_least_one(args);
+    const uint64_t words = 8u + at_least_one(ins) + at_least_one(outs) + 2u * at_least_one(ops) + at_least_one(args);
     return words * (u->target->address_bits == 32 ? 4 : 8);
 }
 
