@@ -4,9 +4,11 @@
 
     conformance.py [--lathe FILE] [--filter GLOB] [--skip GLOB] [-j N] [--update] [--keep DIR]
 
-A batch of packages becomes one shared library with one copy of the runtime and runs in a child process; when the child
-dies, the case it was in is at fault and the rest goes to a new child. Tolerances are the cases' own. Of random
-numbers (Bernoulli) type, shape and range are compared: ONNX names no generator, and the values are those of one.
+A batch of packages becomes one C file and one shared library with one copy of the runtime, and runs in a child process;
+when the child dies, the case it was in is at fault and the rest goes to a new child. Every fourth batch is built with
+optimisation, in `make test-long` each: the cases of an operator lie in different batches. Tolerances are the cases'
+own. Of random numbers (Bernoulli) type, shape and range are compared: ONNX names no generator, and the values are
+those of one.
 A case with an extent that has no upper bound is no package; it becomes a module, which `lathe verify` runs. It also
 runs cases with sequences or optionals among their inputs or outputs, because it takes the number of elements from the
 data, and those whose pictures libraries read.
@@ -45,14 +47,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 LIST = os.path.join(HERE, "conformance_expected_failures.txt")
 TABLE = os.path.join(TOP, "docs", "reference", "onnx-conformance.md")
-BATCH = 50
+BATCH = 80
+OPTIMISED = 1 if os.environ.get("LATHE_TIER") == "long" else 4  # every so many batches
 UNBOUNDED = r"has no upper bound|open dimensions"  # what a package is refused for, and a module is not
 STRIDE = 30
 # A compiler's fault with vectors: wrong with the flags of packages, right with those of the batches.
 WITH_FLAGS = ("test_hardmax_axis_2", "test_hardmax_default_axis", "test_hardmax_negative_axis")
 LEAST_VERIFIED = 100
 WORKERS = 2
-CFLAGS = ["-std=gnu99", "-O1", "-w", "-fPIC", "-ffp-contract=off", f"-DTVMRT_NUM_WORKERS={WORKERS}"]
+CFLAGS = ["-std=gnu99", "-w", "-fPIC", "-ffp-contract=off", f"-DTVMRT_NUM_WORKERS={WORKERS}"]
 
 
 def compare(expected, actual, case):
@@ -153,27 +156,39 @@ def run_library(library_path, todo, folder):
 # ---- Building ------------------------------------------------------------------------------------
 
 
-def build(folders, output, cc):
+def compile_runtime(options, work):
+    """The objects of the runtime, compiled once: each package brings the same files."""
+    folder = os.path.join(work, "runtime")
+    model = os.path.join(official.DATA, "node", "test_abs", "model.onnx")
+    message = package.compile_model(options.lathe, model, folder, "runtime", options.compile_args.split())
+    if message:
+        raise SystemExit(f"FAILED the runtime: {message}")
+    options.runtime = [os.path.join(folder, f) for f in ("tvmrt.o", "tvmrt_port_posix.o")]
+    for path in options.runtime:
+        source = os.path.join(folder, "src", os.path.basename(path)[:-1] + "c")
+        subprocess.run([options.cc, *CFLAGS, "-O1", "-I", os.path.join(folder, "include"), "-c", source, "-o", path],
+                       check=True)
+
+
+def build(folders, output, level, options):
     """One shared library of several packages, one copy of the runtime; returns None or the compiler's first error."""
-    runtime = [os.path.join(folders[0], "src", f) for f in ("tvmrt.c", "tvmrt_port_posix.c")]
-    command = [cc, *CFLAGS, "-shared", "-o", output]
+    command = [*CFLAGS, level, "-shared", "-o", output]
     for folder in folders:
         command += ["-I", os.path.join(folder, "include"), f"-Wa,-I,{folder}", f"-Wa,-I,{folder}/src"]
-    command += ["-I", os.path.join(folders[0], "src")]
-    command += [package.one_source(folder) for folder in folders]
+    command += [package.one_source_of_all(folders, output + ".c"), *options.runtime, "-lm", "-lpthread"]
     listing = output + ".args"
     with open(listing, "w") as f:
-        f.write("\n".join(json.dumps(a) for a in command[1:] + runtime + ["-lm", "-lpthread"]))
-    run = subprocess.run([cc, "@" + listing], capture_output=True, text=True, errors="replace")
+        f.write("\n".join(json.dumps(a) for a in command))
+    run = subprocess.run([options.cc, "@" + listing], capture_output=True, text=True, errors="replace")
     if run.returncode == 0:
         return None
     return "build: " + package.first_error(run.stderr)
 
 
-def build_and_run(todo, folder, options):
+def build_and_run(todo, folder, level, options):
     """Builds and runs a batch; when it does not build, its packages one by one, so that a bad one stands alone."""
     library = os.path.join(folder, "batch.so")
-    error = build([d for _, d in todo], library, options.cc)
+    error = build([d for _, d in todo], library, level, options)
     if error is None:
         return run_library(library, todo, folder)
     if len(todo) == 1:
@@ -182,7 +197,7 @@ def build_and_run(todo, folder, options):
     for i, item in enumerate(todo):
         single = os.path.join(folder, f"single{i}")
         os.makedirs(single)
-        results.update(build_and_run([item], single, options))
+        results.update(build_and_run([item], single, level, options))
     return results
 
 
@@ -209,7 +224,7 @@ def as_user(case, options):
     return message
 
 
-def run_batch(batch, folder, options):
+def run_batch(batch, folder, level, options):
     """{case name: None when it passed, else one line of reason}."""
     results, todo = {}, []
     os.makedirs(folder)
@@ -227,24 +242,27 @@ def run_batch(batch, folder, options):
         else:
             results[case.name] = message
     if todo:
-        results.update(build_and_run(todo, folder, options))
+        results.update(build_and_run(todo, folder, level, options))
     if not options.keep:
         shutil.rmtree(folder, ignore_errors=True)
     return results
 
 
 def batches(cases):
-    """The light models alone and first, because each takes long; the rest in the wheel's order."""
-    large = [[c] for c in cases if c.kind == "light"]
+    """(cases, level of optimisation): the light models alone and first, because each takes long; then the rest, which
+    stand in the wheel's order, each in another batch than the one before it."""
+    large = [([c], "-O1") for c in cases if c.kind == "light"]
     small = [c for c in cases if c.kind != "light"]
-    return large + [small[i : i + BATCH] for i in range(0, len(small), BATCH)]
+    count = -(-len(small) // BATCH)
+    return large + [(small[i::count], "-O0" if i % OPTIMISED else "-O1") for i in range(count)]
 
 
 def run_all(cases, options, work):
     results, done = {}, 0
+    compile_runtime(options, work)
     with ThreadPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(run_batch, batch, os.path.join(work, f"batch{i}"), options)
-                for i, batch in enumerate(batches(cases))]
+        jobs = [pool.submit(run_batch, batch, os.path.join(work, f"batch{i}"), level, options)
+                for i, (batch, level) in enumerate(batches(cases))]
         for job in jobs:
             results.update(job.result())
             done += 1

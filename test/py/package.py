@@ -83,6 +83,26 @@ def one_source(folder):
     return path
 
 
+# What a package's C files define at their top level for themselves alone.
+OWN_NAMES = re.compile(r"^(?:TVMRT_ALIGNED\(\d+\) )?static\b[^;={}()]*?\b(\w+)\s*[(\[=;]|^\} (\w+)(?: =|;)"
+                       r"|^(?:TVMRT_ALIGNED\(\d+\) )?static const struct (\w+) \{", re.M)
+
+
+def one_source_of_all(folders, path):
+    """One C file of many packages with the same runtime: what each has for itself alone gets a name of its own."""
+    with open(path, "w") as f:
+        f.write('#include "tvmrt.h"\n')
+        for k, folder in enumerate(folders):
+            names = set()
+            for source in sources(folder):
+                with open(source) as text:
+                    names.update(name for found in OWN_NAMES.findall(text.read()) for name in found if name)
+            f.writelines(f"#define {name} {name}_of_{k}\n" for name in sorted(names))
+            f.writelines(f'#include "{os.path.abspath(s)}"\n' for s in sources(folder))
+            f.writelines(f"#undef {name}\n" for name in sorted(names))
+    return path
+
+
 def fields(folder, name, struct):
     """The fields of `struct tvmgen_NAME_inputs` or `_outputs` with their words, in the order of the header."""
     with open(os.path.join(folder, "include", f"tvmgen_{name}.h")) as f:
