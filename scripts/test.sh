@@ -186,7 +186,8 @@ growth() {
 }
 
 growth_build() {
-    products=lathe configure_and_build "$build/clang" clang-19 -DCMAKE_BUILD_TYPE=Debug -DLATHE_STEPS=ON
+    products=lathe configure_and_build "$build/clang" clang-19 -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 \
+        -DLATHE_STEPS=ON
 }
 
 # Their globals and circles are looked at where they are built.
@@ -245,6 +246,7 @@ stages() {
     run check goals "$python" scripts/classical.py --check
     run check words bash scripts/check_words.sh
     run test conformance "$python" test/py/conformance.py --lathe "$build/lathe" -j "$jobs" --skip "$repeats"
+    run test "pages, some" "$python" test/docs.py --lathe "$build/lathe" --tier test
     group test growth
     group long asan_and_mutants
     group long tsan
@@ -352,7 +354,6 @@ stages() {
     run test "rows streamed" "$python" test/py/streams.py --lathe "$build/lathe" --count 2
     run long "rows streamed by chance" "$python" test/py/streams.py --lathe "$build/lathe" --seed "$chance"
     run long "tuning in parts" "$python" test/py/sweep.py --lathe "$build/lathe"
-    run test "pages" "$python" test/docs.py --lathe "$build/lathe" --tier test
     run long "pages, all of them" "$python" test/docs.py --lathe "$build/lathe"
     run long "pages, with PyTorch" pages_torch
     run test demo sh demo/run.sh "$build/lathe" "$build/demo"
