@@ -6,9 +6,10 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 lathe=${LATHE:-$top/build/lathe}
 work=$(mktemp -d) && trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 limit=$(< "$top/test/time_limit") # against hangs
-# Of packages: nothing here is measured, and most of the time is the C compiler's. Optimised code is for `make test`.
-export CFLAGS=-O1
-[ -z "${LATHE_SANITIZE:-}" ] && [ "${LATHE_TIER:-}" != check ] || CFLAGS=-O0
+# Of packages: nothing here is measured, and most of the time is the C compiler's. Optimised code is for the tests of
+# code generation, and for `make test-long`.
+export CFLAGS=-O0
+[ -n "${LATHE_SANITIZE:-}" ] || [ "${LATHE_TIER:-}" != long ] || CFLAGS=-O1
 passed=0 failed=0
 good() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); echo "FAILED $*"; }
