@@ -307,7 +307,8 @@ def verify(case, options, arguments, artifact=None):
         command = [options.lathe, "verify", artifact or case.model, "--data", data, "--rtol", str(case.rtol), "--atol",
                    str(case.atol), *arguments]
         try:
-            run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=package.TIME_LIMIT)
+            run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=package.TIME_LIMIT,
+                                 env=package.environment(None))
         except subprocess.TimeoutExpired:
             return f"verify: no end after {package.TIME_LIMIT} s"
         if run.returncode != 0:

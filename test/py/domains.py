@@ -21,6 +21,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import encoded
+import package
 from transformers import MS, Model, i32
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -665,7 +666,8 @@ class Test:
             print(f"FAILED {what}: {text[-1500:]}")
 
     def run(self, *words):
-        p = subprocess.run([self.lathe, *words], capture_output=True, text=True, timeout=600, check=False)
+        p = subprocess.run([self.lathe, *words], capture_output=True, text=True, timeout=600, check=False,
+                           env=package.environment())
         return p.returncode, p.stdout + p.stderr
 
     def against(self, name, m, proto, want):

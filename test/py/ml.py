@@ -608,7 +608,7 @@ def check_maps(lathe, folder, count, targets, seed):
         for target in targets:
             how = ["--interpret"] if target == "interpret" else ["--target", target]
             run = subprocess.run(command + how, capture_output=True, text=True, timeout=package.TIME_LIMIT,
-                                 env={**os.environ, "CFLAGS": "-O1"})
+                                 env=environment_of(target))
             if run.returncode:
                 bad.append(f"maps on {target}: {run.stderr.strip()[:400]}")
                 continue
@@ -624,6 +624,10 @@ def check_maps(lathe, folder, count, targets, seed):
 # --- running ---
 
 
+def environment_of(target):
+    return {**os.environ, "CFLAGS": package.QUICK} if target.startswith("qemu") else package.environment()
+
+
 def run_lathe(lathe, path, feed, target, folder):
     command = [lathe, "run", path, "--output-dir", os.path.join(folder, "out")]
     form = ["--trees", target] if target in FORMS else ["--target", target]
@@ -633,7 +637,7 @@ def run_lathe(lathe, path, feed, target, folder):
         np.save(file, array)
         command += ["--input", f"{name}={file}"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=package.TIME_LIMIT,
-                         env={**os.environ, "CFLAGS": "-O1"})
+                         env=environment_of(target))
     if run.returncode != 0:
         return None, (run.stderr.strip() or f"status {run.returncode}")[:400]
     return lambda name: np.load(os.path.join(folder, "out", name + ".npy")), ""

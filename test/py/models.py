@@ -279,8 +279,8 @@ def check_nothing_left(lathe, path, spec):
 
 def verify(lathe, path):
     command = [lathe, "verify", path, "--against", "onnxruntime", "--rtol", "1e-3", "--atol", "1e-4"]
-    environment = dict(os.environ, PATH=os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"],
-                       CFLAGS="-O1")
+    environment = package.environment("-O1")
+    environment["PATH"] = os.path.dirname(sys.executable) + os.pathsep + environment["PATH"]
     run = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
     if run.returncode != 0:
         lines = (run.stderr or run.stdout).strip().splitlines() or ["no message"]

@@ -540,12 +540,16 @@ def check_references(g):
     return bad
 
 
+def environment_of(target):
+    return {**os.environ, "CFLAGS": package.QUICK} if target.startswith("qemu") else package.environment()
+
+
 def run(options, g, target, folder):
     """The package's outputs differ from what is wanted: messages."""
     path, out = os.path.join(folder, "model.onnx"), os.path.join(folder, target)
     how = ["--interpret"] if target == "interpret" else ["--target", target]
     done = subprocess.run([options.lathe, "run", path, *how, *package.save_inputs(folder, g.feed), "--output-dir", out],
-                          capture_output=True, text=True, errors="replace", env={**os.environ, "CFLAGS": "-O1"})
+                          capture_output=True, text=True, errors="replace", env=environment_of(target))
     if done.returncode != 0:
         return [f"lathe run: status {done.returncode}: " + " | ".join(done.stderr.strip().splitlines()[-3:])]
     bad, node_of = [], {r: n for n in g.nodes for r in n.output}

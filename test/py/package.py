@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A generated C package seen from Python: its report, its structs, a call through ctypes, its program `runner`."""
+import atexit
 import ctypes
+import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import ml_dtypes
 import numpy as np
@@ -18,11 +22,29 @@ DTYPES = {
     "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64,
     "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64,
 }
+# Flags of packages in tests of what Lathe computes: most of their time is the C compiler's, and optimised code is for
+# `make test-long` and for the tests of generated code.
+QUICK = "-O1" if os.environ.get("LATHE_TIER") == "long" else "-O0"
 GUARD = 64
+KEPT_CC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kept_cc.sh")
 EMPTY = -1  # ..._EMPTY of the header: an extent of 0
 FILL = 0xA5
 with open(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "time_limit")) as limit:
     TIME_LIMIT = int(limit.read())  # seconds, against hangs
+
+
+@functools.cache
+def _kept_objects():
+    folder = tempfile.mkdtemp(prefix="kept-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def environment(flags=QUICK):
+    """For `lathe run` and `lathe verify` of many packages on this machine: the runtime is compiled once for the same
+    flags (kept_cc.sh). Without `flags` a package has those that users get."""
+    return {**os.environ, **({"CFLAGS": flags} if flags else {}), "CC": KEPT_CC,
+            "KEPT_CC": os.environ.get("CC") or "cc", "KEPT_OBJECTS": _kept_objects()}
 
 
 class Failure(Exception):

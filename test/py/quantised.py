@@ -26,7 +26,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from package import save_inputs
+from package import QUICK, environment, save_inputs
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RISCV = "qemu-riscv64 -cpu rv64,v=true,vlen={},elen=64,vext_spec=v1.0"
@@ -638,8 +638,7 @@ def check(args, seed, half_up, folder, layers, opset=14):
     with open(report, encoding="utf-8") as f:
         told = json.load(f)
     stayed = [r for r in told.get("remarks", []) if r["pass"] == "use-integers" and r["operator"] != "negative"]
-    env = dict(os.environ, CFLAGS="-O1",
-               **({"CC": args.cc + " -static"} if args.emulator else {}))
+    env = dict(os.environ, CFLAGS=QUICK, CC=args.cc + " -static") if args.emulator else environment()
     lathe_says(args, ["run", path, "--integers", "--output-dir", folder] + inputs +
                target + (["--interpret"] if args.interpret else []) +
                (["--emulator", args.emulator] if args.emulator else []), env=env)

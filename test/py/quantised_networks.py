@@ -22,7 +22,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from package import TIME_LIMIT
+from package import QUICK, TIME_LIMIT, environment
 from quantised import TYPES, Model
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -156,7 +156,7 @@ def differs(args, path):
     command = [args.lathe, "verify", path, "--integers", "--seeds", str(args.seeds), "--against", "onnxruntime",
                "--json"] + (["--target", args.target] if args.target else [])
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIME_LIMIT,
-                          env=dict(os.environ, CFLAGS="-O1"))
+                          env=dict(os.environ, CFLAGS=QUICK) if args.target else environment())
     if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
         return f"lathe {' '.join(command[1:])}: {done.stderr.strip()[:500]}"
     result = json.loads(done.stdout)["result"]

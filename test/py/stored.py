@@ -23,7 +23,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from package import save_inputs
+from package import environment, save_inputs
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROWS, COLUMNS = 96, 64
@@ -175,7 +175,7 @@ CASES = [
 
 def lathe(args, *command):
     done = subprocess.run([args.lathe, *command], capture_output=True, text=True, timeout=600,
-                          env=dict(os.environ, CFLAGS="-O1 -fexpensive-optimizations -ffp-contract=fast"))
+                          env=environment("-O1 -fexpensive-optimizations -ffp-contract=fast"))
     if done.returncode != 0:
         sys.exit(f"stored.py: lathe {' '.join(command)}: {done.stderr.strip()[:500]}")
 

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+import package
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -140,7 +142,7 @@ class Network:
 
 def lathe(args, *command):
     done = subprocess.run([args.lathe, *command], capture_output=True, text=True, timeout=300,
-                          env=dict(os.environ, CFLAGS="-O1"))
+                          env=dict(os.environ, CFLAGS=package.QUICK))
     return done.returncode, done.stdout + done.stderr
 
 

@@ -18,6 +18,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import package
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 S, B, I64, F32 = TensorProto.STRING, TensorProto.BOOL, TensorProto.INT64, TensorProto.FLOAT
 WIDTH = 12
@@ -406,7 +408,7 @@ def main():
     parser.add_argument("-v", action="store_true")
     o = parser.parse_args()
     passed = failed = 0
-    os.environ.setdefault("CFLAGS", "-O1")
+    os.environ.update(package.environment(os.environ.get("CFLAGS") or package.QUICK))
     for number, (name, family) in enumerate(FAMILIES.items()):
         for k in range(o.count if fnmatch.fnmatch(name, o.filter) else 0):
             for how in ["--interpret"], ["--workers", "0", "-O1"]:

@@ -166,7 +166,7 @@ def run(lathe, model, inputs, options, cc, folder):
     for name, array in inputs.items():
         np.save(os.path.join(folder, f"{name}.npy"), array)
         command += ["--input", f"{name}={folder}/{name}.npy"]
-    environment = dict(os.environ, CFLAGS="-O1", **({"CC": cc} if cc else {}))
+    environment = dict(os.environ, CFLAGS="-O1", CC=cc) if cc else package.environment("-O1")
     done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace",
                           timeout=package.TIME_LIMIT)
     if done.returncode != 0:

@@ -20,6 +20,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+import package
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MS = "com.microsoft"
 
@@ -351,7 +353,8 @@ class Test:
             print(f"FAILED {what}: {text[-3000:]}")
 
     def run(self, *words):
-        p = subprocess.run([self.lathe, *words], capture_output=True, text=True, timeout=600, check=False)
+        p = subprocess.run([self.lathe, *words], capture_output=True, text=True, timeout=600, check=False,
+                           env=package.environment())
         return p.returncode, p.stdout + p.stderr
 
     def against_runtime(self, name, m, *words):
