@@ -418,7 +418,7 @@ tir_expr_ref tir_call(compiler *c, tir_op op, uint32_t n, tir_expr_ref const *ar
     dtype result = tir_op_result(op, t.dt);
     if (is_exact(op) && a[0]->kind == TIR_FLOAT)
         return tir_const(c, result, tir_eval_call(t.dt, op, &a[0]->u.f));
-    t.dt = result;
+    t = (tir_type){result, tir_op_lanes(op, t.lanes)};
     return tir_node_expr(c, TIR_CALL, op, t, n, a);
 }
 

@@ -40,10 +40,14 @@ uint32_t tir_op_arity(tir_op op)
 {
     return table[op].arity;
 }
+uint16_t tir_op_lanes(tir_op op, uint16_t lanes)
+{
+    return op == TIR_ANY_SIGN ? 1 : lanes;
+}
 
 dtype tir_op_result(tir_op op, dtype dt)
 {
-    if (op == TIR_ISNAN || op == TIR_ISINF)
+    if (op == TIR_ISNAN || op == TIR_ISINF || op == TIR_ANY_SIGN)
         return DT_BOOL;
     if (op == TIR_TO_BITS)
         return dt == DT_F64 ? DT_U64 : DT_U32;
@@ -76,6 +80,7 @@ static bool fits(tir_op op, dtype dt)
     case TIR_TO_BITS: return dt == DT_F32 || dt == DT_F64;
     case TIR_FROM_BITS: return dt == DT_U32 || dt == DT_U64;
     case TIR_RARE: return dt == DT_BOOL;
+    case TIR_ANY_SIGN: return dt == DT_U32;
     case TIR_SCALED: return dt == DT_I64;
     case TIR_HIGH:
     case TIR_DOUBLED:

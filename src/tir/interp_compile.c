@@ -190,7 +190,8 @@ static ic_value *operation(ic *k, code_list *to, tir_expr_ref e, ic_value *const
     }
     dtype dt = e->kind == TIR_BINOP ? e->args[0]->type.dt
                                     : e->type.dt; /* shifts ask for their width, casts for their target */
-    instr *in = ic_emit(k, to, fn, dt, lanes);
+    const bool joins = e->kind == TIR_CALL && lanes == 1;
+    instr *in = ic_emit(k, to, fn, dt, joins ? e->args[0]->type.lanes : lanes);
     in->dst = v->reg;
     in->a = args[0]->reg;
     in->b = e->n_args > 1 ? args[1]->reg : in->a;

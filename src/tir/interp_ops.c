@@ -216,6 +216,17 @@ UNARY(isinf_float, float, int64_t, isinf(x) != 0)
 UNARY(isinf_double, double, int64_t, isinf(x) != 0)
 UNARY(same_int, int64_t, int64_t, x)
 UNARY(bitnot_int, int64_t, int64_t, ~x)
+
+/* One value of n lanes. */
+static bool any_sign(frame *f, const instr *in, uint32_t n)
+{
+    const int64_t *x = REG(const int64_t, in->a);
+    int64_t any = 0;
+    for (uint32_t i = 0; i < n; i++)
+        any |= x[i] >> 31 & 1;
+    *REG(int64_t, in->dst) = any;
+    return true;
+}
 UNARY(bits_of_float, float, int64_t, eval_f32_bits(x))
 UNARY(bits_of_double, double, int64_t, eval_f64_bits(x))
 UNARY(float_of_bits, int64_t, float, eval_bits_f32(x))
@@ -239,6 +250,8 @@ instr_fn interp_call(dtype dt, tir_op op)
         return dt == DT_BOOL ? interp_not : bitnot_int;
     if (op == TIR_RARE)
         return same_int;
+    if (op == TIR_ANY_SIGN)
+        return any_sign;
     if (op == TIR_SCALED)
         return scaled_int;
 #define X(fixed, value) \

@@ -59,6 +59,7 @@
         X(TIR_SHIFTED, "rounded_shift", 2)           /* of i32: x / 2^n, halves away from 0; n: 0 to 31 */       \
         X(TIR_APART, "apart", 1)                     /* x; no compiler makes one step of its product and a sum */ \
         X(TIR_RARE, "rare", 1)                       /* of bool: x, nearly always false */                       \
+        X(TIR_ANY_SIGN, "any_sign", 1)               /* of u32: one bool, whether a lane has its highest bit */  \
         X(TIR_LDEXP, "ldexp", 2)                     /* x * 2^n for a whole n of x's type, rounded once */        \
         X(TIR_TO_BITS, "to_bits", 1)                 /* f32 as u32, f64 as u64: the same bits */                 \
         X(TIR_FROM_BITS, "from_bits", 1)             /* and back */
@@ -79,6 +80,7 @@ bool tir_op_is_compare(tir_op op); /* EQ..GE */
 bool tir_op_is_fixed(tir_op op);   /* an intrinsic of fixed point, a few instructions */
 uint32_t tir_op_arity(tir_op op);
 dtype tir_op_result(tir_op op, dtype dt); /* of an intrinsic on operands of type dt */
+uint16_t tir_op_lanes(tir_op op, uint16_t lanes); /* the same of operands of so many lanes */
 
 typedef struct tir_type {
     dtype dt;

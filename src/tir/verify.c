@@ -146,7 +146,8 @@ static bool call_ok(tir_expr_ref e)
         if (!same(e->args[i]->type, e->args[0]->type))
             return false;
     return tir_op_fits(e->op, e->args[0]->type.dt) &&
-           same(e->type, (tir_type){tir_op_result(e->op, e->args[0]->type.dt), e->args[0]->type.lanes});
+           same(e->type, (tir_type){tir_op_result(e->op, e->args[0]->type.dt),
+                                    tir_op_lanes(e->op, e->args[0]->type.lanes)});
 }
 
 static bool select_ok(tir_expr_ref e)

@@ -111,6 +111,8 @@ static bool takes(tir_op op, dtype dt)
         return dt == DT_I32;
     if (op == TIR_RARE)
         return dt == DT_BOOL;
+    if (op == TIR_ANY_SIGN) /* of lanes one number: test_math.c, test/golden/kernel/choices.case */
+        return false;
     if (op == TIR_SCALED)
         return dt == DT_I64;
     if (op == TIR_AND || op == TIR_OR)

@@ -77,6 +77,8 @@ static void errors(void **state)
                  {"sin", sin, -1e6f, 1e6f, 1.0},     {"cos", cos, -1e6f, 1e6f, 1.0},
                  {"sin", sin, -1.5e38f, 1.5e38f, 1.0},   {"cos", cos, -1.5e38f, 1.5e38f, 1.0},
                  {"sin", sin, 0x1p47f, 0x1p49f, 1.0}, {"cos", cos, 0x1p71f, 0x1p73f, 1.0},
+                 {"sin", sin, -2060.0f, 2060.0f, 1.0}, {"cos", cos, 2030.0f, 2060.0f, 1.0}, /* near and far */
+                 {"tan", tan, 2030.0f, 2060.0f, 2.0},
                  {"tan", tan, -10.0f, 10.0f, 2.0},   {"tan", tan, -1e6f, 1e6f, 2.0},
                  {"asin", asin, -1.0f, 1.0f, 1.8},   {"acos", acos, -1.0f, 1.0f, 1.3},
                  {"atan", atan, -9.0f, 9.0f, 1.6},   {"sinh", sinh, -2.0f, 2.0f, 1.9},

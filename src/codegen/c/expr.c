@@ -240,8 +240,19 @@ static c_text vector_fixed(c_emit *e, tir_expr_ref x)
     return (c_text){arena_printf(e->tmp, "%s_%s(%s, %s)", v, name, a, b), PREC_PRIMARY};
 }
 
+/* Of a vector one number. */
+static c_text any_sign(c_emit *e, tir_expr_ref x)
+{
+    const uint32_t lanes = x->args[0]->type.lanes;
+    const char *v = c_vector_name(e, DT_U32, lanes), *a = expr_text(e, x->args[0]).s;
+    needs_add_lanes_kernel(e->needs, "kernel/lanes/any_sign.inc", DT_U32, DT_NONE, lanes);
+    return (c_text){arena_printf(e->tmp, "%s_any_sign(%s)", v, a), PREC_PRIMARY};
+}
+
 static c_text intrinsic(c_emit *e, tir_expr_ref x)
 {
+    if (x->op == TIR_ANY_SIGN && x->args[0]->type.lanes > 1)
+        return any_sign(e, x);
     if (x->type.lanes > 1 && tir_op_is_fixed(x->op))
         return vector_fixed(e, x);
     if (x->type.lanes > 1)

@@ -178,6 +178,8 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
         needs_add_kernel(n, "kernel/common/rare.h");
         return (c_text){arena_printf(a, "LATHE_RARE(%s)", args[0].s), PREC_PRIMARY};
     }
+    if (op == TIR_ANY_SIGN)
+        return (c_text){arena_printf(a, "(%s >> 31 != 0)", scalar_at(a, args[0], PREC_PRIMARY)), PREC_PRIMARY};
     if (op == TIR_SCALED) {
         needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
         return (c_text){arena_printf(a, "lathe_%s(%s, %s, %s)", tir_op_text(op), args[0].s, args[1].s, args[2].s),

@@ -121,6 +121,7 @@ static int64_t function_work(const work_prices *p, tir_expr_ref e)
     switch (e->op) {
     case TIR_TO_BITS:
     case TIR_FROM_BITS:
+    case TIR_ANY_SIGN:
     case TIR_BITNOT: return 2 * p->op;
     case TIR_FABS:
     case TIR_ISNAN:

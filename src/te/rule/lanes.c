@@ -15,6 +15,7 @@
 #define LONG    4096 /* elements of a row that takes more of them */
 #define LONG_ROW 128 /* elements of a row among others, at whose end some lanes have nothing to do */
 #define LONG_EXTREME 512 /* the same for extremes, each of which waits for a comparison and a choice */
+#define MOST_WIDE 8 /* lanes of f64, of which gcc takes no more for a vector without a note */
 #define CHAINS  4  /* vectors of extremes */
 #define FEW     4  /* of them, when they are combined */
 
@@ -82,7 +83,7 @@ static void look_for_wide(void *ctx, tir_expr_ref e)
     *(bool *)ctx |= e->kind == TIR_CALL && tir_widens_math(e->op);
 }
 
-/* Sines and tangents compute in f64, and as many of those as fill a register go through them at a time. */
+/* Sines and tangents of far angles compute in f64. */
 static bool is_wide(const te_sched *s, const te_node *n)
 {
     bool wide = false;
@@ -135,9 +136,10 @@ static int64_t lanes_of(const struct target *t)
 
 static int64_t row_lanes(const te_sched *s, const struct target *t, const te_node *n)
 {
+    const int64_t lanes = lanes_of(t);
     if (!is_wide(s, n))
-        return lanes_of(t);
-    return (t->features & TARGET_MVE) != 0 ? 1 : t->vector_bytes / 8;
+        return lanes;
+    return (t->features & TARGET_MVE) != 0 ? 1 : lanes < MOST_WIDE ? lanes : MOST_WIDE;
 }
 
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop)

@@ -124,23 +124,66 @@ static tir_expr_ref expand(expander *x, tir_expr_ref e, bool maybe)
     return out;
 }
 
+/* The value of the statement; in x the names that it uses. */
+static tir_expr_ref expand_value(compiler *c, const tir_func *f, tir_stmt *s, bool near, expander *x)
+{
+    const target *t = f->target ? f->target : target_default();
+    *x = (expander){.c = c,
+                    .scales = t->vector_bytes == 4 * SCALED_LANES && (t->features & TARGET_MADD) != 0,
+                    .near = near};
+    tir_map_init(&x->done, &c->mem);
+    tir_map_init(&x->seen, &c->mem);
+    note_loads(x, s->value);
+    return expand(x, s->value, false);
+}
+
+static tir_stmt *with_lets(const expander *x, tir_stmt *s)
+{
+    for (uint32_t i = x->lets.len; i-- > 0;)
+        s = tir_let(x->c, x->lets.data[i]->var, x->lets.data[i]->value, s);
+    return s;
+}
+
+static tir_stmt *store_value(compiler *c, tir_stmt *s, tir_expr_ref value)
+{
+    return tir_store(c, s->buffer, s->n_indices, s->indices, value);
+}
+
+static void look_for_wide(void *ctx, tir_expr_ref e)
+{
+    *(bool *)ctx |= is_expanded(e) && tir_widens_math(e->op);
+}
+
+/* Angles of a few turns, which nearly all are, are reduced in f32. Where a lane has another one, it is stored as it is
+ * in f64, and its neighbors as without it. */
+static tir_stmt *expand_angles(compiler *c, const tir_func *f, tir_stmt *s)
+{
+    expander x, far;
+    tir_expr_ref value = expand_value(c, f, s, true, &x);
+    tir_expr_ref wide = expand_value(c, f, s, false, &far);
+    if (!x.far) /* a condition keeps the call as it is */
+        return with_lets(&x, store_value(c, s, value));
+    value = named(&x, "value", value);
+    tir_expr_ref is_far = named(&x, "far", x.far);
+    tir_expr_ref any = tir_call1(c, TIR_RARE, tir_call1(c, TIR_ANY_SIGN, is_far));
+    if (value->type.dt == DT_F32)
+        wide = where(&far, bin(&far, TIR_SHR, is_far, u32(&far, 31)), wide, value);
+    else
+        wide = tir_select(c, bin(&far, TIR_GE, is_far, u32(&far, 0x80000000)), wide, value);
+    tir_stmt *slow = with_lets(&far, store_value(c, s, wide));
+    return with_lets(&x, tir_if(c, any, slow, store_value(c, s, value)));
+}
+
 static tir_stmt *expand_stmt(tir_rewriter *r, tir_stmt *s)
 {
     bool holds_value = s->kind == TIR_STORE || s->kind == TIR_LET;
     if (!holds_value || !has(s->value, look_for_call) || tir_has_extern(s->value))
         return s;
-    const tir_func *f = r->ctx;
-    const target *t = f->target ? f->target : target_default();
-    expander x = {.c = r->c, .scales = t->vector_bytes == 4 * SCALED_LANES && (t->features & TARGET_MADD) != 0};
-    tir_map_init(&x.done, &r->c->mem);
-    tir_map_init(&x.seen, &r->c->mem);
-    note_loads(&x, s->value);
-    tir_expr_ref value = expand(&x, s->value, false);
-    tir_stmt *out = s->kind == TIR_STORE ? tir_store(r->c, s->buffer, s->n_indices, s->indices, value)
-                                         : tir_let(r->c, s->var, value, s->body);
-    for (uint32_t i = x.lets.len; i-- > 0;)
-        out = tir_let(r->c, x.lets.data[i]->var, x.lets.data[i]->value, out);
-    return out;
+    if (s->kind == TIR_STORE && has(s->value, look_for_wide))
+        return expand_angles(r->c, r->ctx, s);
+    expander x;
+    tir_expr_ref value = expand_value(r->c, r->ctx, s, false, &x);
+    return with_lets(&x, s->kind == TIR_STORE ? store_value(r->c, s, value) : tir_let(r->c, s->var, value, s->body));
 }
 
 bool tir_pass_math(compiler *c, tir_func *f)

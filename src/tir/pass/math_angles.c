@@ -43,10 +43,34 @@ static tir_expr_ref turn_number(expander *x, tir_expr_ref abs, int piece)
  * a cast does not do. */
 #define ROUND_TO_FLOAT (1.5 * 0x1p28)
 
+/* pi/2 in pieces. Below FAR_BITS n has 11 bits, and the first three pieces have 12 or 13: their products with n are
+ * exact, with and without fused multiply-add. The first two end at 2^-24, so that what they leave of a float above 1/2
+ * is exact, too. */
+static const double quarter[4] = {0x1.921p+0, 0x1.f6ap-13, 0x1.111p-26, -0x1.2e7b96p-40};
+
+/* quarter_turns in f32, for numbers below FAR_BITS. */
+static tir_expr_ref near_turns(expander *x, tir_expr_ref abs, tir_expr_ref *out_low, tir_expr_ref *out_n)
+{
+    tir_expr_ref far = bin(x, TIR_SUB, u32(x, FAR_BITS - 1), bits(x, abs));
+    x->far = x->far ? bin(x, TIR_BITOR, x->far, far) : far;
+    tir_expr_ref turns = named(x, "turns", mul_add(x, abs, f32(x, 0.6366197723675814), f32(x, ROUNDER)));
+    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, turns, f32(x, ROUNDER))), product[4];
+    for (int i = 0; i < 4; i++)
+        product[i] = bin(x, TIR_MUL, n, f32(x, quarter[i]));
+    tir_expr_ref main = named(x, "main", bin(x, TIR_SUB, bin(x, TIR_SUB, abs, product[0]), product[1]));
+    tir_expr_ref r = named(x, "r", bin(x, TIR_SUB, main, product[2]));
+    tir_expr_ref lost = bin(x, TIR_SUB, bin(x, TIR_SUB, main, r), product[2]); /* what rounding r took away */
+    *out_low = named(x, "rest", bin(x, TIR_SUB, lost, product[3]));
+    *out_n = named(x, "quarter", bits(x, turns));
+    return r;
+}
+
 /* abs = (n + r) pi/2, |r| <= 1/2; n counts up to a few turns, in the low bits of *out_n. Gives r pi/2 as the sum of
  * two floats. */
 static tir_expr_ref quarter_turns(expander *x, tir_expr_ref abs, tir_expr_ref *out_low, tir_expr_ref *out_n)
 {
+    if (x->near)
+        return near_turns(x, abs, out_low, out_n);
     tir_expr_ref part[TURN_PIECES], wide = named(x, "wide", tir_cast(x->c, DT_F64, abs));
     tir_expr_ref y = named(x, "y", bin(x, TIR_MUL, wide, turn_number(x, wide, -1)));
     for (int i = 0; i < TURN_PIECES; i++)
@@ -81,8 +105,7 @@ static tir_expr_ref sine(expander *x, tir_expr_ref a, bool is_cos)
     tir_expr_ref even = bin(x, TIR_ADD, main, small);
     if (is_cos)
         n = named(x, "quarter", bin(x, TIR_ADD, n, u32(x, 1)));
-    tir_expr_ref is_odd = bin(x, TIR_EQ, bin(x, TIR_BITAND, n, u32(x, 1)), u32(x, 0));
-    tir_expr_ref y = named(x, "either", tir_select(x->c, is_odd, odd, even));
+    tir_expr_ref y = named(x, "either", where(x, bin(x, TIR_BITAND, n, u32(x, 1)), even, odd));
     tir_expr_ref sign = bin(x, TIR_SHL, bin(x, TIR_BITAND, n, u32(x, 2)), u32(x, 30));
     if (!is_cos)
         sign = bin(x, TIR_BITXOR, sign, bin(x, TIR_BITAND, bits(x, a), u32(x, 0x80000000)));
@@ -108,8 +131,7 @@ tir_expr_ref math_tan(expander *x, tir_expr_ref a)
     tir_expr_ref rest = mul_add(x, z, low, low);
     rest = mul_add(x, bin(x, TIR_MUL, z, r), polynomial(x, z, 6, p), rest);
     tir_expr_ref y = named(x, "y", bin(x, TIR_ADD, r, rest));
-    tir_expr_ref is_odd = bin(x, TIR_NE, bin(x, TIR_BITAND, n, u32(x, 1)), u32(x, 0));
-    y = named(x, "either", tir_select(x->c, is_odd, bin(x, TIR_DIV, f32(x, -1.0), y), y));
+    y = named(x, "either", where(x, bin(x, TIR_BITAND, n, u32(x, 1)), bin(x, TIR_DIV, f32(x, -1.0), y), y));
     tir_expr_ref sign = bin(x, TIR_BITAND, bits(x, a), u32(x, 0x80000000));
     return named(x, "tangent", from_bits(x, bin(x, TIR_BITXOR, bits(x, y), sign)));
 }

@@ -12,10 +12,15 @@ typedef struct expander {
     tir_map seen; /* expressions of it whose loads are known */
     VEC(tir_expr_ref) loads; /* that happen whatever its conditions are */
     VEC(tir_stmt *) lets;
+    bool near;        /* angles are below that of FAR_BITS, or their functions are not wanted: */
+    tir_expr_ref far; /* the highest bit of these u32 says so; NULL: there are no angles */
 } expander;
 
-/* X(op, name, whether it is expanded in lanes alone): those that compute in f64, which vectors do; a processor that may
- * have no such arithmetic is better off with its library. */
+/* Bits of 2048, the angle of 1304 quarter turns. */
+#define FAR_BITS 0x45000000
+
+/* X(op, name, whether it is expanded in lanes alone): those that compute far angles in f64, which vectors do; a
+ * processor that may have no such arithmetic is better off with its library. */
 #define MATH_FUNCTIONS(X)                                                                                          \
     X(TIR_EXP, exp, false) X(TIR_DECAY, decay, false) X(TIR_EXPM1, expm1, false) X(TIR_LOG, log, false)            \
         X(TIR_LOG1P, log1p, false) X(TIR_ERF, erf, false) X(TIR_SINH, sinh, false) X(TIR_COSH, cosh, false)        \
@@ -61,6 +66,14 @@ static inline tir_expr_ref named(expander *x, const char *name, tir_expr_ref val
     const tir_var *v = tir_new_var(x->c, name, value->type);
     vec_push(&x->c->mem, &x->lets, tir_let(x->c, v, value, NULL));
     return tir_varref(x->c, v);
+}
+
+/* a where `bit`, 0 or 1, is set, else b: words, of which every processor with vectors makes masks. */
+static inline tir_expr_ref where(expander *x, tir_expr_ref bit, tir_expr_ref a, tir_expr_ref b)
+{
+    tir_expr_ref mask = bin(x, TIR_SUB, u32(x, 0), bit), rest = named(x, "bits", bits(x, b));
+    tir_expr_ref differ = bin(x, TIR_BITAND, bin(x, TIR_BITXOR, bits(x, a), rest), mask);
+    return from_bits(x, bin(x, TIR_BITXOR, rest, differ));
 }
 
 /* NaN compares false and passes through. */
