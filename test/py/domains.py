@@ -537,6 +537,21 @@ def encoded_search(m):
           no_repeat_ngram_size=m.pick(0, 2))
 
 
+def speech_search(m):
+    """Of Whisper's kind, with prompts of several tokens."""
+    vocabulary, prompt, batch = m.number(6, 20), m.number(1, 3), m.number(1, 2)
+    most = prompt + m.number(2, 5)
+    ins = [m.input(m.floats(batch, 5, m.number(1, 4)))] + beams(m, most) + masks(m, batch, vocabulary) + [""]
+    given = prompt > 1 or m.pick(True, False)
+    ids = m.rng.integers(2, vocabulary, (batch, prompt)).astype(np.int32)
+    ins += [m.operand(ids) if given else "", m.constant(i32(0)) if m.pick(True, False) else "", "", ""]
+    ins.append(m.constant(np.float32([m.pick(1, .7, 2)])) if m.pick(True, False) else "")
+    encoder, last = encoded.speech_graphs(m.floats, vocabulary, 2, m.number(1, 2), 4, prompt, m.pick(True, False))
+    m.add("WhisperBeamSearch", ins, TensorProto.INT32, FLOAT, eos_token_id=1, pad_token_id=m.pick(0, 1), model_type=2,
+          encoder=encoder, decoder=last, decoder_start_token_id=m.pick(0, 3), early_stopping=m.number(0, 1),
+          no_repeat_ngram_size=m.pick(0, 2))
+
+
 def sampling(m):
     """Draws of onnxruntime's generator. It takes all presences off one score, of the first token of the first sample:
     only that token may have one."""
@@ -559,6 +574,7 @@ def sampling(m):
 
 
 KINDS["encoded"] = encoded_search
+KINDS["speech"] = speech_search
 KINDS["sampling"] = sampling
 KINDS["search"] = search
 
@@ -644,6 +660,13 @@ REFUSED = (
     ("BeamSearch", MS, [i32(1, 2).reshape(1, 2), i32(5), "", i32(1), i32(1)], {"decoder": NOTHING, "model_type": 1},
      "attribute 'encoder' must be a graph"),
     ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING}, "max_length must be a constant"),
+    ("BeamSearch", MS, [i32(1, 2).reshape(1, 2), i32(5), "", i32(1), i32(1)], {"decoder": NOTHING, "model_type": 2},
+     "Whisper's (2) is WhisperBeamSearch"),
+    ("WhisperBeamSearch", MS, [(1, 2), i32(5), "", i32(1), i32(1)], {"decoder": NOTHING}, "[batch, features, frames]"),
+    ("WhisperBeamSearch", MS, [(1, 2, 3), i32(5), "", i32(1), i32(1)] + [""] * 6 + [i32(1)],
+     {"decoder": NOTHING, "encoder": NOTHING, "decoder_start_token_id": 1}, "logits_processor must be 0"),
+    ("WhisperBeamSearch", MS, [(2, 2, 3), i32(5), "", i32(1), i32(1)] + [""] * 5 + [i32(1, 2).reshape(1, 2)],
+     {"decoder": NOTHING, "encoder": NOTHING}, "decoder_input_ids must be [batch, tokens]"),
     ("MoE", MS, [(2, 4), (2, 3), (3, 4, 4), (3, 4), (3, 4, 4)], {"k": 4}, "for each expert"),
     ("MoE", MS, [(2, 4), (2, 3), (3, 4, 4), "", (3, 4, 4), "", (3, 4, 4)], {"activation_type": "silu"}, "operand 6"),
     ("MRotaryEmbedding", MS, [(1, 2, 8), np.zeros((3, 1, 2), np.int64), (5, 4), (5, 4)],

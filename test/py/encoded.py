@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small networks of T5's kind in the two graphs that onnxruntime's BeamSearch runs: an encoder, and a decoder that gets
-one token and the keys and values of those before it. domains.py searches with them."""
+"""Small networks of T5's and Whisper's kind in the two graphs that onnxruntime's BeamSearch and WhisperBeamSearch run:
+an encoder, and a decoder that gets one token and the keys and values of those before it. domains.py searches with
+them."""
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -58,7 +59,7 @@ class Network:
 
     def attend(self, g, q, k, v, bias, weights):
         scores = g("MatMul", q, g("Transpose", k, perm=[0, 1, 3, 2]))
-        y = g("MatMul", g("Softmax", g("Add", scores, bias), axis=-1), v)
+        y = g("MatMul", g("Softmax", scores if bias is None else g("Add", scores, bias), axis=-1), v)
         y = g("Reshape", g("Transpose", y, perm=[0, 2, 1, 3]), np.int64([0, 0, self.heads * self.size]))
         return g("MatMul", y, weights)
 
@@ -71,8 +72,11 @@ class Network:
         keep = g("Unsqueeze", g("Cast", "encoder_attention_mask", to=FLOAT), np.int64([1, 2]))
         return g("Mul", g("Sub", np.float32(1), keep), np.float32(-1e4))
 
+    def embed(self, g):
+        return g("Gather", self.table, "encoder_input_ids")
+
     def encode(self, g):
-        hide, x = self.hide(g), g("Gather", self.table, "encoder_input_ids")
+        hide, x = self.hide(g), self.embed(g)
         for layer in self.encoding:
             y = self.norm(g, x)
             q, k, v = (self.split(g, g("MatMul", y, layer[c])) for c in "qkv")
@@ -119,6 +123,41 @@ class Network:
     def caches(self, word, kind, length):
         return [tensor(f"{word}_{c}_{kind}_{i}", FLOAT, "b", self.heads, length, self.size)
                 for i in range(self.layers) for c in ("key", "value")]
+
+
+class Speech(Network):
+    """Of Whisper's kind: it hears numbers, no mask hides any, and places are no part of what it hears."""
+
+    def __init__(self, floats, vocabulary, layers, heads, size, prompt):
+        super().__init__(floats, vocabulary, layers, heads, size, False)
+        self.features, self.prompt = floats(5, self.width) * np.float32(.5), prompt
+
+    @staticmethod
+    def hide(_):
+        return None
+
+    def embed(self, g):
+        return g("MatMul", g("Transpose", "encoder_input_ids", perm=[0, 2, 1]), self.features)
+
+    def distances(self, g, keys):
+        """Tokens of the prompt see those before them; a later one sees all."""
+        seen = np.tril(np.ones((self.prompt, self.prompt), np.float32)) * np.float32(1e4) - np.float32(1e4)
+        return g("Identity", seen) if g.stem == "e" else g("Identity", np.zeros((1, 1), np.float32))
+
+
+def speech_graphs(floats, vocabulary, layers, heads, size, prompt, asks):
+    """Encoder and decoder. asks: the decoder gets what the encoder made of what it heard."""
+    net, e, d = Speech(floats, vocabulary, layers, heads, size, prompt), Body("e"), Body("d")
+    net.encode(e)
+    net.decode(e, "decoder_input_ids", "present", False)
+    scores, hidden = tensor("logits", FLOAT, "b", "n", vocabulary), tensor("encoder_hidden_states", FLOAT, "b", "s", 8)
+    ins = [tensor("encoder_input_ids", FLOAT, "b", 5, "s"), tensor("decoder_input_ids", INT32, "b", "n")]
+    outs = [scores, hidden] + net.caches("present", "self", "n") + net.caches("present", "cross", "s")
+    encoder = e.graph("encoder", ins, outs)
+    net.decode(d, "input_ids", "past", True)
+    ins = [tensor("input_ids", INT32, "b", 1)] + ([hidden] if asks else [])
+    ins += net.caches("past", "self", "p") + net.caches("past", "cross", "s")
+    return encoder, d.graph("decoder", ins, [scores] + net.caches("present", "self", "q"))
 
 
 def graphs(floats, vocabulary, layers, heads, size, form, fused):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importers of GreedySearch, BeamSearch and Sampling: what the node says, and the loop of its rounds. */
+/* Importers of GreedySearch, BeamSearch, WhisperBeamSearch and Sampling: what the node says, and the loop of its
+ * rounds. */
 #include "frontend/onnx/onnx_search.h"
 
 #include <math.h>
@@ -7,7 +8,8 @@
 /* Operands by number; of GreedySearch and Sampling, of BeamSearch. -1: it has none. */
 enum { IDS, MOST, LEAST, BEAMS, RETURNED, LENGTH_PENALTY, REPETITION, VOCABULARY, PREFIXES, MASK, N_OPERANDS };
 static const int operands[2][N_OPERANDS] = {{0, 1, 2, -1, -1, -1, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}};
-enum { PRESENCES = 7, SEED = 8, OWN_IDS = 10, PROCESSOR = 11 }; /* of Sampling, and of BeamSearch */
+enum { PRESENCES = 7, SEED = 8 };                                         /* of Sampling */
+enum { OWN_IDS = 10, PROCESSOR = 11, MORE_IDS = 13, TEMPERATURE = 14 }; /* of WhisperBeamSearch; two of BeamSearch */
 
 enum { MOST_TOKENS = 1 << 24 };
 
@@ -35,6 +37,11 @@ static bool read_whole(const search *s, int which, const char *name, int64_t usu
            onnx_fail(s->n, DIAG_FORMAT, "%s is %g; it may be from %lld to 65536", name, v, (long long)least);
 }
 
+/* Tokens that only the rules of timestamps use, or results that are refused. */
+static const char *const unused_by_hearing[] = {
+    "beginning_timestamp_token_id", "no_speech_token_id", "no_timestamps_token_id", "start_of_lm_token_id",
+    "transcribe_token_id", "translate_token_id"};
+
 /* How Sampling changes scores. */
 static void read_sampling(search *s)
 {
@@ -48,10 +55,52 @@ static void read_sampling(search *s)
     s->presences = onnx_optional(n, PRESENCES);
 }
 
+/* What WhisperBeamSearch has beside the others. */
+static bool read_hearing(search *s)
+{
+    onnx_node *n = s->n;
+    double rules = 0;
+    graph_value *own = onnx_optional(n, OWN_IDS), *processor = onnx_optional(n, PROCESSOR),
+                *temperature = onnx_optional(n, TEMPERATURE);
+    for (uint32_t i = 0; i < sizeof unused_by_hearing / sizeof *unused_by_hearing; i++)
+        (void)onnx_attr_int(n, unused_by_hearing[i], 0);
+    s->temperature = 1;
+    if (onnx_attr_int(n, "decoder_output_cross_qk", 0) != 0 || onnx_optional(n, MORE_IDS))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "decoder_output_cross_qk and extra_decoding_ids are not supported");
+    if (processor && (!onnx_float_of(processor, &rules) || rules != 0))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "logits_processor must be 0: the rules of timestamps are not supported");
+    if (temperature && !onnx_float_of(temperature, &s->temperature))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "temperature must be a constant number; --bind fixes an input");
+    if (own && (onnx_rank(own) != 2 || onnx_static_dim(n, own, 0) != s->batch))
+        return onnx_fail(n, DIAG_TYPE, "decoder_input_ids must be [batch, tokens]");
+    s->own_ids = own;
+    s->prompt = own ? onnx_static_dim(n, own, 1) : 1;
+    return !n->failed;
+}
+
+static bool read_kind(search *s)
+{
+    onnx_node *n = s->n;
+    const int64_t kind = onnx_attr_int(n, "model_type", s->hears ? 2 : 0), wanted = s->hears ? 2 : 1;
+    if (kind != (s->hears ? 2 : 0) && (kind != wanted || s->kind != SEARCH_BEAM))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "model_type = %lld is not supported: with an encoder (1), there is "
+                                              "BeamSearch alone; Whisper's (2) is WhisperBeamSearch",
+                         (long long)kind);
+    s->encoder = kind != 0 ? onnx_attr_graph(n, "encoder") : NULL;
+    s->prompt = s->encoder ? 1 : onnx_static_dim(n, s->ids, 1);
+    if (s->encoder && s->start < 0 && !(s->hears && onnx_optional(n, OWN_IDS)))
+        return onnx_fail(n, DIAG_FORMAT, "a search with an encoder needs decoder_start_token_id");
+    if (s->hears)
+        return read_hearing(s);
+    if (s->kind == SEARCH_BEAM && (onnx_optional(n, OWN_IDS) || onnx_optional(n, PROCESSOR)))
+        return onnx_fail(n, DIAG_UNSUPPORTED, "decoder_input_ids and logits_processor, which are Whisper's, are not "
+                                              "supported");
+    return !n->failed;
+}
+
 static bool read_attributes(search *s)
 {
     onnx_node *n = s->n;
-    const int64_t kind = onnx_attr_int(n, "model_type", 0);
     s->decoder = onnx_attr_graph(n, "decoder");
     s->end = onnx_attr_int(n, "eos_token_id", 0);
     s->pad = onnx_attr_int(n, "pad_token_id", 0);
@@ -65,25 +114,16 @@ static bool read_attributes(search *s)
         read_sampling(s);
     if (n->failed || !s->decoder)
         return onnx_fail(n, DIAG_FORMAT, "the attribute decoder is missing");
-    if (kind != 0 && (kind != 1 || s->kind != SEARCH_BEAM))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "model_type = %lld is not supported: with an encoder (1), there is "
-                                              "BeamSearch alone, and Whisper's (2) is not read yet",
-                         (long long)kind);
-    s->encoder = kind == 1 ? onnx_attr_graph(n, "encoder") : NULL;
-    if (kind == 1 && s->start < 0)
-        return onnx_fail(n, DIAG_FORMAT, "a search with an encoder needs decoder_start_token_id");
-    if (s->kind == SEARCH_BEAM && (onnx_optional(n, OWN_IDS) || onnx_optional(n, PROCESSOR)))
-        return onnx_fail(n, DIAG_UNSUPPORTED, "decoder_input_ids and logits_processor, which are Whisper's, are not "
-                                              "supported");
-    return !n->failed;
+    return read_kind(s);
 }
 
 static bool read_search(search *s)
 {
     onnx_node *n = s->n;
     s->ids = onnx_in(n, IDS);
-    if (onnx_rank(s->ids) != 2)
-        return onnx_fail(n, DIAG_TYPE, "input_ids must be [batch, sequence]");
+    if (onnx_rank(s->ids) != (s->hears ? 3u : 2u))
+        return onnx_fail(n, DIAG_TYPE, s->hears ? "input_ids must be [batch, features, frames]"
+                                                : "input_ids must be [batch, sequence]");
     s->batch = onnx_static_dim(n, s->ids, 0);
     s->vocabulary = operand(s, VOCABULARY);
     s->prefix = operand(s, PREFIXES);
@@ -93,7 +133,6 @@ static bool read_search(search *s)
         !read_number(s, REPETITION, "repetition_penalty", 1, &s->repetition) ||
         !read_number(s, LENGTH_PENALTY, "length_penalty", 1, &s->length_penalty))
         return false;
-    s->prompt = s->encoder ? 1 : onnx_static_dim(n, s->ids, 1);
     int64_t all = 0;
     if (!i64_mul(s->batch, s->beams * s->most, &all) || all < 1 || all > MOST_TOKENS)
         return onnx_fail(n, DIAG_UNSUPPORTED, "%lld beams of %lld tokens for %lld samples are none, or too many",
@@ -110,8 +149,9 @@ static void first_values(const search *s, search_round *x)
     onnx_node *n = s->n;
     const int64_t own[2] = {s->batch, 1}, rest[2] = {s->batch, s->most - s->prompt}, rows = s->batch * s->beams;
     const int64_t kept[3] = {s->batch, s->beams, s->most};
-    graph_value *ids = s->encoder ? onnx_search_splat(n, DT_I32, 2, own, (double)s->start)
-                                  : onnx_cast(n, s->ids, DT_I32);
+    graph_value *ids = !s->encoder ? s->ids : s->own_ids ? s->own_ids
+                                                         : onnx_search_splat(n, DT_I32, 2, own, (double)s->start);
+    ids = onnx_cast(n, ids, DT_I32);
     graph_value *pads = onnx_search_splat(n, DT_I32, 2, rest, (double)s->pad);
     x->tokens = onnx_search_rows(s, onnx_concat(n, 2, (graph_value *[]){ids, pads}, 1));
     x->done = onnx_search_splat(n, DT_BOOL, 1, &s->batch, 0);
@@ -198,8 +238,8 @@ static void make_round(const search *s, onnx_region *r, int64_t done, uint32_t n
 
 /* --- the node --- */
 
-/* What the rounds read, and what the first one is given: caches, and of an encoder of the older form the scores of a
- * first round, which is done here. */
+/* What the rounds read, and what the first one is given: caches, and of an encoder that makes them the scores
+ * of a first round, which is done here. */
 static bool prepare(search *s, search_round *x, graph_value ***caches, uint32_t *n_caches)
 {
     onnx_node *n = s->n;
@@ -216,14 +256,14 @@ static bool prepare(search *s, search_round *x, graph_value ***caches, uint32_t 
     if (!onnx_search_encode(s, mask, caches, n_caches, &x->scores) || !x->scores)
         return !n->failed;
     x->number = onnx_const_int(n, DT_I64, 0);
-    x->len = onnx_const_int(n, DT_I64, 1);
+    x->len = onnx_const_int(n, DT_I64, s->prompt);
     onnx_search_step(s, n, x);
     return !n->failed;
 }
 
-static bool import_search(onnx_node *n, search_kind kind)
+static bool import_search(onnx_node *n, search_kind kind, bool hears)
 {
-    search s = {.n = n, .kind = kind};
+    search s = {.n = n, .kind = kind, .hears = hears};
     search_round x = {0};
     onnx_region r;
     graph_value **caches = NULL, **of[SEARCH_VALUES];
@@ -255,15 +295,20 @@ static bool import_search(onnx_node *n, search_kind kind)
 
 bool onnx_op_greedy_search(onnx_node *n)
 {
-    return import_search(n, SEARCH_GREEDY);
+    return import_search(n, SEARCH_GREEDY, false);
 }
 
 bool onnx_op_beam_search(onnx_node *n)
 {
-    return import_search(n, SEARCH_BEAM);
+    return import_search(n, SEARCH_BEAM, false);
+}
+
+bool onnx_op_whisper_beam_search(onnx_node *n)
+{
+    return import_search(n, SEARCH_BEAM, true);
 }
 
 bool onnx_op_sampling(onnx_node *n)
 {
-    return import_search(n, SEARCH_SAMPLE);
+    return import_search(n, SEARCH_SAMPLE, false);
 }

@@ -12,14 +12,16 @@ typedef struct search {
     onnx_node *n;
     search_kind kind;
     const pb_graph *decoder, *encoder; /* encoder NULL: the prompt is the beginning of the decoder's own tokens */
-    int64_t batch, prompt;             /* prompt: of these tokens; with an encoder it is the one that starts */
+    bool hears;                        /* of Whisper's kind: the encoder gets numbers, and no mask */
+    int64_t batch, prompt;             /* prompt: of these tokens; with an encoder it is what starts the decoder's */
     int64_t most, least, beams, returned, start, end, pad, no_repeat;
     bool early;
     double repetition, length_penalty;
-    double temperature, top_p, filter, presence; /* of SEARCH_SAMPLE */
+    double temperature;                /* of SEARCH_SAMPLE, and of what hears */
+    double top_p, filter, presence;    /* of SEARCH_SAMPLE */
     int64_t keep;
     bool custom;
-    graph_value *ids;
+    graph_value *ids, *own_ids; /* own_ids: what starts the decoder's tokens; NULL: `start` */
     /* What all rounds read; NULL: the search has none. */
     graph_value *mask;       /* i32[rows, prompt]; with an encoder i32[rows, its tokens] */
     graph_value *places;     /* i32[rows, most - 1] */

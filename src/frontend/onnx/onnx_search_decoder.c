@@ -134,23 +134,37 @@ static graph_value *encoder_mask(const search *s, graph_value *mask)
     return onnx_cast(n, onnx_binary(n, "greater", used, number(n, 0)), DT_I32);
 }
 
-/* Its results are the caches of the encoder's tokens; in the older form scores of the token that starts, what it made
- * of its tokens, caches of the decoder's tokens, and then these. */
+/* What the encoder gets: its tokens and their mask, or numbers; and in some forms what starts the decoder's tokens. */
+static uint32_t encoder_inputs(search *s, graph_value *mask, graph_value **in)
+{
+    onnx_node *n = s->n;
+    const int64_t first[2] = {s->batch, 1};
+    uint32_t count = 0;
+    in[count++] = s->ids;
+    if (!s->hears)
+        in[count++] = s->mask = encoder_mask(s, mask);
+    in[count++] = s->own_ids ? onnx_cast(n, s->own_ids, DT_I32)
+                             : onnx_search_splat(n, DT_I32, 2, first, (double)s->start);
+    return count;
+}
+
+/* Its results are the caches of the encoder's tokens; in the other form scores of the token behind those that start,
+ * what it made of its tokens, caches of the decoder's tokens, and then these. */
 bool onnx_search_encode(search *s, graph_value *mask, graph_value ***caches, uint32_t *n_caches, graph_value **scores)
 {
     onnx_node *n = s->n;
-    const uint32_t count = s->encoder->input.len, made = s->encoder->output.len, rest = count == 3 ? made - 2 : made;
-    const int64_t first[2] = {s->batch, 1};
-    graph_value *in[3] = {s->ids, encoder_mask(s, mask), NULL};
+    graph_value *in[3];
+    const uint32_t most = encoder_inputs(s, mask, in), count = s->encoder->input.len, made = s->encoder->output.len;
+    const bool scored = count == most;
+    const uint32_t rest = scored ? made - 2 : made;
     graph_value **out = arena_array(&n->c->mem, graph_value *, made + 1u), **own = out + (made - rest);
-    if ((count != 2 && count != 3) || made < (count == 3 ? 6u : 2u) || rest % (count == 3 ? 4 : 2) != 0)
+    if ((!scored && (count != 2 || s->hears)) || made < (scored ? 6u : 2u) || rest % (scored ? 4 : 2) != 0)
         return onnx_fail(n, DIAG_FORMAT, "the encoder has %u inputs and %u results; keys and values of each layer are "
                                          "needed", count, made);
-    in[2] = onnx_search_splat(n, DT_I32, 2, first, (double)s->start);
     if (n->failed || !onnx_inline_bodies(n, s->encoder, count, in, made, out))
         return false;
-    s->mask = onnx_search_rows(s, in[1]);
-    s->n_cross = count == 3 ? rest / 2 : rest;
+    s->mask = s->mask ? onnx_search_rows(s, s->mask) : NULL;
+    s->n_cross = scored ? rest / 2 : rest;
     s->cross = own + (rest - s->n_cross);
     for (uint32_t i = 0; i < rest; i++)
         if (onnx_rank(own[i]) != CACHE_RANK)
@@ -162,12 +176,13 @@ bool onnx_search_encode(search *s, graph_value *mask, graph_value ***caches, uin
     for (uint32_t i = 0; i < s->n_cross; i++) {
         const int64_t none[CACHE_RANK] = {s->batch * s->beams, onnx_static_dim(n, s->cross[i], 1), 0,
                                           onnx_static_dim(n, s->cross[i], 3)};
-        (*caches)[i] = count == 3 ? own[i] : onnx_search_splat(n, onnx_dtype(s->cross[i]), CACHE_RANK, none, 0);
+        (*caches)[i] = scored ? own[i] : onnx_search_splat(n, onnx_dtype(s->cross[i]), CACHE_RANK, none, 0);
     }
-    if (count == 2)
+    if (!scored)
         return !n->failed;
     s->hidden = onnx_search_rows(s, out[1]);
-    *scores = onnx_search_rows(s, last_scores(n, out[0], onnx_const_int(n, DT_I64, 0)));
+    const int64_t last = onnx_rank(out[0]) == 3 ? onnx_static_dim(n, out[0], 1) - 1 : 0;
+    *scores = onnx_search_rows(s, last_scores(n, out[0], onnx_const_int(n, DT_I64, last)));
     return !n->failed;
 }
 
@@ -187,13 +202,15 @@ static graph_value *grown(onnx_node *in, graph_value *now, const graph_value *pa
 static graph_value *decode_next(const search *s, onnx_node *in, const search_round *x, graph_value **caches,
                                 uint32_t n_caches)
 {
-    const uint32_t count = s->decoder->input.len, made = 1 + n_caches, plain = 2 + n_caches + s->n_cross;
+    const uint32_t count = s->decoder->input.len, made = 1 + n_caches, masks = s->hears ? 0 : 1;
+    const uint32_t plain = 1 + masks + n_caches + s->n_cross;
     graph_value **v = arena_array(&in->c->mem, graph_value *, count + plain + 1u);
     graph_value **out = arena_array(&in->c->mem, graph_value *, made);
     const bool asks = count == plain + 1;
     if ((count != plain && !asks) || (asks && !s->hidden))
-        return onnx_refuse(in, DIAG_UNSUPPORTED, "the decoder has %u inputs; input_ids, encoder_attention_mask and %u "
-                                                 "keys and values are needed", count, n_caches + s->n_cross);
+        return onnx_refuse(in, DIAG_UNSUPPORTED, "the decoder has %u inputs; input_ids%s and %u keys and values are "
+                                                 "needed",
+                           count, s->hears ? "" : ", encoder_attention_mask", n_caches + s->n_cross);
     type t = {0};
     const pb_value_info *info = s->decoder->input.data[0];
     if (!info->type || !onnx_type_read(in->im, info->type, "input_ids", &t) || t.shape.rank != 2 ||
@@ -203,11 +220,11 @@ static graph_value *decode_next(const search *s, onnx_node *in, const search_rou
     graph_value *last = onnx_binary(in, "subtract", x->len, onnx_const_int(in, DT_I64, 1));
     v[0] = onnx_search_with_axis(in, onnx_search_take(in, x->tokens, last, 1), 1);
     v[1] = s->mask;
-    v[2] = s->hidden;
+    v[1 + masks] = s->hidden;
     for (uint32_t i = 0; i < n_caches; i++)
-        v[2 + asks + i] = caches[i];
+        v[1 + masks + asks + i] = caches[i];
     for (uint32_t i = 0; i < s->n_cross; i++)
-        v[2 + asks + n_caches + i] = s->cross[i];
+        v[1 + masks + asks + n_caches + i] = s->cross[i];
     if (in->failed || !onnx_inline_bodies(in, s->decoder, count, v, made, out))
         return onnx_nothing(in);
     for (uint32_t i = 0; i < n_caches && !in->failed; i++)

@@ -110,6 +110,8 @@ static graph_value *processed(const search *s, onnx_node *in, const search_round
         graph_value *soon = onnx_binary(in, "less", x->len, onnx_const_int(in, DT_I64, s->least));
         scores = onnx_where(in, onnx_binary(in, "logical_and", end, soon), lowest, scores);
     }
+    if (s->temperature > 0 && s->temperature != 1)
+        scores = onnx_binary(in, "divide", scores, onnx_const_float(in, DT_F32, s->temperature));
     return scores;
 }
 
@@ -151,8 +153,6 @@ static graph_value *filtered(const search *s, onnx_node *in, graph_value *scores
 static graph_value *drawn(const search *s, onnx_node *in, const search_round *x, graph_value *scores)
 {
     const int64_t one = 1;
-    if (s->temperature > 0 && s->temperature != 1)
-        scores = onnx_binary(in, "divide", scores, onnx_const_float(in, DT_F32, s->temperature));
     if (s->presences && s->presence != 0) {
         graph_value *less = onnx_cast(in, s->presences, DT_F32);
         less = onnx_binary(in, "multiply", less, onnx_const_float(in, DT_F32, s->presence));
