@@ -70,6 +70,7 @@ static bool decides(tir_expr_ref e)
     return e->kind == TIR_SELECT || (e->kind == TIR_BINOP && (e->op == TIR_AND || e->op == TIR_OR));
 }
 
+#define MOST_ARGS  3
 #define MOST_LOADS 16 /* that are looked at */
 
 static void note_loads(expander *x, tir_expr_ref e)
@@ -104,19 +105,41 @@ static bool may_load(const expander *x, tir_expr_ref e)
     return l.found;
 }
 
+static bool is_one(tir_expr_ref e)
+{
+    e = e->kind == TIR_BROADCAST ? e->args[0] : e;
+    return e->kind == TIR_FLOAT && e->u.f == 1;
+}
+
+static bool is_exp(tir_expr_ref e)
+{
+    return e->kind == TIR_CALL && e->op == TIR_EXP && is_expanded(e);
+}
+
+/* 1 + exp(a), or exp(a) + 1: the operand that is the call; MOST_ARGS: it is none, or exp(a) is known already. */
+static uint32_t exp_beside_1(const expander *x, tir_expr_ref e)
+{
+    for (uint32_t i = 0; tir_is_binary(e, TIR_ADD) && i < 2; i++)
+        if (is_exp(e->args[i]) && is_one(e->args[1 - i]) && !tir_map_get(&x->done, e->args[i]))
+            return i;
+    return MOST_ARGS;
+}
+
 /* `maybe`: evaluated only under a condition. */
 static tir_expr_ref expand(expander *x, tir_expr_ref e, bool maybe)
 {
-    tir_expr_ref args[3];
-    if (e->n_args == 0 || e->n_args > 3 || !has(e, look_for_call))
+    tir_expr_ref args[MOST_ARGS];
+    if (e->n_args == 0 || e->n_args > MOST_ARGS || !has(e, look_for_call))
         return e;
     if (maybe && may_load(x, e))
         return e;
     tir_expr_ref known = tir_map_get(&x->done, e);
     if (known)
         return known;
+    const uint32_t beside = exp_beside_1(x, e);
     for (uint32_t i = 0; i < e->n_args; i++)
-        args[i] = expand(x, e->args[i], maybe || (decides(e) && i > 0));
+        args[i] = i == beside ? math_exp_beside_1(x, expand(x, e->args[i]->args[0], maybe))
+                              : expand(x, e->args[i], maybe || (decides(e) && i > 0));
     tir_expr_ref out = tir_node_rebuild(x->c, e, args);
     if (is_expanded(out))
         out = function_of(out->op)->expand(x, out->args[0]);

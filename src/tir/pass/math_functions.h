@@ -32,6 +32,9 @@ typedef struct expander {
 MATH_FUNCTIONS(X)
 #undef X
 
+/* exp(a), for a sum with 1. */
+tir_expr_ref math_exp_beside_1(expander *x, tir_expr_ref a);
+
 static inline tir_expr_ref f32(expander *x, double v)
 {
     return tir_float(x->c, DT_F32, v);

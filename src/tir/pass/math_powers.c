@@ -63,6 +63,19 @@ tir_expr_ref math_exp(expander *x, tir_expr_ref a)
     return named(x, "exp", exp_between(x, named(x, "high", at_most(x, a, 89.0)), false));
 }
 
+/* For a sum with 1: what is below 2^-25 does not count in it, so that half of the power is a normal number, and twice
+ * the product is one step with the sum. The sum has the same bits. */
+tir_expr_ref math_exp_beside_1(expander *x, tir_expr_ref a)
+{
+    if (scales(x, a))
+        return math_exp(x, a);
+    a = named(x, "low", at_least(x, named(x, "x", a), -86.0));
+    tir_expr_ref t, p = exp_reduced(x, named(x, "high", at_most(x, a, 89.0)), ROUNDER, &t);
+    tir_expr_ref power = bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 126));
+    p = bin(x, TIR_MUL, p, from_bits(x, bin(x, TIR_SHL, power, u32(x, 23))));
+    return bin(x, TIR_MUL, named(x, "half", p), f32(x, 2.0));
+}
+
 /* The same bits for a <= 0: n + 152, which the rounder brings along, is the exponent of a power that is never
  * subnormal, and 2^-25 does the rest. */
 tir_expr_ref math_decay(expander *x, tir_expr_ref a)
