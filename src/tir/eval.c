@@ -36,6 +36,10 @@ bool tir_op_is_fixed(tir_op op)
 {
     return op == TIR_HIGH || op == TIR_DOUBLED || op == TIR_SHIFTED;
 }
+bool tir_op_is_extreme(tir_op op)
+{
+    return op >= TIR_ABOVE && op <= TIR_AT_MOST;
+}
 uint32_t tir_op_arity(tir_op op)
 {
     return table[op].arity;

@@ -259,6 +259,10 @@ static inline int64_t eval_shifted(int64_t x, int64_t n)
                                         X(TIR_LOG1P, log1pf(x[0]), log1p(x[0]))                                        \
                                             X(TIR_EXPM1, expm1f(x[0]), expm1(x[0]))                                    \
                                                 X(TIR_FMA, fmaf(x[0], x[1], x[2]), fma(x[0], x[1], x[2])) \
+    X(TIR_ABOVE, x[0] > x[1] ? x[0] : x[1], x[0] > x[1] ? x[0] : x[1])                                                 \
+    X(TIR_BELOW, x[0] < x[1] ? x[0] : x[1], x[0] < x[1] ? x[0] : x[1])                                                 \
+    X(TIR_AT_LEAST, x[0] <= x[1] ? x[1] : x[0], x[0] <= x[1] ? x[1] : x[0])                                            \
+    X(TIR_AT_MOST, x[0] >= x[1] ? x[1] : x[0], x[0] >= x[1] ? x[1] : x[0])                                             \
     X(TIR_APART, x[0], x[0])
 
 /* a op b in type t. Comparisons and logic give 0 or 1. */

@@ -60,6 +60,10 @@
         X(TIR_APART, "apart", 1)                     /* x; no compiler makes one step of its product and a sum */ \
         X(TIR_RARE, "rare", 1)                       /* of bool: x, nearly always false */                       \
         X(TIR_ANY_SIGN, "any_sign", 1)               /* of u32: one bool, whether a lane has its highest bit */  \
+        X(TIR_ABOVE, "above", 2)                     /* of floats: x > y ? x : y; where either is NaN, y */       \
+        X(TIR_BELOW, "below", 2)                     /* x < y ? x : y */                                          \
+        X(TIR_AT_LEAST, "at_least", 2)               /* x <= y ? y : x; where either is NaN, x */                 \
+        X(TIR_AT_MOST, "at_most", 2)                 /* x >= y ? y : x */                                         \
         X(TIR_LDEXP, "ldexp", 2)                     /* x * 2^n for a whole n of x's type, rounded once */        \
         X(TIR_TO_BITS, "to_bits", 1)                 /* f32 as u32, f64 as u64: the same bits */                 \
         X(TIR_FROM_BITS, "from_bits", 1)             /* and back */
@@ -78,6 +82,7 @@ const char *tir_op_text(tir_op op);
 bool tir_op_is_binary(tir_op op);
 bool tir_op_is_compare(tir_op op); /* EQ..GE */
 bool tir_op_is_fixed(tir_op op);   /* an intrinsic of fixed point, a few instructions */
+bool tir_op_is_extreme(tir_op op); /* ABOVE..AT_MOST: one of two numbers by how they compare */
 uint32_t tir_op_arity(tir_op op);
 dtype tir_op_result(tir_op op, dtype dt); /* of an intrinsic on operands of type dt */
 uint16_t tir_op_lanes(tir_op op, uint16_t lanes); /* the same of operands of so many lanes */

@@ -92,7 +92,6 @@ typedef struct c_emit {
     bool failed;           /* something has no C form; reported */
     uint32_t vector_bytes; /* widest vector used */
     const char *attribute; /* of the function, an instruction's; NULL: none asks for one */
-    tir_expr_ref clamped;  /* a bound of what is not NaN */
     const c_extension *extension; /* NULL: none */
 } c_emit;
 

@@ -175,50 +175,34 @@ static c_text vector_op(c_emit *e, tir_expr_ref x, tir_op op)
     uint32_t lanes = x->type.lanes;
     c_vector_name(e, x->type.dt, lanes);
     const char *v = c_vector_name(e, dt, lanes), *args = "";
-    if (op == TIR_TO_BITS || op == TIR_SUB)
-        e->clamped = tir_clamped_and_rounded(x);
     for (uint32_t i = 0; i < x->n_args; i++)
         args = arena_printf(e->tmp, "%s%s%s", args, i ? ", " : "", expr_text(e, x->args[i]).s);
     return call(e, (c_need){.kind = NEED_VOP, .op = op, .dt = dt, .to = x->type.dt, .lanes = lanes},
                 arena_printf(e->tmp, "%s_%s", v, needs_op_name(op)), args);
 }
 
-/* A float constant that is a number, in all lanes. */
-static bool is_number(tir_expr_ref x)
+/* One of two by how they compare. */
+static c_text vector_extreme(c_emit *e, tir_expr_ref x)
 {
-    if (x->kind == TIR_BROADCAST)
-        x = x->args[0];
-    return x->kind == TIR_FLOAT && !isnan(x->u.f);
-}
-
-/* min(x, number) and max(x, number). */
-static c_text vector_bound(c_emit *e, tir_expr_ref x)
-{
-    bool second = is_number(x->args[1]);
+    const bool bound = x->op == TIR_AT_LEAST || x->op == TIR_AT_MOST;
+    const tir_op op = x->op == TIR_ABOVE || x->op == TIR_AT_LEAST ? TIR_MAX : TIR_MIN;
     const char *v = c_vector_name(e, x->type.dt, x->type.lanes);
-    c_need need = {.kind = NEED_VBOUND, .op = x->op, .dt = x->type.dt, .lanes = x->type.lanes};
-    return call(e, need, arena_printf(e->tmp, "%s_%s", v, x->op == TIR_MAX ? "at_least" : "at_most"),
-                arena_printf(e->tmp, "%s, %s", expr_text(e, x->args[!second]).s, expr_text(e, x->args[second]).s));
-}
-
-/* The same where x is not NaN: one instruction where those that keep a NaN are two. */
-static c_text vector_clamp(c_emit *e, tir_expr_ref x)
-{
-    const char *v = c_vector_name(e, x->type.dt, x->type.lanes);
-    c_need need = {.kind = NEED_VEXTREME, .op = x->op, .dt = x->type.dt, .lanes = x->type.lanes};
-    e->clamped = x->op == TIR_MIN ? x->args[0] : NULL;
-    const char *a = expr_text(e, x->args[0]).s, *b = expr_text(e, x->args[1]).s;
-    return call(e, need, arena_printf(e->tmp, "%s_%s", v, x->op == TIR_MAX ? "above" : "below"),
-                arena_printf(e->tmp, "%s, %s", a, b));
+    if (x->type.dt == DT_F64 && x->args[1]->kind != TIR_BROADCAST) { /* helpers take one bound for all lanes */
+        static const tir_op tests[] = {TIR_GT, TIR_LT, TIR_LE, TIR_GE};
+        const tir_op test = tests[x->op - TIR_ABOVE];
+        const char *p = expr_text(e, x->args[0]).s, *q = expr_text(e, x->args[1]).s;
+        return call(e, (c_need){.kind = NEED_VCHOOSE, .op = test, .dt = DT_F64, .lanes = x->type.lanes},
+                    arena_printf(e->tmp, "%s_choose_%s", v, needs_op_name(test)),
+                    arena_printf(e->tmp, "%s, %s, %s, %s", p, q, bound ? q : p, bound ? p : q));
+    }
+    c_need need = {.kind = bound ? NEED_VBOUND : NEED_VEXTREME, .op = op, .dt = x->type.dt, .lanes = x->type.lanes};
+    const char *b = bound ? expr_text(e, x->args[1]).s : NULL, *a = expr_text(e, x->args[0]).s;
+    b = bound ? b : expr_text(e, x->args[1]).s; /* numbers first: the order of helpers follows */
+    return call(e, need, arena_printf(e->tmp, "%s_%s", v, tir_op_text(x->op)), arena_printf(e->tmp, "%s, %s", a, b));
 }
 
 static c_text binary(c_emit *e, tir_expr_ref x)
 {
-    bool extreme = (x->op == TIR_MAX || x->op == TIR_MIN) && (x->type.dt == DT_F32 || x->type.dt == DT_F64);
-    if (x == e->clamped)
-        return vector_clamp(e, x);
-    if (x->type.lanes > 1 && extreme && (is_number(x->args[0]) || is_number(x->args[1])))
-        return vector_bound(e, x);
     c_text out;
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
@@ -255,6 +239,8 @@ static c_text intrinsic(c_emit *e, tir_expr_ref x)
         return any_sign(e, x);
     if (x->type.lanes > 1 && tir_op_is_fixed(x->op))
         return vector_fixed(e, x);
+    if (x->type.lanes > 1 && tir_op_is_extreme(x->op))
+        return vector_extreme(e, x);
     if (x->type.lanes > 1)
         return vector_op(e, x, x->op);
     c_text args[3] = {{"", PREC_PRIMARY}, {"", PREC_PRIMARY}, {"", PREC_PRIMARY}};
@@ -284,15 +270,6 @@ static bool choice_by_comparison(c_emit *e, tir_expr_ref x, c_text a, c_text b, 
         cond->args[0]->type.dt != dt || (dt != DT_F32 && dt != DT_F64))
         return false;
     const char *v = c_vector_name(e, dt, lanes);
-    bool same = tir_expr_equal(cond->args[0], x->args[1]) && tir_expr_equal(cond->args[1], x->args[2]),
-         turned = tir_expr_equal(cond->args[0], x->args[2]) && tir_expr_equal(cond->args[1], x->args[1]);
-    if ((same || turned) && (cond->op == TIR_LT || cond->op == TIR_GT)) {
-        bool above = (cond->op == TIR_GT) == same;
-        c_need need = {.kind = NEED_VEXTREME, .op = above ? TIR_MAX : TIR_MIN, .dt = dt, .lanes = lanes};
-        *out = call(e, need, arena_printf(e->tmp, "%s_%s", v, above ? "above" : "below"),
-                    arena_printf(e->tmp, "%s, %s", a.s, b.s));
-        return true;
-    }
     *out = call(
         e, (c_need){.kind = NEED_VCHOOSE, .op = cond->op, .dt = dt, .lanes = lanes},
         arena_printf(e->tmp, "%s_choose_%s", v, needs_op_name(cond->op)),

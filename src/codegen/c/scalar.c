@@ -189,6 +189,17 @@ c_text scalar_call(arena *a, c_needs *n, tir_op op, dtype dt, const c_text *args
         needs_add(n, (c_need){.kind = NEED_OP, .op = op, .dt = dt});
         return (c_text){arena_printf(a, "lathe_%s(%s, %s)", tir_op_text(op), args[0].s, args[1].s), PREC_PRIMARY};
     }
+    if (tir_op_is_extreme(op)) {
+        static const struct {
+            const char *test;
+            bool first;
+        } by[] = {{">", true}, {"<", true}, {"<=", false}, {">=", false}}; /* in the order of the operators */
+        const char *x = scalar_at(a, args[0], PREC_ADD), *y = scalar_at(a, args[1], PREC_ADD);
+        const bool first = by[op - TIR_ABOVE].first;
+        return (c_text){arena_printf(a, "(%s %s %s ? %s : %s)", x, by[op - TIR_ABOVE].test, y, first ? x : y,
+                                     first ? y : x),
+                        PREC_PRIMARY};
+    }
     if (op == TIR_APART) {
         if (is_half(dt)) /* computed in f32 and rounded: a step by itself */
             return args[0];

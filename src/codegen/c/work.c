@@ -123,6 +123,10 @@ static int64_t function_work(const work_prices *p, tir_expr_ref e)
     case TIR_FROM_BITS:
     case TIR_ANY_SIGN:
     case TIR_BITNOT: return 2 * p->op;
+    case TIR_ABOVE:
+    case TIR_BELOW:
+    case TIR_AT_LEAST:
+    case TIR_AT_MOST: return float_work(p, TIR_MIN, is_double);
     case TIR_FABS:
     case TIR_ISNAN:
     case TIR_ISINF: return 2 * p->order;

@@ -16,6 +16,7 @@ static const tir_selection *const selections[] = {
     &tir_selection_round,
 #define TARGET_SELECTION(name) &tir_selection_##name,
 #include "target/targets.def"
+    &tir_selection_extremes,
 };
 
 /* For a loop, or for a store. */

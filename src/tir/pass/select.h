@@ -31,6 +31,7 @@ typedef struct tir_selection {
 } tir_selection;
 extern const tir_selection tir_selection_tables; /* bytes.c: for processors with vectors */
 extern const tir_selection tir_selection_any;    /* select_any.c */
+extern const tir_selection tir_selection_extremes; /* select_extremes.c; behind those of all processors */
 extern const tir_selection tir_selection_round;  /* select_round.c: for small processors without vectors */
 #define TARGET_SELECTION(name) extern const tir_selection tir_selection_##name;
 #include "target/targets.def"
