@@ -9,6 +9,7 @@ export LC_ALL=C
 check=0
 [ "${1:-}" != --check ] || { check=1; shift; }
 build=${1:-build} file=include/lathe/op_names.h
+[ -e "$build/liblathe_core.a" ] || { echo "$build/liblathe_core.a is missing: build first, or name the build"; exit 2; }
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 "${CC:-cc}" -std=c11 -E -P -DLATHE_INSIDE -Iinclude -Isrc include/lathe/op.h | grep -oE '[A-Za-z_][A-Za-z0-9_]*' |

@@ -690,7 +690,9 @@
 #define tir_op_arity lathe_op_tir_op_arity
 #define tir_op_is_binary lathe_op_tir_op_is_binary
 #define tir_op_is_compare lathe_op_tir_op_is_compare
+#define tir_op_is_extreme lathe_op_tir_op_is_extreme
 #define tir_op_is_fixed lathe_op_tir_op_is_fixed
+#define tir_op_lanes lathe_op_tir_op_lanes
 #define tir_op_result lathe_op_tir_op_result
 #define tir_op_text lathe_op_tir_op_text
 #define tir_prove lathe_op_tir_prove
