@@ -50,6 +50,13 @@ static void scan_parallel(parallel_scan *p, tir_stmt *s)
         p->inside = NULL;
 }
 
+bool tir_ends_early(const tir_stmt *loop)
+{
+    const tir_stmt *b = loop->body;
+    return loop->for_kind == FOR_SERIAL && b && b->kind == TIR_IF && !b->orelse && !tir_has_extern(b->cond) &&
+           !tir_uses_var(b->cond, loop->var);
+}
+
 int64_t tir_parallel_extent(compiler *c, const tir_func *f)
 {
     parallel_scan p = {.f = f, .bounds = tir_bounds_new(c)};

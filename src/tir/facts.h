@@ -52,6 +52,9 @@ void tir_count_left(compiler *c, tir_func *f);
 /* A function of floats that takes no time to speak of, beside its code. What moves bytes alone is as short when it is
  * written out. */
 bool tir_takes_few_steps(const tir_func *f);
+/* All that a round of this loop does is under a condition in which the loop's variable does not stand: once it is false
+ * it stays so, and the loop may end. */
+bool tir_ends_early(const tir_stmt *loop);
 /* Of the structure: names of vars and buffers are left out. */
 uint64_t tir_hash(const compiler *c, const tir_func *f);
 bool tir_func_equal(const compiler *c, const tir_func *a, const tir_func *b);

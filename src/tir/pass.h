@@ -68,6 +68,8 @@ enum {
       "where the operands of one call begin is noted in front of a loop")                                         \
     X(T_HOIST_LOADS, "hoist-loads", tir_pass_hoist_loads, 0, 0, 0,                                                \
       "vectors that a loop reads again and again are read in front of it")                                        \
+    X(T_SAY_ROUNDS, "say-rounds", tir_pass_say_rounds, 0, 0, 0,                                                   \
+      "what C compilers are told of loops that they should not write out is noted")                               \
     X(T_SHARE_SCRATCH, "share-scratch", tir_pass_share_scratch, TIR_FACT_FLAT, 0, 0,                              \
       "allocations that are never there together are one")                                                        \
     X(T_VTHREAD, "InjectVirtualThread", tir_pass_inject_virtual_thread, 0, 0, TIR_FACT_THREADS,                   \

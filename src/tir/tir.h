@@ -130,6 +130,12 @@ typedef enum tir_scope {
 /* The annotation of a loop, in front of which the addresses stand in an array that an instruction of several first
  * operands reads (pass hoist-starts). They are the arguments of its value. */
 #define TIR_STARTS "starts"
+/* The annotation of a loop, whose node is what C compilers are told of its rounds (pass say-rounds): to write none of
+ * them out, to write eight out, or, for clang alone, none. */
+#define TIR_ROUNDS        "rounds"
+#define TIR_ROUNDS_ROLLED "one by one"
+#define TIR_ROUNDS_EIGHT  "eight at a time"
+#define TIR_ROUNDS_CLANG  "one by one with clang"
 /* External functions that come with the compiler: name, file of kernel/, bytes of its arrays on the stack, arguments
  * (a: an address, i: an integer), and what the interpreter calls. */
 #define TIR_DECODE_IMAGE "lathe_decode_image"

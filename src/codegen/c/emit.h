@@ -88,7 +88,7 @@ typedef struct c_emit {
     bool cut;              /* parallel loops run from part / parts */
     bool in_parallel;      /* what is written is inside of one */
     tir_expr_ref starts;   /* the addresses that stand in an array, whose name it has; NULL: there is none */
-    bool few_steps;        /* the function takes no time to speak of */
+    const char *rounds;    /* of the loop that comes next: TIR_ROUNDS_...; NULL: nothing is said */
     bool failed;           /* something has no C form; reported */
     uint32_t vector_bytes; /* widest vector used */
     const char *attribute; /* of the function, an instruction's; NULL: none asks for one */

@@ -192,117 +192,6 @@ static const char *cut_name(c_emit *e, const tir_stmt *s)
     return is_wide ? "lathe_cut" : is_short ? "lathe_cut_i32" : "lathe_cut_open_i32";
 }
 
-static bool calls_extern(const tir_stmt *s)
-{
-    if (s->kind == TIR_FOR)
-        return false;
-    const bool few = s->kind == TIR_EVALUATE && s->value->kind == TIR_INSTR && s->value->u.row->few;
-    bool found = (s->kind == TIR_EVALUATE && !few && tir_has_extern(s->value)) || (s->body && calls_extern(s->body)) ||
-                 (s->orelse && calls_extern(s->orelse));
-    for (uint32_t i = 0; i < s->n_stmts && !found; i++)
-        found = calls_extern(s->stmts[i]);
-    return found;
-}
-
-typedef struct division {
-    const tir_var *of;
-    bool found;
-} division;
-
-static void find_division(void *ctx, tir_expr_ref x)
-{
-    division *d = ctx;
-    const bool divides = x->kind == TIR_BINOP && (x->op == TIR_FLOORMOD || x->op == TIR_FLOORDIV);
-    d->found |= divides && tir_uses_var(x->args[0], d->of);
-}
-
-/* The loop stores vectors narrowed to bytes. Unrolled, it would need more vector registers than there are. */
-static bool ends_in_bytes(const tir_stmt *s)
-{
-    const tir_stmt *b = s->body;
-    return b->kind == TIR_EVALUATE ? b->value->kind == TIR_INSTR && b->value->u.row->lanes > 1
-                                   : b->kind == TIR_STORE && b->value->type.lanes > 1 && b->value->kind == TIR_CAST;
-}
-
-/* What the function of an intrinsic does takes far more time than a loop around it, and much code. Written out, a loop
- * has divisions of its variable done in front of loops around it. */
-static bool stays_rolled(const c_emit *e, const tir_stmt *s)
-{
-    division d = {s->var, false};
-    if (!e->f->target || !e->f->target->small || s->for_kind != FOR_SERIAL)
-        return false;
-    if (e->few_steps || ends_in_bytes(s))
-        return true;
-    if (!calls_extern(s->body))
-        return false;
-    tir_visit_stmt(s->body, NULL, find_division, &d);
-    return !d.found;
-}
-
-static void find_bytes(void *ctx, tir_expr_ref x)
-{
-    *(bool *)ctx |= x->kind == TIR_LOAD && dtype_bits(x->type.dt) == 8;
-}
-
-/* A sum of floats that are made of bytes, in a register: of eight instructions three are for the loop. */
-static bool sums_bytes(const tir_stmt *s)
-{
-    int64_t n = 0;
-    bool bytes = false;
-    const tir_stmt *b = s->body;
-    if (b->kind != TIR_STORE || b->buffer->scope != SCOPE_REG || b->buffer->dt != DT_F32 ||
-        !tir_is_int(s->extent, &n) || n < 4)
-        return false;
-    tir_visit_expr(b->value, find_bytes, &bytes);
-    return bytes;
-}
-
-#define TILE_SUMS  6  /* vectors that one step of a tile adds to */
-#define FEW_REGS   16
-#define SHORT_STEP 16 /* iterations that clang would write out */
-
-/* Stores of vectors in straight code; -1: there is a loop. */
-static int64_t vector_stores(const tir_stmt *s)
-{
-    if (!s || s->kind == TIR_FOR)
-        return s ? -1 : 0;
-    int64_t n = s->kind == TIR_STORE && s->value->type.lanes > 1, body = vector_stores(s->body),
-            orelse = vector_stores(s->orelse);
-    bool loop = body < 0 || orelse < 0;
-    n += body + orelse;
-    for (uint32_t i = 0; i < s->n_stmts && !loop; i++) {
-        int64_t inner = vector_stores(s->stmts[i]);
-        loop = inner < 0;
-        n += inner;
-    }
-    return loop ? -1 : n;
-}
-
-static bool is_short_loop(const tir_stmt *s)
-{
-    int64_t n;
-    return s && s->kind == TIR_FOR && s->for_kind == FOR_SERIAL && tir_is_int(s->extent, &n) && n <= SHORT_STEP;
-}
-
-/* A few steps of a tile whose sums fill the registers. Clang would write them out and the loops around them, too, and
- * keep what neighboring steps share in registers that are not there: a 5x5 convolution takes twice as long. Where
- * there are 32 registers it does no harm. */
-static bool is_tile_step(const c_emit *e, const tir_stmt *s)
-{
-    bool few = e->f->target && e->f->target->vector_regs <= FEW_REGS;
-    return few && is_short_loop(s) && vector_stores(s->body) >= TILE_SUMS;
-}
-
-/* A block of elements that are transposed: clang would write all of it out, element by element; of the inner loop alone
- * it makes vectors. */
-static bool is_transposing(const c_emit *e, const tir_stmt *s)
-{
-    if (!e->f->target || e->f->target->small || !is_short_loop(s) || !is_short_loop(s->body))
-        return false;
-    const tir_stmt *copy = s->body->body;
-    return copy->kind == TIR_STORE && copy->value->type.lanes == 1 && copy->value->kind == TIR_LOAD;
-}
-
 typedef struct var_search {
     const tir_var *v;
     bool found;
@@ -314,31 +203,28 @@ static void search_var(void *ctx, tir_expr_ref x)
     u->found |= x->kind == TIR_VAR && x->u.var == u->v;
 }
 
-/* All that a round does is under a condition in which the loop's variable does not stand: once it is false it stays so,
- * and the loop may end. */
-static bool ends_early(const tir_stmt *s)
+/* What a C compiler is told of the loop that comes next (pass say-rounds). */
+static void write_rounds(c_emit *e)
 {
-    const tir_stmt *b = s->body;
-    var_search u = {s->var, false};
-    if (s->for_kind != FOR_SERIAL || !b || b->kind != TIR_IF || b->orelse || tir_has_extern(b->cond))
-        return false;
-    tir_visit_expr(b->cond, search_var, &u);
-    return !u.found;
+    static const struct {
+        const char *rounds, *file, *line;
+    } lines[] = {{TIR_ROUNDS_ROLLED, "kernel/common/rolled.h", "LATHE_ROLLED"},
+                 {TIR_ROUNDS_EIGHT, "kernel/common/eight_times.h", "LATHE_EIGHT_TIMES"},
+                 {TIR_ROUNDS_CLANG, "kernel/common/rolled_clang.h", "LATHE_ROLLED_CLANG"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines && e->rounds; i++)
+        if (strcmp(e->rounds, lines[i].rounds) == 0) {
+            needs_add_kernel(e->needs, lines[i].file);
+            w_line(e->w, "%s", lines[i].line);
+        }
+    e->rounds = NULL;
 }
 
 static void write_for_head(c_emit *e, const tir_stmt *s, const char *min, const char *end, const char *var)
 {
     const char *ctype = dtype_c_name(s->var->type.dt);
     if (!e->cut || s->for_kind != FOR_PARALLEL) {
-        if (stays_rolled(e, s) && !ends_early(s)) { /* gcc has no use for it where a loop has two ends, and says so */
-            const bool out = sums_bytes(s);
-            needs_add_kernel(e->needs, out ? "kernel/common/eight_times.h" : "kernel/common/rolled.h");
-            w_line(e->w, out ? "LATHE_EIGHT_TIMES" : "LATHE_ROLLED");
-        } else if (is_tile_step(e, s) || is_transposing(e, s)) {
-            needs_add_kernel(e->needs, "kernel/common/rolled_clang.h");
-            w_line(e->w, "LATHE_ROLLED_CLANG");
-        }
-        const char *also = ends_early(s) ? arena_printf(e->tmp, " && (%s)", expr_condition(e, s->body->cond)) : "";
+        write_rounds(e);
+        const char *also = tir_ends_early(s) ? arena_printf(e->tmp, " && (%s)", expr_condition(e, s->body->cond)) : "";
         w_open(e->w, "for (%s %s = %s; %s < %s%s; %s++)", ctype, var, min, var, end, also, var);
         return;
     }
@@ -376,10 +262,7 @@ static void write_stepped(c_emit *e, const tir_stmt *s, tir_expr_ref from, int64
     tir_expr_ref behind = tir_add(e->c, from, extent);
     const char *min = expr_text(e, from).s, *end = scalar_at(e->tmp, expr_text(e, behind), PREC_ADD),
                *name = names_push(e, v, v->name, true);
-    if (stays_rolled(e, s)) {
-        needs_add_kernel(e->needs, "kernel/common/rolled.h");
-        w_line(e->w, "LATHE_ROLLED");
-    }
+    write_rounds(e);
     w_open(e->w, "for (%s %s = %s; %s < %s; %s += %lld)", dtype_c_name(v->type.dt), name, min, name, end, name,
            (long long)by);
     tir_bounds_push(e->bounds, v, from, extent);
@@ -410,7 +293,7 @@ static void write_for(c_emit *e, const tir_stmt *s)
     tir_bounds_push(e->bounds, s->var, s->min, s->extent);
     const bool before = e->in_parallel;
     e->in_parallel |= s->for_kind == FOR_PARALLEL;
-    write_inner(e, ends_early(s) ? s->body->body : s->body);
+    write_inner(e, tir_ends_early(s) ? s->body->body : s->body);
     e->in_parallel = before;
     tir_bounds_pop(e->bounds);
     w_close(e->w, "");
@@ -643,7 +526,7 @@ static void write_status(c_emit *e, const tir_stmt *call)
 static bool write_until(c_emit *e, const tir_stmt *s)
 {
     var_search u = {s->var, false};
-    if (s->kind != TIR_FOR || !ends_early(s))
+    if (s->kind != TIR_FOR || !tir_ends_early(s))
         return false;
     tir_visit_stmt(s->body->body, NULL, search_var, &u);
     if (u.found)
@@ -654,12 +537,18 @@ static bool write_until(c_emit *e, const tir_stmt *s)
     return true;
 }
 
-/* Annotations say nothing in C but four: memory that is needed later, calls that may fail, how a loop ends, and
- * addresses that are needed in an array. */
+/* Annotations say nothing in C but five: memory that is needed later, calls that may fail, how a loop ends, what
+ * becomes of its rounds, and addresses that are needed in an array. */
 static void write_attr(c_emit *e, const tir_stmt *s)
 {
     if (strcmp(s->key, TIR_ENDS) == 0 && write_until(e, s->body))
         return;
+    if (strcmp(s->key, TIR_ROUNDS) == 0) {
+        e->rounds = s->node;
+        write_stmt(e, s->body);
+        e->rounds = NULL;
+        return;
+    }
     if (strcmp(s->key, TIR_STARTS) == 0) {
         runs_write_around(e, s, write_inner);
         return;
@@ -860,7 +749,6 @@ static bool write_func(compiler *c, writer *w, c_needs *n, const tir_func *f, co
     n->vector_bytes = width > n->vector_bytes ? width : n->vector_bytes;
     e.cut = !extension && !n->one_part && tir_parallel_extent(c, f) > 1;
     tir_visit_stmt(f->body, check_stmt, check_expr, &e);
-    e.few_steps = !n->family && tir_takes_few_steps(f);
     if (!e.failed) {
         find_registers(&e);
         if (extension)
