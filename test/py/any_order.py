@@ -232,8 +232,8 @@ def layers(data, least, rng):
 
 
 # Rows that the pass select puts in the place of loops and expressions: kernels here have some of them.
-SELECTED = re.compile(r"(widen|bytes|vectors_of_table|word|(max|min)_of_words|sum_(even|odd)|put|lanes|rounded|scaled"
-                      r"|any_of|copy|shifted|fma_once|product_once|high_sum)\w*")
+SELECTED = re.compile(r"(widen|bytes|(vectors|gathered_bytes)_of_table|word|(max|min)_of_words|sum_(even|odd)|put|lanes"
+                      r"|rounded|scaled|any_of|copy|shifted|fma_once|product_once|high_sum|weighted)\w*")
 # Of rows that no default schedule of a model uses: the row, the target, and what stands for it in the loops.
 BY_HAND = (
     ("fma_tile", "x86-64-v3", "fma", """placeholder A: float32[8, 24]
