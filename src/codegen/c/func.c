@@ -192,17 +192,6 @@ static const char *cut_name(c_emit *e, const tir_stmt *s)
     return is_wide ? "lathe_cut" : is_short ? "lathe_cut_i32" : "lathe_cut_open_i32";
 }
 
-typedef struct var_search {
-    const tir_var *v;
-    bool found;
-} var_search;
-
-static void search_var(void *ctx, tir_expr_ref x)
-{
-    var_search *u = ctx;
-    u->found |= x->kind == TIR_VAR && x->u.var == u->v;
-}
-
 /* What a C compiler is told of the loop that comes next (pass say-rounds). */
 static void write_rounds(c_emit *e)
 {
@@ -246,11 +235,9 @@ static bool is_stepped(const tir_stmt *s, tir_expr_ref *out_from, int64_t *out_b
     const bool sum = tir_is_binary(x, TIR_ADD);
     const uint32_t at = sum && tir_is_binary(x->args[0], TIR_MUL) ? 0 : 1;
     tir_expr_ref product = sum ? x->args[at] : x;
-    var_search u = {s->var, false};
-    tir_visit_stmt(let->body, NULL, search_var, &u);
     *out_from = sum ? x->args[1 - at] : s->min;
-    return !u.found && !tir_uses_var(*out_from, s->var) && tir_is_binary(product, TIR_MUL) &&
-           product->args[0]->kind == TIR_VAR && product->args[0]->u.var == s->var &&
+    return !tir_stmt_uses_var(let->body, s->var) && !tir_uses_var(*out_from, s->var) &&
+           tir_is_binary(product, TIR_MUL) && product->args[0]->kind == TIR_VAR && product->args[0]->u.var == s->var &&
            tir_is_int(product->args[1], out_by) && *out_by > 0;
 }
 
@@ -313,13 +300,6 @@ static void write_if(c_emit *e, const tir_stmt *s)
     w_close(e->w, "");
 }
 
-static bool var_used(const tir_stmt *let)
-{
-    var_search u = {let->var, false};
-    tir_visit_stmt(let->body, NULL, search_var, &u);
-    return u.found;
-}
-
 /* Integers of the call, whose bounds are known; what is made of them cannot overflow. */
 static const tir_number *number_of(const c_emit *e, const tir_var *v)
 {
@@ -345,7 +325,7 @@ static void write_let(c_emit *e, const tir_stmt *s)
     bool narrow = t.lanes == 1 && !dtype_is_float(t.dt) && dtype_bits(t.dt) < 32;
     bool opened = open_block(e);
     w_line(e->w, "const %s %s = %s;", ctype, name, narrow ? scalar_store(e->tmp, e->needs, t.dt, value) : value.s);
-    if (!var_used(s))
+    if (!tir_stmt_uses_var(s->body, s->var))
         w_line(e->w, "(void)%s;", name);
     if (number)
         tir_bounds_push(e->bounds, s->var, tir_i64(e->c, number->least),
@@ -525,11 +505,9 @@ static void write_status(c_emit *e, const tir_stmt *call)
 /* Rounds need not be counted where a condition says when the last one has been. */
 static bool write_until(c_emit *e, const tir_stmt *s)
 {
-    var_search u = {s->var, false};
     if (s->kind != TIR_FOR || !tir_ends_early(s))
         return false;
-    tir_visit_stmt(s->body->body, NULL, search_var, &u);
-    if (u.found)
+    if (tir_stmt_uses_var(s->body->body, s->var))
         return false;
     w_open(e->w, "while (%s)", expr_condition(e, s->body->cond));
     write_inner(e, s->body->body);
