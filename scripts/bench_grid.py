@@ -37,6 +37,7 @@ import grid  # noqa: E402
 TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "i64": np.int64, "i8": np.int8}
 SHORT = 0.02  # milliseconds
 TURN = 0.001  # seconds that a turn takes at least
+REST = 0.01  # seconds between turns of several threads; onnxruntime's stop spinning after about one millisecond
 PLAIN = {"add": "Add", "multiply": "Mul", "nn.relu": "Relu", "exp": "Exp", "gelu": "Gelu", "sigmoid": "Sigmoid",
          "sqrt": "Sqrt"}
 WITH_AXIS = {"nn.softmax": "Softmax", "nn.log_softmax": "LogSoftmax", "take": "Gather", "concatenate": "Concat"}
@@ -186,8 +187,10 @@ def caller_of_session(session, operands):
     return (lambda: session.run_with_iobinding(binding)), result.numpy()
 
 
-def in_turns(calls, turns, clock):
-    """The least seconds of a call, for each of them. The first call of a turn brings caches back, and is not timed."""
+def in_turns(calls, turns, clock, rest=0):
+    """The least seconds of a call, for each of them. The first call of a turn brings caches back, and is not timed.
+    rest: seconds of sleep before each turn. The threads of the last caller look for work until then, and would take
+    the processors of this one."""
     inner, best = [], []
     for call in calls:
         start, n = clock(), 0
@@ -198,12 +201,18 @@ def in_turns(calls, turns, clock):
         best.append(math.inf)
     for _ in range(turns):
         for i, call in enumerate(calls):
+            time.sleep(rest)
             call()
             start = clock()
             for _ in range(inner[i]):
                 call()
             best[i] = min(best[i], (clock() - start) / inner[i])
     return best
+
+
+def clock_and_rest(workers):
+    """Time of the processor with one worker, of the clock with more."""
+    return (time.thread_time, 0) if workers <= 1 else (time.perf_counter, REST)
 
 
 def in_session(o, model, path, libraries):
@@ -229,8 +238,7 @@ def times(o, model, path, libraries):
         calls = (of_compilers if len(libraries) > 1 else in_session)(o, model, path, libraries)
     except Exception as e:  # onnxruntime's exceptions have no base of their own
         return None, str(e)[:160]
-    clock = time.thread_time if o.workers <= 1 else time.perf_counter
-    return [t * 1e3 for t in in_turns(calls, o.turns, clock)], ""
+    return [t * 1e3 for t in in_turns(calls, o.turns, *clock_and_rest(o.workers))], ""
 
 
 def summary(title, rows):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single operators of ONNX against onnxruntime: what `performance.py --operators` runs. A row of CASES is a model with
-one operator at a size that the rules were not tuned for. Times are of the processor, taken in turns in one process, the
-best of each side (bench_grid.py)."""
+one operator at a size that the rules were not tuned for. Times are taken in turns in one process, the best of each
+side: of the processor with one worker, of the clock with more (bench_grid.py)."""
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -130,20 +130,20 @@ def caller_of_session(session, operands):
     return (lambda: session.run_with_iobinding(binding)), results
 
 
-def measured(options, operands, path, library):
-    """(onnxruntime, Lathe) in seconds of the processor."""
+def measured(options, workers, operands, path, library):
+    """(onnxruntime, Lathe) in seconds."""
     settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads, settings.log_severity_level = 1, 3
+    settings.intra_op_num_threads, settings.log_severity_level = workers, 3
     settings.add_session_config_entry("session.x64quantprecision", "1" if options.exact else "0")
     session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     theirs, results = caller_of_session(session, operands)
     ours = bench_grid.caller_of_package(library, list(operands.values()), [np.empty_like(r) for r in results])
-    return bench_grid.in_turns((theirs, ours), options.turns, bench_grid.time.thread_time)
+    return bench_grid.in_turns((theirs, ours), options.turns, *bench_grid.clock_and_rest(workers))
 
 
-def rows(options, kind):
+def rows(options, workers, kind):
     """[(ratio, onnxruntime's seconds, Lathe's, operator, about)] of kind.CASES; kind: a module like this."""
-    build = SimpleNamespace(lathe=options.lathe, target="native", workers=1)
+    build = SimpleNamespace(lathe=options.lathe, target="native", workers=workers)
     found, cases = [], kind.CASES
     with tempfile.TemporaryDirectory(prefix="operators-") as folder:
         paths = [os.path.join(folder, f"{i}.onnx") for i in range(len(cases))]
@@ -154,6 +154,6 @@ def rows(options, kind):
         for c, path, (library, error) in zip(cases, paths, libraries):
             if not library:
                 raise SystemExit(f"{c.operator}, {c.about}: {error}")
-            theirs, ours = measured(options, kind.operands_of(c), path, library)
+            theirs, ours = measured(options, workers, kind.operands_of(c), path, library)
             found.append((theirs / ours, theirs, ours, c.operator, c.about))
     return found

@@ -3,7 +3,7 @@
 """The table of docs/notes/performance.md: five networks at one and two workers, against onnxruntime in turns.
 
     performance.py MODELS [--lathe FILE] [--rounds N] [--workers 1,2] [--write | --quantized]
-    performance.py --operators | --int8 [--exact] [--lathe FILE] [--turns N] [--write]
+    performance.py --operators | --int8 [--exact] [--lathe FILE] [--turns N] [--workers 1,2] [--write]
 
 MODELS is a folder with resnet18.onnx and the others. Needs onnxruntime and numpy. Times and ratios are those of
 `lathe bench --against onnxruntime`: medians of rounds in turns, the ratio is of the medians. --write puts the table
@@ -12,8 +12,8 @@ between the marks in docs/notes/performance.md; without it the table is printed.
 --quantized: their int8 forms, which are printed only: NAME_qdq.onnx (activations of u8, weights of i8 with a scale for
 each channel) and minilm_dynq.onnx (quantized while it runs), as onnxruntime's quantizer writes them.
 
---operators: single operators instead, those of bench_operators.py, with one worker, and a list of those that
-onnxruntime runs faster. --int8: the same for quantized layers, those of bench_int8.py. --exact: beside onnxruntime's
+--operators: single operators instead, those of bench_operators.py, and a list of those that onnxruntime runs faster.
+Times are of the processor with one worker, of the clock with two. --int8: the same for quantized layers, those of bench_int8.py. --exact: beside onnxruntime's
 kernels with exact sums (session.x64quantprecision), because its others saturate on x86-64 without VNNI."""
 import argparse
 import json
@@ -74,17 +74,23 @@ def operators(options):
     import bench_operators
     import onnxruntime
 
-    rows = bench_operators.rows(options, bench_int8 if options.int8 else bench_operators)
-    mean = math.exp(sum(math.log(r[0]) for r in rows) / len(rows))
-    slower = sorted(r for r in rows if r[0] < 1)
+    by_workers = [bench_operators.rows(options, w, bench_int8 if options.int8 else bench_operators)
+                  for w in options.workers]
     other = f"onnxruntime {onnxruntime.__version__}" + (" with exact sums" if options.exact else "")
-    lines = [f"{processor()} with {vectors()}; {other}; one worker; processor time, the "
-             f"best of {options.turns} turns; load average {os.getloadavg()[1]:.0f}. {len(rows)} "
-             f"{'layers' if options.int8 else 'operators'}, geometric mean of the ratios {mean:.2f}. Below 1: "
-             + ("; ".join(f"{name} ({about}) {ratio:.2f}" for ratio, _, _, name, about in slower) or "none") + ".", "",
-             "| operator | shape or kind | onnxruntime us | Lathe us | ratio |", "|---|---|---|---|---|"]
-    lines += [f"| {name} | {about} | {theirs * 1e6:.1f} | {ours * 1e6:.1f} | {ratio:.2f} |"
-              for ratio, theirs, ours, name, about in rows]
+    lines = [f"{processor()} with {vectors()}; {other}; the best of {options.turns} turns; load average "
+             f"{os.getloadavg()[1]:.0f}. {len(by_workers[0])} {'layers' if options.int8 else 'operators'}.", ""]
+    for workers, rows in zip(options.workers, by_workers):
+        mean = math.exp(sum(math.log(r[0]) for r in rows) / len(rows))
+        below = "; ".join(f"{name} ({about}) {r:.2f}" for r, _, _, name, about in sorted(rows) if r < 1) or "none"
+        lines += [f"- {workers} worker{'s' if workers > 1 else ''}: geometric mean of the ratios {mean:.2f}. "
+                  f"Below 1: {below}."]
+    several = len(options.workers) > 1
+    head = [f"{what}, {w} worker{'s' if w > 1 else ''}" if several else what
+            for w in options.workers for what in ("onnxruntime us", "Lathe us", "ratio")]
+    lines += ["", "| operator | shape or kind | " + " | ".join(head) + " |", "|---|---" + "|---" * len(head) + "|"]
+    lines += [f"| {same[0][3]} | {same[0][4]} | "
+              + " | ".join(f"{theirs * 1e6:.1f} | {ours * 1e6:.1f} | {ratio:.2f}" for ratio, theirs, ours, _, _ in same)
+              + " |" for same in zip(*by_workers)]
     return "\n".join(lines)
 
 
