@@ -13,8 +13,9 @@ between the marks in docs/notes/performance.md; without it the table is printed.
 each channel) and minilm_dynq.onnx (quantized while it runs), as onnxruntime's quantizer writes them.
 
 --operators: single operators instead, those of bench_operators.py, and a list of those that onnxruntime runs faster.
-Times are of the processor with one worker, of the clock with two. --int8: the same for quantized layers, those of bench_int8.py. --exact: beside onnxruntime's
-kernels with exact sums (session.x64quantprecision), because its others saturate on x86-64 without VNNI."""
+Times are of the processor with one worker, of the clock with two. --int8: the same for quantized layers, those of
+bench_int8.py. --exact: beside onnxruntime's kernels with exact sums (session.x64quantprecision), because its others
+saturate on x86-64 without VNNI."""
 import argparse
 import json
 import math

@@ -672,6 +672,16 @@ static void unpack_place(te_graph *g, const grid_ctx *v, tir_expr_ref place, tir
     at[0] = place;
 }
 
+/* 0 where the i32 is negative. A C compiler would make a jump of a choice, and processors cannot foresee which points
+ * of a grid lie outside. */
+static tir_expr_ref zero_if_negative(te_graph *g, tir_expr_ref value, tir_expr_ref number)
+{
+    tir_expr_ref sign = op2(g, TIR_SHR, number, tir_int(g->c, DT_I32, 31));
+    tir_expr_ref kept = tir_call1(g->c, TIR_BITNOT, tir_cast(g->c, DT_U32, sign));
+    tir_expr_ref bits = tir_call1(g->c, TIR_TO_BITS, value);
+    return tir_call1(g->c, TIR_FROM_BITS, op2(g, TIR_BITAND, bits, kept));
+}
+
 /* x at the place of that number, which `taps` make. */
 static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref const *idx, tir_expr_ref const *point,
                                tir_expr_ref const *taps, uint32_t number)
@@ -680,8 +690,11 @@ static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref cons
     memcpy(at, idx, 2 * sizeof *at);
     if (v->places[0]) {
         tir_expr_ref place = te_read(g, v->places[number], point);
+        if (pads_zeros(v)) {
+            inside = place;
+            place = op2(g, TIR_MAX, place, zero);
+        }
         unpack_place(g, v, as_i64(g, place), at + 2);
-        inside = op2(g, TIR_GE, place, zero);
     } else {
         for (uint32_t i = 0; i < v->spatial; i++) {
             at[2 + i] = as_i64(g, taps[i]);
@@ -689,7 +702,9 @@ static tir_expr_ref grid_pixel(te_graph *g, const grid_ctx *v, tir_expr_ref cons
         }
     }
     tir_expr_ref value = as_f32(g, te_read(g, v->x, at));
-    return pads_zeros(v) ? tir_select(g->c, inside, value, f32(g, 0)) : value;
+    if (!pads_zeros(v))
+        return value;
+    return v->places[0] ? zero_if_negative(g, value, inside) : tir_select(g->c, inside, value, f32(g, 0));
 }
 
 /* `number`: of the taps of axes before axis i. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define CUT_MULTIPLE  64        /* elements: whole vectors and cache lines of any type */
+#define FEW_ROWS      8         /* up to which the shares of workers may differ much */
 #define BESIDE        4         /* rows */
 #define WHOLE_SUM     16        /* elements: of other sums in lanes the end goes through memory, */
 #define LONG_SUM      128       /* which is worth it from here on */
@@ -74,15 +75,34 @@ te_graph *te_merge_elements(te_graph *g, const struct target *t)
     return t->vector_bytes / 4 > 1 ? merge_rows_of_blocks(g) : g;
 }
 
-/* Cuts a long vector into parts, of which the last one is shorter; the name of the innermost loop. */
-static const char *cut_vector(te_sched *s, const te_node *n)
+/* Rows, of which there are too few for workers to have equal shares; 0: there are more, or it is not known. */
+static int64_t few_rows(const te_node *n)
 {
-    int64_t len = te_axis_extent(n, 0), part = (len + PARALLEL_ENOUGH - 1) / PARALLEL_ENOUGH,
-            f = (part + CUT_MULTIPLE - 1) / CUT_MULTIPLE * CUT_MULTIPLE;
-    if (len < PARALLEL_WORTH)
-        return te_axis_name(n, 0);
-    te_sched_split(s, n->name, te_axis_name(n, 0), f, "block", "lane");
-    te_sched_annotate(s, TE_PARALLEL, n->name, "block");
+    int64_t rows = 1;
+    for (uint32_t i = 0; i + 1 < n->n_axes && rows > 0 && rows <= FEW_ROWS; i++)
+        rows *= te_axis_extent(n, i);
+    return rows <= FEW_ROWS ? rows : 0;
+}
+
+/* Cuts a few long rows into blocks, of which the last one of a row is shorter, and makes all blocks one parallel loop;
+ * the name of the innermost loop. NULL: rows are shared whole. */
+static const char *cut_rows(te_sched *s, const struct target *t, const te_node *n)
+{
+    const uint32_t inner = n->n_axes - 1;
+    const int64_t rows = few_rows(n), len = te_axis_extent(n, inner);
+    if (rows == 0 || rows * len < PARALLEL_WORTH || len <= CUT_MULTIPLE)
+        return NULL;
+    if (inner > 0 && (t->workers <= 1 || !te_reads_lines(n, inner)))
+        return NULL;
+    const int64_t blocks = (PARALLEL_ENOUGH + rows - 1) / rows, part = (len + blocks - 1) / blocks,
+                  f = (part + CUT_MULTIPLE - 1) / CUT_MULTIPLE * CUT_MULTIPLE;
+    te_sched_split(s, n->name, te_axis_name(n, inner), f, "block", "lane");
+    const char *shared = "block";
+    if (inner > 0) {
+        shared = "part";
+        te_sched_fuse(s, n->name, te_fuse_axes(s, n, inner), "block", shared);
+    }
+    te_sched_annotate(s, TE_PARALLEL, n->name, shared);
     return "lane";
 }
 
@@ -132,14 +152,14 @@ static bool by_stages(te_sched *s, const struct target *t, te_node *last)
         return true;
     if (last->n_axes == 0 || te_move_in_tiles(s, t, last))
         return true;
-    const char *inner = last->n_axes == 1 ? cut_vector(s, last) : te_axis_name(last, last->n_axes - 1);
-    uint32_t count = te_parallel_axes(s->g, last);
+    const char *block = cut_rows(s, t, last), *inner = block ? block : te_axis_name(last, last->n_axes - 1);
+    const uint32_t count = block ? 0 : te_parallel_axes(s->g, last);
     if (count > 0)
         te_fuse_parallel(s, last, count);
     const bool calls = te_calls_functions(s, NULL, last);
     const bool pays = calls || has_choices(s, last) || te_converts_halves(s, t, last);
     const bool lanes = pays && te_row_in_lanes(s, t, last, inner);
-    if (!lanes && !calls && last->n_axes > 1)
+    if (!lanes && !calls && !block && last->n_axes > 1)
         te_cut_phases(s, last);
     return true;
 }
@@ -167,32 +187,64 @@ static void look_for_last(void *ctx, tir_expr_ref e)
 }
 
 /* Where an extreme lies: a comparison and two choices, of which each waits for the one before. The results of a few
- * neighbors grow side by side; all of a line where neighbors lie side by side in memory. */
-static void reduce_beside(te_sched *s, const struct target *t, const te_node *n)
+ * neighbors grow side by side; all of a line where neighbors lie side by side in memory. `a`: axes up to the innermost
+ * one that has several iterations, of which a loop stays outside of the reduction: its name, or NULL. */
+static const char *reduce_beside(te_sched *s, const struct target *t, const te_node *n, uint32_t a)
 {
-    uint32_t a = n->n_axes, count = 0;
-    while (a > 0 && te_axis_most(s->g, n, a - 1) == 1)
-        a--;
-    if (a == 0 || n->n_reduce != 1 || t->vector_bytes == 0)
-        return;
+    uint32_t count = 0;
     const char **order = arena_array(&s->c->mem, const char *, n->n_axes + 2u), *inner = te_axis_name(n, a - 1);
+    if (n->n_reduce != 1 || t->vector_bytes == 0)
+        return inner;
     tir_expr_ref last = NULL;
     tir_visit_expr(n->body[0], look_for_last, &last);
     bool along = last && tir_uses_var(last, n->reduce_axes[0]->var);
     if (along && te_axis_extent(n, a - 1) % BESIDE != 0)
-        return;
-    for (uint32_t i = 0; i + 1 < a; i++)
+        return inner;
+    const char *outside = along ? "row_o" : NULL;
+    bool alone = true; /* there is one line, which workers share */
+    for (uint32_t i = 0; i + 1 < a; i++) {
+        alone &= te_axis_extent(n, i) == 1;
         order[count++] = te_axis_name(n, i);
-    if (along) {
-        te_sched_split(s, n->name, inner, BESIDE, "row_o", "row_i");
-        order[count++] = "row_o";
-        inner = "row_i";
     }
+    if (along) {
+        te_sched_split(s, n->name, inner, BESIDE, outside, "row_i");
+        inner = "row_i";
+    } else if (alone && t->workers > 1 && te_axis_extent(n, a - 1) >= 2 * CUT_MULTIPLE) {
+        outside = "block";
+        te_sched_split(s, n->name, inner, CUT_MULTIPLE, outside, "lane");
+        inner = "lane";
+    }
+    if (outside)
+        order[count++] = outside;
     order[count++] = n->reduce_axes[0]->var->name;
     order[count++] = inner;
     te_sched_reorder(s, n->name, count, order);
     if (along)
         te_sched_annotate(s, TE_UNROLL, n->name, inner);
+    return outside;
+}
+
+/* A search, whose outer loops workers share if they are worth it. */
+static void search_beside(te_sched *s, const struct target *t, const te_node *n)
+{
+    int64_t work = te_reduce_most(s->g, n), outer = 1;
+    uint32_t a = n->n_axes, count = 0;
+    while (a > 0 && te_axis_most(s->g, n, a - 1) == 1)
+        a--;
+    if (a == 0)
+        return;
+    const char *outside = reduce_beside(s, t, n, a);
+    for (uint32_t i = 0; i < a; i++)
+        if (!i64_mul(work, te_axis_most(s->g, n, i), &work))
+            return;
+    if (work < PARALLEL_WORTH)
+        return;
+    while (count + 1 < a && outer < PARALLEL_ENOUGH)
+        outer *= te_axis_most(s->g, n, count++);
+    if (outer > 1)
+        te_fuse_parallel(s, n, count);
+    else if (outside)
+        te_sched_annotate(s, TE_PARALLEL, n->name, outside);
 }
 
 /* Vectors of a line that go side by side, so that fewer than one are left at its end, which goes through memory. */
@@ -408,7 +460,7 @@ bool te_one_by_one(const te_case *x)
     if (is_in_parts(x))
         return search_in_parts(s, t, anchor);
     if (is_search(x)) {
-        reduce_beside(s, t, anchor);
+        search_beside(s, t, anchor);
         return true;
     }
     if (anchor->n_axes == 0) {
