@@ -298,6 +298,10 @@ def regressors(rng, count):
               title=f"a base value of a target that the row has not {how}",
               **attributes_of({**stump, "w_ids": [0, 1], "w_nodeids": [1, 2], "w_treeids": [0, 0], "w": [1., 2.]},
                               "target"))
+        for n in (1, 2):
+            b.add("TreeEnsembleRegressor", [x], [1], n_targets=n, aggregate_function=how, title=f"-0 {how} of {n}",
+                  **attributes_of({**stump, "w_ids": [0, 0], "w_nodeids": [1, 2], "w_treeids": [0, 0], "w": [-0., 2.]},
+                                  "target"))
     for ids, where, w in (([0], [1], [1.]), ([0, 0, 0], [0, 1, 2], [9., 1., 2.])):
         b.add("TreeEnsembleRegressor", [x], [1], n_targets=1, title=f"weights at {where}",
               **attributes_of({**stump, "w_ids": ids, "w_nodeids": where, "w_treeids": [0] * len(ids), "w": w},
@@ -328,7 +332,8 @@ def classifiers(rng, count):
         both = len(set(d["w_ids"])) == 2 and n == 2
         one_score = post == "PROBIT" and n == 2 and bases < 2 or bases == 1 and both
         mask = np.array([[True, False]]).repeat(len(x), 0) if one_score else None
-        b.add("TreeEnsembleClassifier", [x], [7, 1], (2e-6, 1e-6), post_transform=post, base_values=base,
+        b.add("TreeEnsembleClassifier", [x], [7, 1], (2e-6, 1e-6) if post != "NONE" else SAME, post_transform=post,
+              base_values=base,
               title=f"classifier {n} {post} base {bases} only {only} positive {positive} {dt.__name__}", mask=mask,
               **labels, **attributes_of(d, "class"))
     stump = {"nodeids": [0, 1, 2], "treeids": [0] * 3, "featureids": [0] * 3, "modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
@@ -379,6 +384,7 @@ def ensembles(rng, count):
                 aggregate_function=how)
             add(x[:2], dt, [2.], [0], [10., 20.], [0, 0], f"a target of no leaf {how}", n_targets=2,
                 aggregate_function=how)
+            add(x, dt, [2.], [0], [-0., 20.], [0, 0], f"-0 {how}", aggregate_function=how)
         for post in range(5):
             near = (2e-6, 1e-7) if post else SAME
             add(x[:2], dt, [.5], [0], [.25, .75], [0, 1], f"post {post} of two", n_targets=2, post_transform=post,

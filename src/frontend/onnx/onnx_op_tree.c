@@ -137,6 +137,12 @@ static bool read_nodes(onnx_node *n, listed *l, int64_t width, forest *out)
     return true;
 }
 
+/* A weight of -0 is 0: onnxruntime adds a base value of 0 to the least and the largest weight, too. */
+static tree_weight weight_of(int64_t target, double value)
+{
+    return (tree_weight){target, value == 0 ? 0 : value};
+}
+
 /* Weights in the order of their leaves, of one leaf as they are listed; those of branches do not count. */
 static bool read_weights(onnx_node *n, const listed *l, const char *what, forest *f)
 {
@@ -170,7 +176,7 @@ static bool read_weights(onnx_node *n, const listed *l, const char *what, forest
     for (uint32_t i = 0; i < targets.n; i++) {
         tree_node *of = &nodes[leaf[i] - 1];
         if (of->leaf)
-            w[of->first + of->count++] = (tree_weight){targets.v[i], values.v[i]};
+            w[of->first + of->count++] = weight_of(targets.v[i], values.v[i]);
     }
     f->nodes = nodes;
     f->weights = w;
@@ -347,7 +353,7 @@ static bool read_places(onnx_node *n, const placed *p, int64_t width, forest *f)
                                              "%lld", i, (long long)p->targets.v[i],
                              (long long)f->targets);
         nodes[count + i] = (tree_node){.leaf = true, .first = i, .count = 1};
-        w[i] = (tree_weight){p->targets.v[i], p->weights.v[i]};
+        w[i] = weight_of(p->targets.v[i], p->weights.v[i]);
     }
     for (uint32_t i = 0; i < p->roots.n; i++)
         if (!read_child(n, p, p->roots.v[i], false, &roots[i]))
@@ -515,13 +521,19 @@ static forest of_one_class(onnx_node *n, const forest *f)
     return one;
 }
 
+/* 0 for each row. A product with 0 would be -0 for a score below 0, and NaN for one that is infinite. */
+static graph_value *zero_like(onnx_node *n, graph_value *s)
+{
+    return onnx_cast(n, onnx_binary(n, "greater", s, onnx_const_like(n, s, INFINITY)), onnx_dtype(s));
+}
+
 /* The score of class k; s has one column where the weights are for one class alone. */
 static graph_value *score_of(ends *e, graph_value *s, int64_t k)
 {
     onnx_node *n = e->n;
     if (!is_binary(e->f))
         return ml_column(n, s, k);
-    return forest_ever(e->f, k) ? s : onnx_binary(n, "multiply", s, onnx_const_like(n, s, 0));
+    return forest_ever(e->f, k) ? s : zero_like(n, s);
 }
 
 static bool end_two(ends *e, graph_value *s)
@@ -529,7 +541,7 @@ static bool end_two(ends *e, graph_value *s)
     onnx_node *n = e->n;
     const seen zero = seen_of(e, 0), one = seen_of(e, 1);
     graph_value *s0 = score_of(e, s, 0), *s1 = score_of(e, s, 1);
-    graph_value *nothing = onnx_binary(n, "multiply", s0, onnx_const_like(n, s0, 0));
+    graph_value *nothing = zero_like(n, s0);
     const dim rows[1] = {onnx_dim(n, s, 0)};
     if (e->base.n)
         add_two_bases(e, &one, &s0, &s1);
