@@ -154,7 +154,7 @@ def decode(lathe, folder, how):
 
 
 def moved(lathe, folder, rng, how):
-    """Through Transpose, Concat and Slice and out again, with a number of elements that fills no byte."""
+    """Through operators that move elements and out again, with a number of elements that fills no byte."""
     wrong, n = [], 0
     for name in (*INTEGERS, *PACKED, "FLOAT8E5M2"):
         code = code_of(name)
@@ -163,10 +163,23 @@ def moved(lathe, folder, rng, how):
         path = os.path.join(folder, "moved.onnx")
         nodes = [helper.make_node("Transpose", ["x"], ["t"]), helper.make_node("Concat", ["t", "t"], ["c"], axis=1),
                  helper.make_node("Identity", ["c"], ["y"]), helper.make_node("Reshape", ["x", "s"], ["flat"]),
-                 helper.make_node("Constant", [], ["s"], value_ints=[15])]
-        save(path, nodes, [("x", code, [3, 5])], [("y", code, [5, 6]), ("flat", code, [15])])
+                 helper.make_node("Constant", [], ["s"], value_ints=[15]),
+                 helper.make_node("Constant", [], ["pads"], value_ints=[1, 0, 0, 2]),
+                 helper.make_node("Constant", [], ["seven"], value_int=7),
+                 helper.make_node("Gather", ["flat", "seven"], ["value"]),
+                 helper.make_node("Pad", ["x", "pads"], ["zeros"]),
+                 helper.make_node("Pad", ["x", "pads", "value"], ["padded"]),
+                 helper.make_node("Constant", [], ["at"], value_ints=[1, 0, 2]),
+                 helper.make_node("Constant", [], ["four"], value_ints=[4]),
+                 helper.make_node("Gather", ["x", "four"], ["column"], axis=1),
+                 helper.make_node("TensorScatter", ["x", "column", "at"], ["written"], axis=1)]
+        nodes.sort(key=lambda node: node.op_type != "Constant")
+        outputs = {"y": [5, 6], "flat": [15], "zeros": [4, 7], "padded": [4, 7], "written": [3, 5]}
+        save(path, nodes, [("x", code, [3, 5])], [(name, code, dims) for name, dims in outputs.items()])
         run(lathe, path, {"x": cases.stored(x)}, folder, how)
-        want = {"y": np.concatenate([x.T, x.T], 1), "flat": x.reshape(15)}
+        want = {"y": np.concatenate([x.T, x.T], 1), "flat": x.reshape(15), "zeros": np.pad(x, ((1, 0), (0, 2))),
+                "padded": np.pad(x, ((1, 0), (0, 2)), constant_values=x[1, 2]), "written": x.copy()}
+        want["written"][np.arange(3), [1, 0, 2]] = x[:, 4]
         for result, value in want.items():
             n += value.size
             got = np.load(os.path.join(folder, result + ".npy"))

@@ -391,7 +391,12 @@ bool onnx_op_pad(onnx_node *n)
         dim entries = onnx_dim(n, in[1], 1);
         in[1] = onnx_reshape(n, in[1], 1, &entries);
     }
-    onnx_result(n, 0, (onnx_args){"nn.pad", n_in, in, 1, &mode});
+    const dtype small = onnx_small_of(n->im, in[0]);
+    if (in[2] && onnx_small_of(n->im, in[2]) != small)
+        return onnx_fail(n, DIAG_TYPE, "constant_value is not of the type of the input");
+    graph_value *y = onnx_result(n, 0, (onnx_args){"nn.pad", n_in, in, 1, &mode});
+    if (!n->failed && small != DT_NONE)
+        onnx_set_small(n->im, y, small);
     return !n->failed;
 }
 
