@@ -501,9 +501,15 @@ def prompts(m, vocabulary, pad):
     return ids
 
 
+def spares(m, vocabulary):
+    """Scores behind those of the vocabulary, which no token has, and the attribute that says so."""
+    return m.pick((0, {}), (0, {"vocab_size": vocabulary}), (m.number(1, 3), {"vocab_size": vocabulary}))
+
+
 def search(m):
     """Greedy, and with beams: prompts with pads, penalties, what ends early, several sequences."""
     vocabulary, beam = m.number(6, 20), m.pick(True, False)
+    spare, words = spares(m, vocabulary)
     ids = prompts(m, vocabulary, vocabulary)
     most = ids.shape[1] + m.number(1, 6)
     if beam:
@@ -512,8 +518,8 @@ def search(m):
         ins = [m.constant(i32(most)), m.constant(i32(m.number(0, most - 1))), m.constant(np.float32([m.pick(1, 1.3)]))]
     ins = [m.input(ids)] + ins + masks(m, len(ids), vocabulary)
     given = {"early_stopping": m.number(0, 1)} if beam else {}
-    fixed = {"decoder": decoder(m, vocabulary, most), "pad_token_id": vocabulary, "model_type": 0,
-             "no_repeat_ngram_size": m.pick(0, 0, 1, 2, 3)}
+    fixed = {"decoder": decoder(m, vocabulary + spare, most), "pad_token_id": vocabulary, "model_type": 0,
+             "no_repeat_ngram_size": m.pick(0, 0, 1, 2, 3), **words}
     if m.pick(True, False) and not beam:
         fixed["init_decoder"] = fixed["decoder"]
     end = 1 if beam else one_that_ends(m, "GreedySearch", ids.shape[1], ins, **fixed)
@@ -524,38 +530,42 @@ def search(m):
 def encoded_search(m):
     """With beams, and an encoder: the decoder keeps what it was given."""
     vocabulary, most = m.number(6, 20), m.number(3, 7)
+    spare, words = spares(m, vocabulary)
     ids = prompts(m, vocabulary, 0)
     ins = [m.input(ids)] + beams(m, most) + masks(m, len(ids), vocabulary)
     if m.pick(True, False):
         mask = np.ones(ids.shape, np.int32)
         mask[-1, m.number(1, ids.shape[1]):] = 0
         ins.append(m.input(mask))
-    encoder, last = encoded.graphs(m.floats, vocabulary, layers=2, heads=m.number(1, 2), size=4, form=m.number(0, 2),
-                                   fused=m.pick(True, False))
+    encoder, last = encoded.graphs(m.floats, vocabulary + spare, layers=2, heads=m.number(1, 2), size=4,
+                                   form=m.number(0, 2), fused=m.pick(True, False))
     m.add("BeamSearch", ins, TensorProto.INT32, FLOAT, eos_token_id=1, pad_token_id=0, model_type=1, encoder=encoder,
           decoder=last, decoder_start_token_id=m.pick(0, 3), early_stopping=m.number(0, 1),
-          no_repeat_ngram_size=m.pick(0, 2))
+          no_repeat_ngram_size=m.pick(0, 2), **words)
 
 
 def speech_search(m):
     """Of Whisper's kind, with prompts of several tokens."""
     vocabulary, prompt, batch = m.number(6, 20), m.number(1, 3), m.number(1, 2)
+    spare, words = spares(m, vocabulary)
     most = prompt + m.number(2, 5)
     ins = [m.input(m.floats(batch, 5, m.number(1, 4)))] + beams(m, most) + masks(m, batch, vocabulary) + [""]
     given = prompt > 1 or m.pick(True, False)
     ids = m.rng.integers(2, vocabulary, (batch, prompt)).astype(np.int32)
     ins += [m.operand(ids) if given else "", m.constant(i32(0)) if m.pick(True, False) else "", "", ""]
     ins.append(m.constant(np.float32([m.pick(1, .7, 2)])) if m.pick(True, False) else "")
-    encoder, last = encoded.speech_graphs(m.floats, vocabulary, 2, m.number(1, 2), 4, prompt, m.pick(True, False))
+    encoder, last = encoded.speech_graphs(m.floats, vocabulary + spare, 2, m.number(1, 2), 4, prompt,
+                                          m.pick(True, False))
     m.add("WhisperBeamSearch", ins, TensorProto.INT32, FLOAT, eos_token_id=1, pad_token_id=m.pick(0, 1), model_type=2,
           encoder=encoder, decoder=last, decoder_start_token_id=m.pick(0, 3), early_stopping=m.number(0, 1),
-          no_repeat_ngram_size=m.pick(0, 2))
+          no_repeat_ngram_size=m.pick(0, 2), **words)
 
 
 def sampling(m):
     """Draws of onnxruntime's generator. It takes all presences off one score, of the first token of the first sample:
     only that token may have one."""
     vocabulary = m.number(6, 20)
+    spare, words = spares(m, vocabulary)
     ids = prompts(m, vocabulary, vocabulary)
     most = ids.shape[1] + m.number(1, 6)
     ins = [m.input(ids), m.constant(i32(most)), m.constant(i32(m.number(0, most - 1)))]
@@ -564,7 +574,7 @@ def sampling(m):
     presences[0, 0] = 1
     ins.append(m.input(presences) if m.pick(True, False) else "")
     ins.append(m.operand(i32(m.pick(0, 1, m.number(0, 1 << 30)))))
-    given = {"decoder": decoder(m, vocabulary, most), "pad_token_id": vocabulary,
+    given = {"decoder": decoder(m, vocabulary + spare, most), "pad_token_id": vocabulary, **words,
              "temperature": float(m.pick(1, .7, 2)), "top_p": float(m.pick(.1, .5, .9)), "custom": m.number(0, 1),
              "presence_penalty": float(m.pick(0, .5)),
              "min_tokens_to_keep": m.number(0, 3), "filter_value": float(m.pick(-1e20, -np.inf)),
@@ -660,6 +670,7 @@ REFUSED = (
     ("BeamSearch", MS, [i32(1, 2).reshape(1, 2), i32(5), "", i32(1), i32(1)], {"decoder": NOTHING, "model_type": 1},
      "attribute 'encoder' must be a graph"),
     ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING}, "max_length must be a constant"),
+    ("GreedySearch", MS, [i32(1, 2).reshape(1, 2), i32(5)], {"decoder": NOTHING, "vocab_size": -2}, "vocab_size = -2"),
     ("BeamSearch", MS, [i32(1, 2).reshape(1, 2), i32(5), "", i32(1), i32(1)], {"decoder": NOTHING, "model_type": 2},
      "Whisper's (2) is WhisperBeamSearch"),
     ("WhisperBeamSearch", MS, [(1, 2), i32(5), "", i32(1), i32(1)], {"decoder": NOTHING}, "[batch, features, frames]"),

@@ -107,11 +107,15 @@ static bool read_attributes(search *s)
     s->start = onnx_attr_int(n, "decoder_start_token_id", -1);
     s->early = onnx_attr_int(n, "early_stopping", 0) != 0;
     s->no_repeat = onnx_attr_int(n, "no_repeat_ngram_size", 0);
-    (void)onnx_attr_int(n, "vocab_size", 0);
+    s->tokens = onnx_attr_int(n, "vocab_size", 0);
     if (onnx_has_attr(n, "init_decoder"))
         (void)onnx_attr_graph(n, "init_decoder"); /* the same decoder, for the first round */
     if (s->kind == SEARCH_SAMPLE)
         read_sampling(s);
+    if (s->tokens == -1)
+        s->tokens = 0; /* as if it were not there */
+    if (s->tokens < 0)
+        return onnx_fail(n, DIAG_FORMAT, "vocab_size = %lld", (long long)s->tokens);
     if (n->failed || !s->decoder)
         return onnx_fail(n, DIAG_FORMAT, "the attribute decoder is missing");
     return read_kind(s);

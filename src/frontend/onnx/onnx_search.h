@@ -15,6 +15,7 @@ typedef struct search {
     bool hears;                        /* of Whisper's kind: the encoder gets numbers, and no mask */
     int64_t batch, prompt;             /* prompt: of these tokens; with an encoder it is what starts the decoder's */
     int64_t most, least, beams, returned, start, end, pad, no_repeat;
+    int64_t tokens; /* of the vocabulary, which are the first scores of a row; 0: all */
     bool early;
     double repetition, length_penalty;
     double temperature;                /* of SEARCH_SAMPLE, and of what hears */

@@ -51,12 +51,28 @@ static graph_value *number(onnx_node *n, int64_t v)
     return onnx_const_int(n, DT_I32, v);
 }
 
-/* The scores of the last token. */
-static graph_value *last_scores(onnx_node *in, graph_value *scores, graph_value *last)
+/* A decoder may make more scores for a token than the vocabulary has, to fill its product. onnxruntime reads the result
+ * [rows, tokens, scores] as if no row had more: only the first row of the first token is where the decoder put it. */
+static graph_value *of_vocabulary(const search *s, onnx_node *in, graph_value *scores)
+{
+    const int64_t rows = onnx_static_dim(in, scores, 0), tokens = onnx_static_dim(in, scores, 1);
+    const int64_t made = onnx_static_dim(in, scores, 2), all = rows * tokens * made;
+    if (s->tokens > made && !in->failed)
+        return onnx_refuse(in, DIAG_FORMAT, "vocab_size = %lld, but the decoder makes %lld scores for a token",
+                           (long long)s->tokens, (long long)made);
+    if (in->failed || s->tokens == 0 || s->tokens == made)
+        return scores;
+    const int64_t read[3] = {rows, tokens, s->tokens};
+    scores = onnx_slice(in, onnx_reshape_ints(in, scores, 1, &all), 0, 0, rows * tokens * s->tokens);
+    return onnx_reshape_ints(in, scores, 3, read);
+}
+
+/* The scores of one token. */
+static graph_value *last_scores(const search *s, onnx_node *in, graph_value *scores, graph_value *last)
 {
     if (onnx_rank(scores) != 3)
         return onnx_refuse(in, DIAG_TYPE, "the first result of the decoder must be [batch, sequence, vocabulary]");
-    return onnx_search_take(in, onnx_cast(in, scores, DT_F32), last, 1);
+    return onnx_search_take(in, onnx_cast(in, of_vocabulary(s, in, scores), DT_F32), last, 1);
 }
 
 /* --- of GPT-2's kind --- */
@@ -95,6 +111,21 @@ static graph_value *empty_past(const search *s, onnx_node *in, uint32_t i)
     return onnx_constant(in, tensor_splat(in->c, t.dt, PAST_RANK, d, &(uint64_t){0}));
 }
 
+/* The scores of the last of x's tokens. onnxruntime gives its decoder the prompt in the first round, and one token
+ * then: what is read as its vocabulary depends on how many. */
+static graph_value *scores_of_last(const search *s, onnx_node *in, const search_round *x, graph_value *scores)
+{
+    graph_value *last = onnx_binary(in, "subtract", x->len, onnx_const_int(in, DT_I64, 1));
+    graph_value *zero = onnx_const_int(in, DT_I64, 0);
+    if (s->tokens == 0 || onnx_rank(scores) != 3 || s->tokens == onnx_static_dim(in, scores, 2))
+        return last_scores(s, in, scores, last);
+    graph_value *one = onnx_search_with_axis(in, onnx_search_take(in, scores, last, 1), 1);
+    graph_value *prompt = onnx_slice(in, scores, 1, 0, s->prompt);
+    graph_value *later = last_scores(s, in, one, zero);
+    graph_value *first = last_scores(s, in, prompt, onnx_const_int(in, DT_I64, s->prompt - 1));
+    return in->failed ? later : onnx_where(in, onnx_binary(in, "equal", x->number, zero), first, later);
+}
+
 static graph_value *decode_all(const search *s, onnx_node *in, const search_round *x)
 {
     const uint32_t count = s->decoder->input.len;
@@ -117,7 +148,7 @@ static graph_value *decode_all(const search *s, onnx_node *in, const search_roun
         v[i] = empty_past(s, in, i);
     if (in->failed || !onnx_inline_bodies(in, s->decoder, count, v, 1, &scores))
         return onnx_nothing(in);
-    return last_scores(in, scores, onnx_binary(in, "subtract", x->len, onnx_const_int(in, DT_I64, 1)));
+    return scores_of_last(s, in, x, scores);
 }
 
 /* --- with an encoder --- */
@@ -182,7 +213,7 @@ bool onnx_search_encode(search *s, graph_value *mask, graph_value ***caches, uin
         return !n->failed;
     s->hidden = onnx_search_rows(s, out[1]);
     const int64_t last = onnx_rank(out[0]) == 3 ? onnx_static_dim(n, out[0], 1) - 1 : 0;
-    *scores = onnx_search_rows(s, last_scores(n, out[0], onnx_const_int(n, DT_I64, last)));
+    *scores = onnx_search_rows(s, last_scores(s, n, out[0], onnx_const_int(n, DT_I64, last)));
     return !n->failed;
 }
 
@@ -229,7 +260,7 @@ static graph_value *decode_next(const search *s, onnx_node *in, const search_rou
         return onnx_nothing(in);
     for (uint32_t i = 0; i < n_caches && !in->failed; i++)
         caches[i] = grown(in, out[1 + i], caches[i]);
-    return last_scores(in, out[0], onnx_const_int(in, DT_I64, 0));
+    return last_scores(s, in, out[0], onnx_const_int(in, DT_I64, 0));
 }
 
 graph_value *onnx_search_decode(const search *s, onnx_node *in, const search_round *x, graph_value **caches,
