@@ -10,9 +10,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 F, U8, I8, I32 = np.float32, np.uint8, np.int8, np.int32
 CASES = []
+PRODUCTS = "bound_bytes"
 
 
-def layer(name, about, nodes, inputs, constants, kind=TensorProto.UINT8):
+def layer(name, about, nodes, inputs, constants, kind=TensorProto.UINT8,
+          multiply_adds=0):
     """The last node's result is the model's. A node is (operator, operands, result, attributes)."""
     values = [helper.make_tensor_value_info(n, TensorProto.UINT8, s) for n, s in inputs.items()]
     made = [helper.make_node(operator, operands, [result], **more) for operator, operands, result, more in nodes]
@@ -20,7 +22,7 @@ def layer(name, about, nodes, inputs, constants, kind=TensorProto.UINT8):
     graph = helper.make_graph(made, "layer", values, [result],
                               [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    CASES.append(SimpleNamespace(operator=name, about=about, inputs=inputs, model=model))
+    CASES.append(SimpleNamespace(operator=name, about=about, inputs=inputs, model=model, multiply_adds=multiply_adds))
 
 
 def convolution(before, after, side, kernel, stride=1, groups=1, name="Conv"):
@@ -39,13 +41,15 @@ def convolution(before, after, side, kernel, stride=1, groups=1, name="Conv"):
     about = f"{kernel}x{kernel}, " + (f"{before} to {after}" if before != after else f"{before}")
     about += f" @{side}" + (f", stride {stride}" if stride > 1 else "")
     about += f", {groups} groups" if 1 < groups < before else ""
-    layer(name, about, nodes, {"x": [1, before, side, side]}, constants)
+    pixels = ((side - 1) // stride + 1) ** 2
+    layer(name, about, nodes, {"x": [1, before, side, side]}, constants, multiply_adds=pixels * after * taps)
 
 
 def product(rows, inner, columns):
     weights = np.random.default_rng(rows + inner).integers(-127, 128, (inner, columns)).astype(I8)
     layer("MatMulInteger", f"{rows}x{inner}x{columns}", [("MatMulInteger", ["x", "w", "xz"], "y", {})],
-          {"x": [rows, inner]}, {"w": weights, "xz": U8(128)}, TensorProto.INT32)
+          {"x": [rows, inner]}, {"w": weights, "xz": U8(128)}, TensorProto.INT32,
+          rows * inner * columns)
 
 
 def elements(operator, about, inputs, **attributes):
@@ -85,3 +89,7 @@ def model_of(c):
 def operands_of(c):
     random = np.random.default_rng(1)
     return {n: random.integers(0, 256, s).astype(U8) for n, s in c.inputs.items()}
+
+
+def multiply_adds_of(c, _results):
+    return c.multiply_adds

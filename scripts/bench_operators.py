@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single operators of ONNX against onnxruntime: what `performance.py --operators` runs. A row of CASES is a model with
-one operator at a size that the rules were not tuned for. Times are taken in turns in one process, the best of each
-side: of the processor with one worker, of the clock with more (bench_grid.py)."""
+one operator at a size that the rules were not tuned for; bench_types.py has other sizes and types. Times are taken in
+turns in one process, the best of each side: of the processor with one worker, of the clock with more (bench_grid.py).
+
+The bound of an operator is what this machine needs at least with one worker: to copy as many bytes as the operands and
+results have, or to do the multiply-adds in a loop of nothing else, whichever takes longer (bench_bound.c). Both are
+measured in the same run."""
+import ctypes
+import functools
+import math
 import os
+import subprocess
 import tempfile
+from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -15,13 +24,18 @@ from onnx import TensorProto, helper, numpy_helper
 
 F, I64 = np.float32, np.int64
 FLOAT, U8 = TensorProto.FLOAT, TensorProto.UINT8
+HERE = os.path.dirname(os.path.abspath(__file__))
 CASES = []
+Row = namedtuple("Row", "ratio theirs ours share operator about")  # share: the bound divided by Lathe's time
 
 
-def case(operator, about, shapes, constants=(), results=1, opset=20, kind=FLOAT, **attributes):
-    """constants: arrays behind the inputs; None is left out."""
-    CASES.append(SimpleNamespace(operator=operator, about=about, shapes=shapes, constants=constants, results=results,
-                                 opset=opset, kind=kind, attributes=attributes))
+def case(operator, about, shapes, constants=(), results=1, opset=20, kind=FLOAT, cases=CASES, limits=None,
+         **attributes):
+    """constants: arrays behind the inputs; None is left out. kind: the type of the inputs, or one for each. limits:
+    of inputs that are indices or conditions, by their place."""
+    kinds = kind if isinstance(kind, list) else [kind] * len(shapes)
+    cases.append(SimpleNamespace(operator=operator, about=about, shapes=shapes, constants=constants, results=results,
+                                 opset=opset, kinds=kinds, limits=limits or {}, attributes=attributes))
 
 
 def weights(*shape):
@@ -97,7 +111,7 @@ case("Cast", "u8 to float", [IMAGE], kind=U8, to=FLOAT)
 
 def model_of(c):
     names = [f"x{i}" for i in range(len(c.shapes))]
-    inputs = [helper.make_tensor_value_info(n, c.kind, s) for n, s in zip(names, c.shapes)]
+    inputs = [helper.make_tensor_value_info(n, k, s) for n, k, s in zip(names, c.kinds, c.shapes)]
     constants = [None if a is None else numpy_helper.from_array(np.asarray(a), f"c{i}")
                  for i, a in enumerate(c.constants)]
     operands = names + ["" if t is None else t.name for t in constants]
@@ -113,11 +127,69 @@ def model_of(c):
 
 
 def operands_of(c):
-    random = np.random.default_rng(1)
-    if c.kind == U8:
-        return {f"x{i}": random.integers(0, 256, s).astype(np.uint8) for i, s in enumerate(c.shapes)}
-    arrays = {f"x{i}": random.standard_normal(s).astype(F) for i, s in enumerate(c.shapes)}
-    return {n: np.abs(a) for n, a in arrays.items()} if c.operator in ("Log", "Sqrt", "Pow") else arrays
+    """Numbers around 0 for floats. Integers are between -1000 and 1000 without 0, or below a limit (indices)."""
+    random, arrays = np.random.default_rng(1), {}
+    for i, (kind, shape) in enumerate(zip(c.kinds, c.shapes)):
+        dtype = helper.tensor_dtype_to_np_dtype(kind)
+        if not np.issubdtype(dtype, np.floating):
+            low, high = (0, c.limits[i]) if i in c.limits else (0, 256) if dtype == np.uint8 else (-1000, 1000)
+            numbers = random.integers(low, high, shape)
+            numbers = np.where(numbers == 0, 7, numbers) if low < 0 else numbers
+        else:
+            numbers = random.standard_normal(shape)
+            numbers = np.abs(numbers) if c.operator in ("Log", "Sqrt", "Pow") else numbers
+        arrays[f"x{i}"] = numbers.astype(dtype)
+    return arrays
+
+
+def multiply_adds_of(c, results):
+    """Of products and convolutions; of the other operators 0."""
+    shape, kernel = c.shapes[0], c.constants[0].shape if c.constants and c.constants[0] is not None else []
+    by_operator = {"Conv": lambda: results[0].size * math.prod(kernel[1:]),
+                   "ConvTranspose": lambda: math.prod(shape) * math.prod(kernel[1:]),
+                   "MatMul": lambda: results[0].size * shape[-1], "Gemm": lambda: results[0].size * shape[-1],
+                   "Einsum": lambda: results[0].size * shape[-1],
+                   "LSTM": lambda: shape[0] * sum(math.prod(w.shape) for w in c.constants[:2])}
+    return by_operator.get(c.operator, lambda: 0)()
+
+
+@functools.cache
+def machine():
+    """The loops of bench_bound.c, compiled for this machine."""
+    with tempfile.TemporaryDirectory(prefix="bound-") as folder:
+        library = os.path.join(folder, "bound.so")
+        subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", "-shared", "-fPIC", "-o", library,
+                        os.path.join(HERE, "bench_bound.c")], check=True)
+        loops = ctypes.CDLL(library)
+    for name in ("bound_copy", "bound_floats", "bound_bytes"):
+        getattr(loops, name).restype = ctypes.c_int64
+        getattr(loops, name).argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
+    return loops
+
+
+@functools.cache
+def seconds_to_move(count):
+    """A copy of half as many bytes reads the one half and writes the other."""
+    half = max(count // 2, 1)
+    source, target = np.ones(half, np.uint8), np.zeros(half, np.uint8)
+    call = functools.partial(machine().bound_copy, target.ctypes.data, source.ctypes.data, half)
+    return bench_grid.in_turns((call,), 5, *bench_grid.clock_and_rest(1))[0]
+
+
+@functools.cache
+def seconds_of_multiply_add(loop):
+    """loop: bound_floats or bound_bytes."""
+    to, data, rounds = np.zeros(768, np.uint8), np.zeros(256, np.uint8), 10000
+    call = functools.partial(getattr(machine(), loop), to.ctypes.data, data.ctypes.data, rounds)
+    return bench_grid.in_turns((call,), 5, *bench_grid.clock_and_rest(1))[0] / call()
+
+
+def bound(kind, c, operands, results):
+    """The least seconds of an operator, as the first lines of this file say."""
+    constants = [a for a in getattr(c, "constants", ()) if a is not None]
+    moved = sum(np.asarray(a).nbytes for a in (*operands.values(), *constants, *results))
+    loop = getattr(kind, "PRODUCTS", "bound_floats")
+    return max(seconds_to_move(moved), kind.multiply_adds_of(c, results) * seconds_of_multiply_add(loop))
 
 
 def caller_of_session(session, operands):
@@ -130,19 +202,21 @@ def caller_of_session(session, operands):
     return (lambda: session.run_with_iobinding(binding)), results
 
 
-def measured(options, workers, operands, path, library):
-    """(onnxruntime, Lathe) in seconds."""
+def measured(options, workers, kind, c, path, library):
+    """(onnxruntime, Lathe, bound) in seconds."""
+    operands = kind.operands_of(c)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads, settings.log_severity_level = workers, 3
     settings.add_session_config_entry("session.x64quantprecision", "1" if options.exact else "0")
     session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     theirs, results = caller_of_session(session, operands)
     ours = bench_grid.caller_of_package(library, list(operands.values()), [np.empty_like(r) for r in results])
-    return bench_grid.in_turns((theirs, ours), options.turns, *bench_grid.clock_and_rest(workers))
+    times = bench_grid.in_turns((theirs, ours), options.turns, *bench_grid.clock_and_rest(workers))
+    return *times, bound(kind, c, operands, results)
 
 
 def rows(options, workers, kind):
-    """[(ratio, onnxruntime's seconds, Lathe's, operator, about)] of kind.CASES; kind: a module like this."""
+    """[Row] of kind.CASES; kind: a module like this."""
     build = SimpleNamespace(lathe=options.lathe, target="native", workers=workers)
     found, cases = [], kind.CASES
     with tempfile.TemporaryDirectory(prefix="operators-") as folder:
@@ -154,6 +228,6 @@ def rows(options, workers, kind):
         for c, path, (library, error) in zip(cases, paths, libraries):
             if not library:
                 raise SystemExit(f"{c.operator}, {c.about}: {error}")
-            theirs, ours = measured(options, workers, kind.operands_of(c), path, library)
-            found.append((theirs / ours, theirs, ours, c.operator, c.about))
+            theirs, ours, least = measured(options, workers, kind, c, path, library)
+            found.append(Row(theirs / ours, theirs, ours, least / ours, c.operator, c.about))
     return found
