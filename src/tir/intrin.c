@@ -25,10 +25,10 @@ static struct tir_intrin_list *list_of(compiler *c)
     return c->intrins;
 }
 
-/* Lines of bytes as columns. Rows of a whole image are moved at once: the kernel cuts them into blocks. */
-#define TRANSPOSE_BYTES(NAME, TYPE)                                                                                    \
+/* Lines of numbers as columns. Rows of a whole image are moved at once: the kernel cuts them into blocks. */
+#define TRANSPOSE(NAME, OF, TYPE, KERNEL)                                                                              \
     {.name = NAME,                                                                                                     \
-     .help = "lines of bytes as columns: out[j, i] = a[i, j]",                                                         \
+     .help = "lines of " OF " as columns: out[j, i] = a[i, j]",                                                        \
      .nest = "primfn(a: handle, out: handle) -> ()\n"                                                                  \
              "  attr = {\"global_symbol\": \"" NAME "\", \"inputs\": 1}\n"                                             \
              "  buffers = {a: Buffer(" TYPE ", [m, n], strides=[a_row, 1]),\n"                                         \
@@ -43,8 +43,8 @@ static struct tir_intrin_list *list_of(compiler *c)
      .symbols = {TIR_EXTENT("m", 1 << 20), TIR_EXTENT("n", 1 << 20), TIR_STRIDE("a_row"), TIR_STRIDE("out_row")},      \
      .body = TIR_INSTRUCTION,                                                                                          \
      .passed = "aa",                                                                                                   \
-     .call = "lathe_transpose_bytes(out, a, m, n, a_row, out_row)",                                                    \
-     .kernel = "kernel/lanes/transpose_bytes.h"}
+     .call = "lathe_" KERNEL "(out, a, m, n, a_row, out_row)",                                                         \
+     .kernel = "kernel/lanes/" KERNEL ".h"}
 
 const char tir_vectors_of_table[] = "vectors_of_table";
 
@@ -96,27 +96,12 @@ static const tir_intrin built_in[] = {
      .reset = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" { out[i, j] = 0.0 } }",
      .update = "for (i: int64, 0, m) \"unrolled\" { for (j: int64, 0, n) \"vectorized\" {\n"
                "  out[i, j] = fma((float32*)a[i], (float32*)b[j], (float32*)out[i, j]) } }"},
-    {.name = "transpose_tile",
-     .help = "lines of floats as columns: out[j, i] = a[i, j]",
-     .nest = "primfn(a: handle, out: handle) -> ()\n"
-             "  attr = {\"global_symbol\": \"transpose_tile\", \"inputs\": 1}\n"
-             "  buffers = {a: Buffer(float32, [m, n], strides=[a_row, 1]),\n"
-             "             out: Buffer(float32, [n, m], strides=[out_row, 1])} {\n"
-             "  for (i: int64, 0, m) {\n"
-             "    for (j: int64, 0, n) {\n"
-             "      out[j, i] = (float32*)a[i, j]\n"
-             "    }\n"
-             "  }\n"
-             "}\n",
-     .n_symbols = 4,
-     .symbols = {TIR_EXTENT("m", 1 << 20), TIR_EXTENT("n", 1 << 20), TIR_STRIDE("a_row"), TIR_STRIDE("out_row")},
-     .body = TIR_INSTRUCTION,
-     .passed = "aa",
-     .call = "lathe_transpose(out, a, m, n, a_row, out_row)",
-     .kernel = "kernel/lanes/transpose.h"},
+    TRANSPOSE("transpose_tile", "floats", "float32", "transpose"),
     TIR_TABLES("vectors_of_table", "kernel/lanes/table.h", cost_of_table, 0),
-    TRANSPOSE_BYTES("transpose_u8", "uint8"),
-    TRANSPOSE_BYTES("transpose_i8", "int8"),
+    TRANSPOSE("transpose_u8", "bytes", "uint8", "transpose_bytes"),
+    TRANSPOSE("transpose_i8", "bytes", "int8", "transpose_bytes"),
+    TRANSPOSE("transpose_f16", "numbers of 16 bits", "float16", "transpose_halves"),
+    TRANSPOSE("transpose_i16", "numbers of 16 bits", "int16", "transpose_halves"),
     ANY(4, FOUR(0, 1, 2, 3)),
     ANY(8, "(" FOUR(0, 1, 2, 3) " | " FOUR(4, 5, 6, 7) ")"),
 };

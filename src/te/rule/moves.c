@@ -76,6 +76,8 @@ static const mover movers[] = {
     {DT_F32, "transpose_tile", LINE_TILE, WRITE_TILE, WRITE_TILE},
     {DT_U8, "transpose_u8", 4 * LINE_TILE, LINE_TILE, LEAST_BLOCK},
     {DT_I8, "transpose_i8", 4 * LINE_TILE, LINE_TILE, LEAST_BLOCK},
+    {DT_F16, "transpose_f16", 2 * LINE_TILE, LINE_TILE, WRITE_TILE},
+    {DT_I16, "transpose_i16", 2 * LINE_TILE, LINE_TILE, WRITE_TILE},
 };
 
 /* An index that grows in even steps with both axes; in blocks, which are moved one by one, it does, too. */
