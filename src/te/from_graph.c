@@ -362,6 +362,7 @@ static void merge_reduced(builder *b, const struct target *t, te_node *anchor)
 {
     (void)t;
     b->g = te_merge_reduced(b->g, anchor);
+    te_whole_rows(b->g, anchor_of(b));
 }
 
 static const struct {

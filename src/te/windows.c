@@ -146,3 +146,47 @@ bool te_window_columns(te_graph *g, te_node *pool)
     pool->n_reduce = 1;
     return true;
 }
+
+#define BESIDE 16  /* extremes side by side (te/rule/lanes.c) */
+#define LONGEST 512 /* elements of a row whose end is little of it */
+
+/* Floats that lie side by side along the reduction, in a parameter. */
+static bool reads_row(const te_graph *g, const te_node *n)
+{
+    const tir_var *k = n->reduce_axes[0]->var;
+    tir_expr_ref e = n->body[0];
+    const te_tensor *t = e->kind == TIR_LOAD && e->n_args > 0 ? te_tensor_of(g, e->u.buffer) : NULL;
+    if (!t || t->node->kind != TE_PLACEHOLDER)
+        return false;
+    for (uint32_t i = 0; i + 1 < e->n_args; i++)
+        if (tir_uses_var(e->args[i], k))
+            return false;
+    return e->args[e->n_args - 1]->kind == TIR_VAR && e->args[e->n_args - 1]->u.var == k;
+}
+
+bool te_takes_rows_twice(const te_graph *g, const te_node *n, int64_t length)
+{
+    return n->kind == TE_COMPUTE && is_extreme(n->reducer) && n->n_outputs == 1 && !n->where &&
+           n->outputs[0]->dt == DT_F32 && length > BESIDE && length < LONGEST && n->body[0]->kind == TIR_LOAD &&
+           te_tensor_of(g, n->body[0]->u.buffer)->node->kind == TE_PLACEHOLDER;
+}
+
+void te_whole_rows(te_graph *g, te_node *n)
+{
+    compiler *c = g->c;
+    int64_t length = 0;
+    if (n->n_reduce != 1 || !tir_is_int(n->reduce_axes[0]->extent, &length) || length % BESIDE == 0 ||
+        !te_takes_rows_twice(g, n, length) || !reads_row(g, n))
+        return;
+    te_axis **axes = arena_array(&c->mem, te_axis *, 2);
+    axes[0] = te_reduce_axis(g, "part", tir_i64(c, (length + BESIDE - 1) / BESIDE));
+    axes[1] = te_reduce_axis(g, "k", tir_i64(c, BESIDE));
+    tir_expr_ref first = tir_mul(c, te_var(g, axes[0]), tir_i64(c, BESIDE)),
+                 at = tir_add(c, tir_min(c, first, tir_i64(c, length - BESIDE)), te_var(g, axes[1]));
+    tir_expr_ref *body = arena_array(&c->mem, tir_expr_ref, 1);
+    const tir_var *k = n->reduce_axes[0]->var;
+    body[0] = tir_substitute(c, n->body[0], 1, &k, &at);
+    n->body = body;
+    n->reduce_axes = axes;
+    n->n_reduce = 2;
+}

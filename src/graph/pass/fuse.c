@@ -29,6 +29,7 @@ typedef struct node_info {
 typedef struct grouper {
     compiler *c;
     bool fusing; /* level 0 leaves operators alone, and constants where the model has them */
+    bool lanes;  /* the processor has vectors of floats */
     graph_func *f;
     arena scratch;
     node_info *info; /* one for each node of f, which has its position as mark */
@@ -209,6 +210,64 @@ static bool contains(const index_list *l, uint32_t i)
     return false;
 }
 
+/* --- what is better apart --- */
+
+#define SHORT_ROW      128  /* elements that a reduction takes together; longer rows convert whole vectors */
+#define SEARCHED_TWICE 1024 /* elements of a row that is searched in parts (te/extreme.c) */
+
+static bool is_named(const graph_node *n, uint32_t count, const char *const *names)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strncmp(n->op->name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_pool(const graph_node *n)
+{
+    static const char *const pools[] = {"nn.max_pool", "nn.avg_pool", "nn.lp_pool"};
+    return is_named(n, 3, pools);
+}
+
+static bool is_search(const graph_node *n)
+{
+    static const char *const searches[] = {"argmax", "argmin"};
+    return is_named(n, 2, searches);
+}
+
+static bool is_conversion(const graph_node *n, dtype from, dtype to)
+{
+    return strcmp(n->op->name, "cast") == 0 && n->inputs[0]->type.dt == from && n->outputs[0]->type.dt == to;
+}
+
+/* How many elements a reduction takes together where neighbors lie side by side: their axis is not one of the results.
+ * 0: it is, or it is not known. */
+static int64_t row_taken(const graph_node *n)
+{
+    int64_t in[TYPE_MAX_RANK], out[TYPE_MAX_RANK];
+    const shape whole = n->inputs[0]->type.shape, rest = n->outputs[0]->type.shape;
+    if (n->op->cls != CLASS_REDUCTION || !shape_get(whole, in) || !shape_get(rest, out) || whole.rank < 1 ||
+        (rest.rank > 0 && in[whole.rank - 1] == out[rest.rank - 1]))
+        return 0;
+    const int64_t results = shape_count(rest);
+    return results > 0 ? shape_count(whole) / results : 0;
+}
+
+static bool takes_short_rows(const graph_node *n)
+{
+    const int64_t taken = row_taken(n);
+    return taken > 1 && taken < SHORT_ROW;
+}
+
+/* A whole vector of f16 is converted by one instruction, a single number by three. Schedules of pools, searches and
+ * short rows leave single numbers, which C compilers put into vectors where they are floats. */
+static bool keeps_apart(const grouper *g, const graph_node *anchor, const graph_node *producer)
+{
+    const bool widens = is_conversion(producer, DT_F16, DT_F32),
+               twice = is_search(anchor) && row_taken(anchor) >= SEARCHED_TWICE;
+    return g->lanes && (twice || (widens && (is_search(anchor) || takes_short_rows(anchor))));
+}
+
 /* Distinct values that come from outside and are no literals. */
 static bool fits(const grouper *g, const index_list *nodes)
 {
@@ -287,7 +346,9 @@ static index_list members_of(grouper *g, uint32_t group)
 /* Whether the free node j may follow the tip of the group: element by element, in the same shape. */
 static bool may_follow(const grouper *g, uint32_t j, const graph_node *tip)
 {
-    return g->info[j].group == NONE && is_elementwise(g, node_at(g, j)) && same_shape(node_at(g, j), tip);
+    const bool rounds = g->lanes && (is_pool(tip) || takes_short_rows(tip)) &&
+                        is_conversion(node_at(g, j), DT_F32, DT_F16);
+    return g->info[j].group == NONE && is_elementwise(g, node_at(g, j)) && same_shape(node_at(g, j), tip) && !rounds;
 }
 
 /* A free mover after a group without anchor, when it reads the tip as data and makes no more elements than there
@@ -389,7 +450,7 @@ static void join(grouper *g, uint32_t group)
     if (host == NONE || host == group)
         return;
     const graph_node *s = node_at(g, sink);
-    const bool producer = s == g->groups.data[host].anchor && feeds_anchor(t, s);
+    const bool producer = s == g->groups.data[host].anchor && feeds_anchor(t, s) && !keeps_apart(g, s, t);
     index_list way = {0};
     if (!producer && !feeds_elementwise(g, group, t, s))
         return;
@@ -516,9 +577,9 @@ static void outline_groups(grouper *g)
     graph_drop_constants(f); /* those that went into the primitives */
 }
 
-static void fuse(compiler *c, graph_func *f, bool fusing)
+static void fuse(compiler *c, graph_func *f, bool fusing, bool lanes)
 {
-    grouper g = {.c = c, .f = f, .fusing = fusing};
+    grouper g = {.c = c, .f = f, .fusing = fusing, .lanes = lanes};
     arena_init(&g.scratch, &c->mem);
     mark(f);
     if (fusing)
@@ -534,9 +595,10 @@ static void fuse(compiler *c, graph_func *f, bool fusing)
 
 bool graph_pass_fuse(compiler *c, graph_module *m, const pass_options *o)
 {
+    const bool lanes = o->target && o->target->vector_bytes >= 8 && (o->target->features & TARGET_MVE) == 0;
     uint32_t count = m->funcs.len; /* those that fusion adds are primitive */
     for (uint32_t i = 0; i < count; i++)
         if (!graph_is_fixed(m->funcs.data[i]))
-            fuse(c, m->funcs.data[i], o->opt_level > 0);
+            fuse(c, m->funcs.data[i], o->opt_level > 0, lanes);
     return true;
 }

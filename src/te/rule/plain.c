@@ -5,6 +5,7 @@
 #include "te/inline.h"
 #include "te/merge.h"
 #include "te/rule/rule.h"
+#include "te/windows.h"
 #include "tir/walk.h"
 #include "type/target.h"
 
@@ -311,7 +312,8 @@ te_graph *te_merge_reduced(te_graph *g, const te_node *stage)
     image_search x = {.k = stage->reduce_axes + stage->n_reduce - 2};
     tir_visit_expr(stage->body[0], note_image, &x);
     if (!x.found || !tir_is_int(x.k[0]->extent, &height) || !tir_is_int(x.k[1]->extent, &width) || height < 2 ||
-        width < 2 || !i64_mul(height, width, &count) || (count < LONG_SUM && count % WHOLE_SUM != 0))
+        width < 2 || !i64_mul(height, width, &count) ||
+        (count < LONG_SUM && count % WHOLE_SUM != 0 && !te_takes_rows_twice(g, stage, count)))
         return g;
     te_graph *merged = te_merge_rows(g, x.found->n_args - 2, height, width, height);
     return merged ? merged : g;
