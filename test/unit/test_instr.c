@@ -234,7 +234,8 @@ static void try_row(const tir_intrin *row, void *ctx)
     const bool reordered = *(bool *)ctx;
     if (!tir_intrin_is_instr(row))
         return;
-    const bool alone = !row->guarded && (!row->few || row->lanes); /* else no region is one of these alone */
+    /* Else no region is one of these alone. */
+    const bool alone = !row->guarded && !row->inside && (!row->few || row->lanes);
     for (uint32_t seed = 0; seed < SEEDS && alone; seed++) {
         state = 7919 * seed + 17;
         numbers n = choose(row, seed);

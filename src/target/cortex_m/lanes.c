@@ -76,6 +76,23 @@
      .symbols = {{.name = "right", .min = 0, .max = 31, .multiple = 1, .open = true}},                                 \
      INSTR("va", "shifted", cortex_m_cost_lanes)}
 
+#define BY_NUMBER(end, ends, type, dt, file, help_text, op)                                                            \
+    {.name = "lanes_" end,                                                                                             \
+     .help = help_text,                                                                                                \
+     .nest = NEST("2", "a: handle, k: handle",                                                                         \
+                  FOUR("a", type) ", k: Buffer(" type ", [1]), " FOUR("out", type),                                    \
+                  "((" type "*)a[i] " op " (" type "*)k[0])"),                                                         \
+     .call = "lathe_" ends "(a, k)",                                                                                   \
+     .inside = true, .makes = dt, INSTR("vvv", file, cortex_m_cost_lanes)}
+
+/* What is left of a division, times the reciprocal, twice. */
+#define WIDE(e)            "cast(float64, " e ")"
+#define FIRST              "((float32*)a[i]*(float32*)by[0])"
+#define MORE(q)                                                                                                        \
+    "cast(float32, ((" WIDE("cast(float32, ((" WIDE(q) "*" REAL("minus[0]") ") + " REAL("a[i]") "))") "*"              \
+    REAL("by[0]") ") + " WIDE(q) "))"
+#define QUOTIENT           MORE(MORE(FIRST))
+
 static const tir_intrin rows[] = {
     {.name = "lanes_of_i32",
      .help = "numbers of i32 as floats",
@@ -111,6 +128,15 @@ static const tir_intrin rows[] = {
                   "((((int32*)a[i]*(int32*)ka[0]) + ((int32*)b[i]*(int32*)kb[0])) + (int32*)more[0])"),
      .call = "lathe_i32x4_weighted(a, ka, b, kb, more)",
      .makes = DT_I32, INSTR("vvvvvv", "lanes", cortex_m_cost_lanes)},
+    BY_NUMBER("plus", "i32x4_plus", "int32", DT_I32, "lanes", "numbers and a number", "+"),
+    BY_NUMBER("times", "f32x4_times", "float32", DT_F32, "lanes", "floats by a number", "*"),
+    {.name = "lanes_quotient",
+     .help = "floats by a number, from minus that and its reciprocal",
+     .nest = NEST("3", "a: handle, minus: handle, by: handle",
+                  FOUR("a", "float32") ", minus: Buffer(float32, [1]), by: Buffer(float32, [1]), "
+                  FOUR("out", "float32"), QUOTIENT),
+     .call = "lathe_f32x4_quotient(a, minus, by)",
+     .inside = true, .makes = DT_F32, INSTR("vvvv", "lanes", cortex_m_cost_lanes)},
     BYTES("int8", "i8", DT_I8, "-128", "127"),
     BYTES("uint8", "u8", DT_U8, "0", "255"),
 };

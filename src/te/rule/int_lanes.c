@@ -39,15 +39,29 @@ static void look(void *ctx, tir_expr_ref e)
     k->rounds |= rounds;
 }
 
-bool te_bytes_fit(const te_sched *s, const te_node *n)
+/* At the stage and what is inlined (into whatever stage). */
+static byte_check look_at(const te_sched *s, const te_node *n)
 {
-    byte_check k = {.fits = n->n_outputs == 1 && dtype_bits(n->outputs[0]->dt) == 8 && !n->reducer};
-    if (k.fits)
-        tir_visit_expr(n->body[0], look, &k);
+    byte_check k = {.fits = true};
+    tir_visit_expr(n->body[0], look, &k);
     for (uint32_t i = 0; k.fits && i < s->g->nodes.len; i++) {
         const te_node *x = s->g->nodes.data[i];
         if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !te_is_literal(x))
             tir_visit_expr(x->body[0], look, &k);
     }
+    return k;
+}
+
+bool te_bytes_fit(const te_sched *s, const te_node *n)
+{
+    if (n->n_outputs != 1 || dtype_bits(n->outputs[0]->dt) != 8 || n->reducer)
+        return false;
+    const byte_check k = look_at(s, n);
     return k.fits && k.rounds;
+}
+
+bool te_numbers_fit(const te_sched *s, const te_node *n)
+{
+    const dtype dt = n->outputs[0]->dt;
+    return n->n_outputs == 1 && (dt == DT_F32 || dt == DT_I32) && look_at(s, n).fits;
 }

@@ -100,7 +100,10 @@ static bool has_half_lanes(const struct target *t)
 
 bool te_row_fits(const te_sched *s, const struct target *t, const te_node *n)
 {
-    return n->n_axes > 0 && !is_wide(s, n) && stage_fits(s, n, n->axes[n->n_axes - 1], has_half_lanes(t));
+    if (n->n_axes == 0 || is_wide(s, n))
+        return false;
+    return stage_fits(s, n, n->axes[n->n_axes - 1], has_half_lanes(t)) ||
+           ((t->features & TARGET_MVE) != 0 && te_numbers_fit(s, n));
 }
 
 static void look_for_call(void *ctx, tir_expr_ref e)
@@ -127,7 +130,7 @@ bool te_converts_halves(const te_sched *s, const struct target *t, const te_node
     return found && has_half_lanes(t);
 }
 
-static int64_t lanes_of(const struct target *t)
+int64_t te_lanes(const struct target *t)
 {
     if ((t->features & TARGET_MVE) != 0)
         return NARROW_LANES;
@@ -136,7 +139,7 @@ static int64_t lanes_of(const struct target *t)
 
 static int64_t row_lanes(const te_sched *s, const struct target *t, const te_node *n)
 {
-    const int64_t lanes = lanes_of(t);
+    const int64_t lanes = te_lanes(t);
     if (!is_wide(s, n))
         return lanes;
     return (t->features & TARGET_MVE) != 0 ? 1 : lanes < MOST_WIDE ? lanes : MOST_WIDE;
@@ -175,7 +178,7 @@ static void cut_partial(te_sched *s, const struct target *t, const te_node *n, c
 {
     const char **order = arena_array(&s->c->mem, const char *, n->n_axes + n->n_reduce + 3u);
     uint32_t count = 0;
-    te_sched_split(s, stage, "k_i", lanes_of(t), "k_m", "k_v");
+    te_sched_split(s, stage, "k_i", te_lanes(t), "k_m", "k_v");
     for (uint32_t i = 0; i < n->n_axes; i++)
         if (!reduces || i != beside)
             order[count++] = te_axis_name(n, i);
@@ -230,7 +233,7 @@ static int64_t partial_count(const te_sched *s, const struct target *t, const te
     bool waits = e->kind == TIR_SELECT || (n->tag && strcmp(n->tag, "extremes") == 0);
     if (beside < n->n_axes || (!waits && te_reduce_most(s->g, n) < (extreme ? LONG_EXTREME : LONG)))
         return PARTIAL;
-    return extreme && CHAINS * lanes_of(t) > 2 * PARTIAL ? CHAINS * lanes_of(t) : 2 * PARTIAL;
+    return extreme && CHAINS * te_lanes(t) > 2 * PARTIAL ? CHAINS * te_lanes(t) : 2 * PARTIAL;
 }
 
 /* Of several axes the innermost one goes in lanes, unless what is left of its end is much of each row. */
@@ -245,7 +248,7 @@ bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, cons
                      const char *place, uint32_t beside)
 {
     const te_axis *k = n->n_reduce ? n->reduce_axes[n->n_reduce - 1] : NULL;
-    if (lanes_of(t) < 2 || lanes_of(t) > PARTIAL || !k || n->reducer->n != 1 || n->where || !is_long_row(s, t, n, k) ||
+    if (te_lanes(t) < 2 || te_lanes(t) > PARTIAL || !k || n->reducer->n != 1 || n->where || !is_long_row(s, t, n, k) ||
         !stage_fits(s, n, k, has_half_lanes(t)))
         return false;
     read_check r = {k->var, !is_wide(s, n)};

@@ -14,6 +14,7 @@
 #define CUT_MULTIPLE  64        /* elements: whole vectors and cache lines of any type */
 #define FEW_ROWS      8         /* up to which the shares of workers may differ much */
 #define BESIDE        4         /* rows */
+#define FEW_REGS      8         /* of vectors */
 #define WHOLE_SUM     16        /* elements: of other sums in lanes the end goes through memory, */
 #define LONG_SUM      128       /* which is worth it from here on */
 #define KERNEL_UNROLL 16        /* window taps that are written out */
@@ -248,10 +249,11 @@ static void search_beside(te_sched *s, const struct target *t, const te_node *n)
         te_sched_annotate(s, TE_PARALLEL, n->name, outside);
 }
 
-/* Vectors of a line that go side by side, so that fewer than one are left at its end, which goes through memory. */
-static int64_t vectors_beside(int64_t width, int64_t lanes)
+/* Vectors of a line that go side by side, so that fewer than one are left at its end, which goes through memory. With
+ * few registers there is one: C compilers write the loop out around it. */
+static int64_t vectors_beside(const struct target *t, int64_t width, int64_t lanes)
 {
-    int64_t n = BESIDE;
+    int64_t n = t->vector_regs > FEW_REGS ? BESIDE : 1;
     while (width % lanes != 0 && width > lanes && width / lanes % n != 0)
         n--;
     return n;
@@ -262,13 +264,13 @@ static bool reduce_lines(te_sched *s, const struct target *t, const te_node *anc
                          const char *acc)
 {
     uint32_t line = last->n_axes - 1;
-    int64_t lanes = t->vector_bytes / 4, width = te_axis_extent(last, line);
+    int64_t lanes = te_lanes(t), width = te_axis_extent(last, line);
     const char **order = arena_array(&s->c->mem, const char *, anchor->n_axes + anchor->n_reduce + 2u);
     uint32_t n = 0;
     if (lanes < LEAST_LINE || width < LEAST_LINE || anchor->where || !te_reads_lines(anchor, line) ||
         !te_row_fits(s, t, anchor) || !te_row_fits(s, t, last))
         return false;
-    te_sched_split(s, last->name, te_axis_name(last, line), vectors_beside(width, lanes) * lanes, "lane_o",
+    te_sched_split(s, last->name, te_axis_name(last, line), vectors_beside(t, width, lanes) * lanes, "lane_o",
                    "lane_i");
     te_sched_split(s, last->name, "lane_i", lanes, "lane_m", "lane_v");
     te_sched_annotate(s, TE_UNROLL, last->name, "lane_m");

@@ -124,6 +124,10 @@ double te_cost_planes(const te_case *x);
 bool te_row_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *loop);
 /* Whether the stage's last axis may become lanes. */
 bool te_row_fits(const te_sched *s, const struct target *t, const te_node *n);
+/* Numbers of 32 bits in a vector; 0: there are none. */
+int64_t te_lanes(const struct target *t);
+/* The stage, and what is inlined, is arithmetic of bytes and numbers of 32 bits that fills numbers of 32 bits. */
+bool te_numbers_fit(const te_sched *s, const te_node *n);
 /* The stage, and what is inlined, is arithmetic that ends in a rounding to 8 bits (int_lanes.c). */
 bool te_bytes_fit(const te_sched *s, const te_node *n);
 /* Do `last` and what is inlined, but not `anchor` (may be NULL), call functions? */

@@ -76,25 +76,69 @@ static bool read_sum(compiler *c, tir_expr_ref e, tir_rounded *out)
     return out->v && out->zero;
 }
 
-/* The most that a float made of integers and literals by products and sums may be; not below FLT_MAX: it may be any, or
- * no number. */
-static double most_of(tir_expr_ref e)
+/* The most that a float made of integers and literals by products, sums and quotients may be, and of registers `x` may
+ * tell (NULL: it does not); not below FLT_MAX: it may be any, or no number. */
+static double most_of(const tir_selector *x, tir_expr_ref e);
+
+/* What stores in s may make of a register of floats that sums grow in, `times` over. */
+static double most_stored(const tir_buffer *b, tir_stmt *s, double times)
+{
+    int64_t n;
+    double most = 0;
+    if (s->kind == TIR_STORE && s->buffer == b) {
+        tir_expr_ref e = s->value;
+        for (uint32_t i = 0; tir_is_binary(e, TIR_ADD) && i < 2; i++)
+            if (e->args[i]->kind == TIR_LOAD && e->args[i]->u.buffer == b)
+                return times * most_of(NULL, e->args[1 - i]);
+        return most_of(NULL, e);
+    }
+    if (s->kind == TIR_FOR)
+        times = tir_is_int(s->extent, &n) ? times * (double)n : INFINITY;
+    for (uint32_t i = 0; s->kind == TIR_SEQ && i < s->n_stmts; i++)
+        most += most_stored(b, s->stmts[i], times);
+    if (s->body)
+        most += most_stored(b, s->body, times);
+    if (s->orelse)
+        most += most_stored(b, s->orelse, times);
+    return most;
+}
+
+typedef struct register_search {
+    const tir_buffer *b;
+    double most;
+} register_search;
+
+static void find_register(void *ctx, tir_stmt *s)
+{
+    register_search *r = ctx;
+    if (s->kind == TIR_ALLOCATE && s->buffer == r->b)
+        r->most = most_stored(r->b, s->body, 1);
+}
+
+static double most_of(const tir_selector *x, tir_expr_ref e)
 {
     e = under(e);
     if (e->kind == TIR_FLOAT)
         return isfinite(e->u.f) ? fabs(e->u.f) : INFINITY;
     if (e->kind == TIR_CAST && dtype_is_int(e->args[0]->type.dt))
         return ldexp(1, (int)dtype_bits(e->args[0]->type.dt));
-    if (e->kind == TIR_CAST && e->type.dt != DT_F16)
-        return most_of(e->args[0]);
-    if (tir_is_binary(e, TIR_ADD))
-        return most_of(e->args[0]) + most_of(e->args[1]);
-    return tir_is_binary(e, TIR_MUL) ? most_of(e->args[0]) * most_of(e->args[1]) : INFINITY;
+    if ((e->kind == TIR_CAST && e->type.dt != DT_F16) || (e->kind == TIR_CALL && e->op == TIR_APART))
+        return most_of(x, e->args[0]);
+    if (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB))
+        return most_of(x, e->args[0]) + most_of(x, e->args[1]);
+    if (tir_is_binary(e, TIR_DIV) && under(e->args[1])->kind == TIR_FLOAT && !is_literal(e->args[1], 0))
+        return most_of(x, e->args[0]) / fabs(under(e->args[1])->u.f);
+    if (x && e->kind == TIR_LOAD && e->u.buffer->scope == SCOPE_REG) {
+        register_search r = {e->u.buffer, INFINITY};
+        tir_visit_stmt(x->f->body, find_register, NULL, &r);
+        return r.most;
+    }
+    return tir_is_binary(e, TIR_MUL) ? most_of(x, e->args[0]) * most_of(x, e->args[1]) : INFINITY;
 }
 
-static bool is_sure_number(tir_expr_ref e)
+static bool is_sure_number(const tir_selector *x, tir_expr_ref e)
 {
-    return most_of(e) < MOST_FLOAT;
+    return most_of(x, e) < MOST_FLOAT;
 }
 
 static bool is_sum(tir_expr_ref e)
@@ -128,7 +172,7 @@ bool tir_read_rounded(const tir_selector *x, tir_expr_ref e, tir_rounded *out)
     *out = (tir_rounded){.v = NULL};
     if (!sum || !read_sum(x->c, sum, out))
         return false;
-    out->sure = is_sure_number(out->v);
+    out->sure = is_sure_number(x, out->v);
     if (dtype_bits(e->type.dt) != 8 || !tir_is_binary(out->v, TIR_MUL) || !is_byte(x, out->zero))
         return true;
     for (uint32_t i = 0; i < 2 && !out->acc; i++) {

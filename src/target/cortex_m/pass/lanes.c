@@ -5,12 +5,59 @@
 #include "tir/build.h"
 #include "tir/pass/rounded.h"
 
+#include <math.h>
+
 #define LANES 4
+
+/* --- by a number, which an instruction has in a register of the other kind --- */
+
+/* The number that all lanes are; minus that, if it is known. NULL: there is none. */
+static tir_expr_ref same(compiler *c, tir_expr_ref e, bool negative)
+{
+    int64_t number;
+    if (e->kind != TIR_BROADCAST || e->type.dt != DT_I32)
+        return NULL;
+    if (tir_is_int(e->args[0], &number))
+        return tir_int(c, DT_I32, negative ? -number : number);
+    return negative ? NULL : e->args[0];
+}
+
+/* Bytes that are read, perhaps less a number. What a rounding made has its scale and zero point in registers of that
+ * kind, which the loops around it need, too. */
+static bool is_read(tir_expr_ref e)
+{
+    while (e->kind == TIR_CAST || ((tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB)) &&
+                                   e->args[1]->kind == TIR_BROADCAST))
+        e = e->args[0];
+    return e->kind == TIR_LOAD && dtype_is_byte(e->type.dt);
+}
+
+/* Sums of i32 that become floats; e, where no operand is the same in all lanes. Of others compilers add up the numbers
+ * of several terms. */
+static tir_expr_ref plus(compiler *c, tir_expr_ref e)
+{
+    for (uint32_t i = 2; (tir_is_binary(e, TIR_ADD) || tir_is_binary(e, TIR_SUB)) && i-- > 0;) {
+        tir_expr_ref k = i == 0 && e->op == TIR_SUB ? NULL : same(c, e->args[i], e->op == TIR_SUB);
+        if (k && is_read(e->args[1 - i]))
+            return tir_select_instr(c, "lanes_plus", 2, (tir_expr_ref[]){e->args[1 - i], k});
+    }
+    return e;
+}
+
+/* Products of f32. */
+static tir_expr_ref by_number(compiler *c, tir_expr_ref e)
+{
+    for (uint32_t i = 2; tir_is_binary(e, TIR_MUL) && i-- > 0;)
+        if (e->args[i]->kind == TIR_BROADCAST && is_read(e->args[1 - i]))
+            return tir_select_instr(c, "lanes_times", 2, (tir_expr_ref[]){e->args[1 - i], e->args[i]->args[0]});
+    return NULL;
+}
 
 /* i32 as floats. */
 static tir_expr_ref floats_of(compiler *c, tir_expr_ref e)
 {
-    return tir_select_instr(c, "lanes_of_i32", 1, &e);
+    tir_expr_ref a = plus(c, e);
+    return tir_select_instr(c, "lanes_of_i32", 1, &a);
 }
 
 /* --- rounded once --- */
@@ -65,6 +112,25 @@ static tir_expr_ref run_at(const tir_selector *x, const tir_buffer *b, uint32_t 
                : NULL;
 }
 
+/* --- quotients --- */
+
+#define NEAR_ONE 0x1p60 /* far enough from what binary32 does not have */
+
+/* Quotients by a literal, perhaps with a number behind them, that are rounded to bytes: then those that are too small
+ * for the steps of the row do not matter. Divisions are instructions of one lane. e, where it is something else. */
+static tir_expr_ref quotient(compiler *c, tir_expr_ref e)
+{
+    if (tir_is_binary(e, TIR_ADD) && e->args[1]->kind == TIR_BROADCAST)
+        return tir_add(c, quotient(c, e->args[0]), e->args[1]);
+    tir_expr_ref by = tir_is_binary(e, TIR_DIV) && e->args[1]->kind == TIR_BROADCAST ? e->args[1]->args[0] : NULL;
+    if (!by || by->kind != TIR_FLOAT || !(fabs(by->u.f) < NEAR_ONE && fabs(by->u.f) > 1 / NEAR_ONE))
+        return e;
+    const float reciprocal = 1 / (float)by->u.f;
+    return tir_select_instr(c, "lanes_quotient", 3,
+                            (tir_expr_ref[]){e->args[0], tir_float(c, DT_F32, -by->u.f),
+                                             tir_float(c, DT_F32, (double)reciprocal)});
+}
+
 /* A rounding's arguments behind `first`, which may be the place of its result, and the name of its row. */
 static const char *rounded_args(const tir_selector *x, tir_expr_ref e, const char *form, uint32_t *n,
                                 tir_expr_ref *args)
@@ -72,7 +138,7 @@ static const char *rounded_args(const tir_selector *x, tir_expr_ref e, const cha
     tir_rounded r;
     if (!tir_read_rounded(x, e, &r))
         return NULL;
-    args[(*n)++] = r.acc ? r.acc : r.v;
+    args[(*n)++] = r.acc ? r.acc : r.sure ? quotient(x->c, r.v) : r.v;
     if (r.acc)
         args[(*n)++] = r.k;
     args[(*n)++] = r.zero;
@@ -114,17 +180,6 @@ static bool twice_args(const tir_selector *x, tir_expr_ref e, dtype to, tir_expr
     args[2] = minus(x->c, y->args[1]);
     args[3] = tir_int(x->c, DT_I32, zero);
     return args[2] != NULL;
-}
-
-/* The number that all lanes are; minus that, if it is known. NULL: there is none. */
-static tir_expr_ref same(compiler *c, tir_expr_ref e, bool negative)
-{
-    int64_t number;
-    if (e->kind != TIR_BROADCAST || e->type.dt != DT_I32)
-        return NULL;
-    if (tir_is_int(e->args[0], &number))
-        return tir_int(c, DT_I32, negative ? -number : number);
-    return negative ? NULL : e->args[0];
 }
 
 /* A product by such a number. */
@@ -195,6 +250,8 @@ static tir_expr_ref value(const tir_selector *x, tir_expr_ref e)
     tir_expr_ref from = e->kind == TIR_CAST ? e->args[0] : NULL, numbers;
     if (e->kind == TIR_BINOP && e->type.dt == DT_I32 && e->type.lanes == LANES)
         return fixed_value(x, e);
+    if (e->kind == TIR_BINOP && e->type.dt == DT_F32 && e->type.lanes == LANES)
+        return by_number(x->c, e);
     if (!from || e->type.lanes != LANES || from->type.lanes != LANES)
         return NULL;
     if (e->type.dt == DT_F32 && from->type.dt == DT_F64)
