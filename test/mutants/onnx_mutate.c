@@ -281,12 +281,35 @@ static void change_shape(walk *w, pb_tensor_shape *s)
     }
 }
 
-/* FLOAT .. FLOAT4E2M1, and numbers that name no type. */
+/* FLOAT .. FLOAT6E3M2, and numbers that name no type. */
 static void change_dtype(walk *w, int64_t *dt)
 {
-    for (int64_t k = 0; k <= 24; k++)
+    for (int64_t k = 0; k <= 29; k++)
         if (k != *dt && here(w, "another element type"))
             *dt = k;
+}
+
+/* A tensor, or the sequence, optional or map that it is in. */
+static void change_held(walk *w, pb_type *t)
+{
+    pb_type **of = t->sequence_type ? &t->sequence_type->elem_type : t->optional_type ? &t->optional_type->elem_type :
+                   t->map_type      ? &t->map_type->value_type : NULL;
+    if (of && *of) {
+        change_held(w, *of);
+        if (here(w, "no type of elements"))
+            *of = NULL;
+        else if (here(w, "an element in place of many"))
+            *t = **of;
+    }
+    if (t->tensor_type && here(w, "no tensor"))
+        t->tensor_type = NULL;
+    if (w->done || !t->tensor_type)
+        return;
+    change_dtype(w, &t->tensor_type->elem_type);
+    if (t->tensor_type->shape && here(w, "no shape"))
+        t->tensor_type->shape = NULL;
+    if (!w->done && t->tensor_type->shape)
+        change_shape(w, t->tensor_type->shape);
 }
 
 static void change_type(walk *w, pb_value_info *v)
@@ -295,15 +318,8 @@ static void change_type(walk *w, pb_value_info *v)
         return;
     if (here(w, "no type"))
         v->type = NULL;
-    else if (v->type->tensor_type && here(w, "no tensor"))
-        v->type->tensor_type = NULL;
-    if (w->done || !v->type || !v->type->tensor_type)
-        return;
-    change_dtype(w, &v->type->tensor_type->elem_type);
-    if (v->type->tensor_type->shape && here(w, "no shape"))
-        v->type->tensor_type->shape = NULL;
-    if (!w->done && v->type->tensor_type->shape)
-        change_shape(w, v->type->tensor_type->shape);
+    else
+        change_held(w, v->type);
 }
 
 /* --- constants --- */

@@ -16,7 +16,14 @@ SEEDS = ["test_add_bcast", "test_conv_with_autopad_same", "test_gemm_all_attribu
          "test_layer_normalization_2d_axis0_expanded", "test_split_variable_parts_1d_opset13", "test_qlinearconv",
          "test_lstm_with_peepholes", "test_slice_neg_steps", "test_resize_upsample_sizes_nearest", "test_einsum_sum",
          "test_reduce_sum_keepdims_random", "test_attention_4d_gqa", "test_scatter_elements_with_axis", "test_topk",
-         "test_sce_mean_weight_ii_4d_log_prob_expanded"]
+         "test_sce_mean_weight_ii_4d_log_prob_expanded", "test_loop11", "test_loop13_seq", "test_loop16_seq_none",
+         "test_scan9_sum", "test_scan_sum", "test_sequence_map_add_1_sequence_1_tensor", "test_sequence_insert_at_back",
+         "test_split_to_sequence_2", "test_optional_get_element_optional_sequence",
+         "test_optional_has_element_empty_optional_input", "test_cast_FLOAT_to_FLOAT8E4M3FN",
+         "test_cast_FLOAT8E5M2FNUZ_to_FLOAT16", "test_cast_e8m0_FLOAT8E8M0_to_FLOAT", "test_cast_FLOAT4E2M1_to_FLOAT",
+         "test_cast_FLOAT_to_UINT2", "test_cast_INT4_to_INT8", "test_castlike_no_saturate_FLOAT_to_FLOAT8E5M2_expanded",
+         "test_quantizelinear_e4m3fn", "test_quantizelinear_float4e2m1", "test_quantizelinear_int2",
+         "test_dequantizelinear_uint4", "test_dequantizelinear_blocked"]
 F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
