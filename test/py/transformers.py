@@ -269,11 +269,11 @@ def group_model():
 LAYERS = 2
 
 
-def encoder_model(batch=None):
-    """What onnxruntime.transformers.optimizer makes of a BERT."""
+def encoder_model(*batch):
+    """What onnxruntime.transformers.optimizer makes of a BERT. batch: what each input calls it, if it is open."""
     m, seq, width, heads = Model(), 9, 64, 4
-    ids, segments, mask = (m.input(m.rng.integers(0, n, (2, seq)).astype(np.int32), [batch or 2, seq])
-                           for n in (50, 2, 2))
+    ids, segments, mask = (m.input(m.rng.integers(0, n, (2, seq)).astype(np.int32), [name, seq])
+                           for n, name in zip((50, 2, 2), batch or (2, 2, 2)))
     names = [f"e{i}" for i in range(3)]
     m.nodes.append(helper.make_node("EmbedLayerNormalization", [ids, segments] + [
         m.constant(s) for s in ((50, width), (16, width), (2, width), (width,), (width,))] + [mask], names[:2],
@@ -406,7 +406,8 @@ def main():
             t.against_runtime(name, make())
         t.against_runtime("encoder", encoder_model())
         t.one_operator("encoder")
-        t.against_runtime("open", encoder_model("batch"), "--dim", "batch<=3")
+        t.against_runtime("open", encoder_model(*3 * ["batch"]), "--dim", "batch<=3")
+        t.against_runtime("apart", encoder_model("a", "a", "b"), "--dim", "a<=3", "--dim", "b<=3")
         t.against_runtime("opened", opened_model(), "--dim", "s<=8", "--dim", "p<=9")
         for case in REFUSED:
             t.refusal(*case)

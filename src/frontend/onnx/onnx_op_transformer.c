@@ -19,9 +19,15 @@ static graph_value *keep_within(onnx_node *n, graph_value *mask, const onnx_atte
 {
     static const int64_t twice = 2;
     graph_value *at = onnx_places_of(n, a->k);
-    if (dim_equal(onnx_dim(n, mask, 0), onnx_dim(n, a->q, 0)))
+    dim numbers = onnx_dim(n, mask, 0), sequences = onnx_dim(n, a->q, 0);
+    if (dim_equal(numbers, sequences))
         return onnx_binary(n, "less", at, as_column(n, mask, a->q));
-    int64_t batch = onnx_static_dim(n, a->q, 0), count = onnx_static_dim(n, mask, 0);
+    int64_t batch = 0, count = 0;
+    const bool open = !dim_is_const(numbers, &count) || !dim_is_const(sequences, &batch);
+    if (open && !dim_equal(numbers, dim_add(n->c, sequences, sequences))) /* a run sees whether they are as many */
+        return onnx_binary(n, "less", at, as_column(n, mask, mask));
+    batch = onnx_static_dim(n, a->q, 0);
+    count = onnx_static_dim(n, mask, 0);
     if (n->failed || count != twice * batch)
         return onnx_refuse(n, DIAG_UNSUPPORTED, "a mask of %lld numbers for %lld sequences is not supported; give it "
                                                 "one number for each key",
