@@ -81,6 +81,18 @@ static bool pads_others(const graph_node *n, const bool *has)
            pads[rank] == 0;
 }
 
+/* Of all images the same places. */
+static bool slices_others(const graph_node *n, const bool *has)
+{
+    int64_t axes[TYPE_MAX_RANK];
+    uint32_t count = 0;
+    bool ok = first_alone(n, has) && n->n_inputs > 3 && n->inputs[3] &&
+              graph_constant_ints(n->inputs[3], TYPE_MAX_RANK, axes, &count);
+    for (uint32_t i = 0; i < count && ok; i++)
+        ok = is_behind(n, axes[i]);
+    return ok;
+}
+
 /* Layouts are named by their axes: "NCHW16c". */
 static bool changes_channels(const graph_node *n, const bool *has)
 {
@@ -127,6 +139,7 @@ static const struct {
     {"nn.layer_norm", along_axis},     {"nn.rms_norm", along_axis},  {"sum", over_axes},
     {"max", over_axes},                {"min", over_axes},           {"mean", over_axes},
     {"layout_transform", changes_channels}, {"nn.matmul", multiplies_each}, {"qnn.matmul", multiplies_each},
+    {"strided_slice", slices_others},
 };
 
 static rule rule_of(const graph_op *op)

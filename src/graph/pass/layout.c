@@ -21,6 +21,7 @@
 #define FEW_TAPS      4  /* of a window, too little work to pack a single channel for */
 #define WIDE_ROW      20 /* pixels side by side from which on plain rows of one channel are quicker than packing */
 #define FEW_PLANES    4  /* of a first layer of integers: no blocks, which would be empty for the most part */
+#define MANY_CHANNELS 64 /* of a result, beside which a copy of the pixels that are read is little */
 #define MAX_OPERANDS  64
 
 typedef struct converter {
@@ -223,6 +224,29 @@ static wider wider_groups(converter *v, const graph_node *n, conv_kind kind)
     return (wider){by > 1 ? widen_groups_weights(&v->t.r, n, by) : n->inputs[1], graph_attr_int(n, "groups") / by};
 }
 
+/* Windows of one tap that skip pixels. */
+static bool skips_pixels(const graph_node *n)
+{
+    const int64_t *strides = NULL;
+    const graph_value *x = n->inputs[0];
+    const uint32_t count = graph_attr_ints(n, "strides", &strides);
+    bool one = count == 2 && extent(x, 2) > 0 && extent(x, 3) > 0 && graph_attr_int(n, "groups") == 1;
+    for (uint32_t i = 2; one && i < 4; i++)
+        one = extent(n->inputs[1], i) == 1 && extent(n->outputs[0], i) == (extent(x, i) - 1) / strides[i - 2] + 1;
+    return one && (strides[0] > 1 || strides[1] > 1);
+}
+
+/* The pixels of x, which is in blocks, that such windows read. Those beside them are in the same lines of memory. So
+ * they would take up half of the caches, or more, each time that the image is read for some of the channels. */
+static graph_value *read_pixels(converter *v, const graph_node *n, graph_value *x)
+{
+    const int64_t *strides = NULL;
+    graph_attr_ints(n, "strides", &strides);
+    return rewrite_slice(&v->t.r, x, 2, (const int64_t[]){0, 0},
+                         (const int64_t[]){extent(n->inputs[0], 2), extent(n->inputs[0], 3)}, (const int64_t[]){2, 3},
+                         strides, n->loc);
+}
+
 static bool convert_conv(converter *v, graph_node *n, bool *done)
 {
     compiler *c = v->t.r.c;
@@ -231,11 +255,17 @@ static bool convert_conv(converter *v, graph_node *n, bool *done)
         return true;
     bool blocks = kind != CONV_PLAIN_DATA;
     graph_value *x = blocks ? packed(v, n->inputs[0], n->loc) : twins_plain(&v->t, n->inputs[0], n->loc);
+    *done = true;
+    if (x && blocks && extent(n->outputs[0], CHANNELS) >= MANY_CHANNELS && skips_pixels(n)) {
+        graph_value *in[2] = {read_pixels(v, n, x), n->inputs[1]};
+        const attr more[3] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked),
+                              attr_ints(c, "strides", 2, (const int64_t[]){1, 1})};
+        return in[0] && emit_packed(v, n, in, 3, more);
+    }
     const wider w = wider_groups(v, n, kind);
     graph_value *in[2] = {x, w.weights};
     attr more[3] = {attr_string(c, "out_layout", v->blocked), attr_string(c, "data_layout", v->blocked),
                     attr_int(c, "groups", w.groups)};
-    *done = true;
     return in[0] && in[1] && emit_packed(v, n, in, kind == CONV_WIDER_GROUPS ? 3 : blocks ? 2 : 1, more);
 }
 
