@@ -27,12 +27,24 @@ static void write_saturate(arena *a, writer *w, const c_need *n)
         w_fmt(w, "    return x <= 0 ? 0 : (%s)x;\n}\n\n", to);
 }
 
+/* x86 divides integers one by one, but four doubles at once: the quotient of two numbers of 32 bits is never rounded up
+ * to the next integer, from which it is at least 1 / b away. A constant divisor needs no division. */
+static void write_division_by_doubles(writer *w)
+{
+    w_fmt(w, "#if defined(__GNUC__) && defined(__AVX__)\n    if (!__builtin_constant_p(b)) {\n");
+    w_fmt(w, "        const int32_t one = (b == 0) | ((b == -1) & (a == INT32_MIN)); /* the least number wraps */\n");
+    w_fmt(w, "        const int32_t quotient = (int32_t)((double)a / (double)(one ? 1 : b));\n");
+    w_fmt(w, "        return b == 0 ? 0 : quotient;\n    }\n#endif\n");
+}
+
 static void write_division(writer *w, const c_need *n, const char *name, const char *ctype)
 {
     bool is_signed = dtype_get_class(n->dt) == DTC_INT, mod = n->op == TIR_MOD || n->op == TIR_FLOORMOD;
     bool floor = n->op == TIR_FLOORDIV || n->op == TIR_FLOORMOD;
     const char *wide = dtype_bits(n->dt) > 32 ? "uint64_t" : "uint32_t";
     w_fmt(w, "static inline %s lathe_%s_%s(%s a, %s b)\n{\n", ctype, name, dtype_name(n->dt), ctype, ctype);
+    if (n->op == TIR_DIV && n->dt == DT_I32)
+        write_division_by_doubles(w);
     w_fmt(w, "    if (b == 0)\n        return 0;\n");
     if (is_signed && mod)
         w_fmt(w, "    if (b == -1)\n        return 0;\n");
