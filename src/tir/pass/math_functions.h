@@ -32,8 +32,8 @@ typedef struct expander {
 MATH_FUNCTIONS(X)
 #undef X
 
-/* exp(a), for a sum with 1. */
-tir_expr_ref math_exp_beside_1(expander *x, tir_expr_ref a);
+/* 1 / (1 + exp(a)) */
+tir_expr_ref math_one_by_1_and_exp(expander *x, tir_expr_ref a);
 
 static inline tir_expr_ref f32(expander *x, double v)
 {

@@ -9,17 +9,22 @@
 #define LN2_HIGH 0.693145751953125       /* few bits: its product with a small integer is exact */
 #define LN2_LOW  1.42860682030941723e-06 /* ln 2 - LN2_HIGH */
 
-/* exp(a) = 2^n exp(r), |r| <= ln 2 / 2. Gives exp(r) - 1, and in *out_t n as an integer in the low bits, `rounder`
- * above it. */
+/* exp(a) = 2^n exp(r), |r| <= ln 2 / 2. Gives r, and in *out_t n as an integer in the low bits, `rounder` above it. */
+static tir_expr_ref exp_range(expander *x, tir_expr_ref a, double rounder, tir_expr_ref *out_t)
+{
+    tir_expr_ref t = named(x, "t", mul_add(x, a, f32(x, LOG2_E), f32(x, rounder)));
+    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, t, f32(x, rounder)));
+    tir_expr_ref r = mul_add(x, n, f32(x, -LN2_HIGH), a);
+    *out_t = t;
+    return named(x, "r", mul_add(x, n, f32(x, -LN2_LOW), r));
+}
+
+/* exp(r) - 1 */
 static tir_expr_ref expm1_reduced(expander *x, tir_expr_ref a, double rounder, tir_expr_ref *out_t)
 {
     static const double q[] = {0.5, 0.16666512191295624, 0.0416661873459816, 0.008369598537683487,
                                0.0013951719738543034};
-    tir_expr_ref t = named(x, "t", mul_add(x, a, f32(x, LOG2_E), f32(x, rounder)));
-    tir_expr_ref n = named(x, "n", bin(x, TIR_SUB, t, f32(x, rounder)));
-    tir_expr_ref r = mul_add(x, n, f32(x, -LN2_HIGH), a);
-    r = named(x, "r", mul_add(x, n, f32(x, -LN2_LOW), r));
-    *out_t = t;
+    tir_expr_ref r = exp_range(x, a, rounder, out_t);
     return mul_add(x, bin(x, TIR_MUL, r, r), named(x, "q", polynomial(x, r, 5, q)), r);
 }
 
@@ -39,41 +44,34 @@ static tir_expr_ref scaled(expander *x, tir_expr_ref p, tir_expr_ref t, double r
     return tir_call(x->c, TIR_LDEXP, 2, (tir_expr_ref[]){p, n});
 }
 
-/* a in [-104, 89] keeps n in [-150, 128]. 2^n is made of two powers, so that results may be subnormal or overflow by
- * themselves; `is_normal`: they do not, and one is enough. */
-static tir_expr_ref exp_between(expander *x, tir_expr_ref a, bool is_normal)
+/* From -104 to 89, n stays in [-150, 128]. 2^n is made of two powers, so that results may be subnormal or overflow by
+ * themselves. */
+tir_expr_ref math_exp(expander *x, tir_expr_ref a)
 {
+    a = named(x, "low", at_least(x, named(x, "x", a), -104.0));
+    a = named(x, "high", at_most(x, a, 89.0));
     tir_expr_ref t, p = exp_reduced(x, a, ROUNDER, &t);
-    if (is_normal) {
-        tir_expr_ref power = bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 127));
-        return bin(x, TIR_MUL, p, from_bits(x, bin(x, TIR_SHL, power, u32(x, 23))));
-    }
     if (scales(x, a))
-        return scaled(x, p, t, ROUNDER);
+        return named(x, "exp", scaled(x, p, t, ROUNDER));
     tir_expr_ref e = named(x, "e", bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 254)));
     tir_expr_ref half = named(x, "half", bin(x, TIR_SHR, e, u32(x, 1))), rest = bin(x, TIR_SUB, e, half);
     tir_expr_ref first = from_bits(x, bin(x, TIR_SHL, half, u32(x, 23)));
     tir_expr_ref second = from_bits(x, bin(x, TIR_SHL, rest, u32(x, 23)));
-    return bin(x, TIR_MUL, bin(x, TIR_MUL, p, first), second);
+    return named(x, "exp", bin(x, TIR_MUL, bin(x, TIR_MUL, p, first), second));
 }
 
-tir_expr_ref math_exp(expander *x, tir_expr_ref a)
+/* What is below 2^-25 does not count beside 1, so one power does: a normal number, and infinity from 2^128 on, where
+ * the result is below 2^-128. Products of r alone make exp(r), so that 1 + 2^n exp(r) is one step more. */
+tir_expr_ref math_one_by_1_and_exp(expander *x, tir_expr_ref a)
 {
-    a = named(x, "low", at_least(x, named(x, "x", a), -104.0));
-    return named(x, "exp", exp_between(x, named(x, "high", at_most(x, a, 89.0)), false));
-}
-
-/* For a sum with 1: what is below 2^-25 does not count in it, so that half of the power is a normal number, and twice
- * the product is one step with the sum. The sum has the same bits. */
-tir_expr_ref math_exp_beside_1(expander *x, tir_expr_ref a)
-{
-    if (scales(x, a))
-        return math_exp(x, a);
+    static const double p[] = {1.0, 1.0, 0.4999999403953552, 0.1666642129421234, 0.041668057441711426,
+                               0.008374964818358421, 0.0013842711923643947};
+    const double rounder = ROUNDER + 127; /* so that t's low bits are the exponent of the power */
     a = named(x, "low", at_least(x, named(x, "x", a), -86.0));
-    tir_expr_ref t, p = exp_reduced(x, named(x, "high", at_most(x, a, 89.0)), ROUNDER, &t);
-    tir_expr_ref power = bin(x, TIR_SUB, bits(x, t), u32(x, ROUNDER_BITS - 126));
-    p = bin(x, TIR_MUL, p, from_bits(x, bin(x, TIR_SHL, power, u32(x, 23))));
-    return bin(x, TIR_MUL, named(x, "half", p), f32(x, 2.0));
+    tir_expr_ref t, r = exp_range(x, named(x, "high", at_most(x, a, 89.0)), rounder, &t);
+    tir_expr_ref power = named(x, "power", from_bits(x, bin(x, TIR_SHL, bits(x, t), u32(x, 23))));
+    tir_expr_ref sum = mul_add(x, named(x, "exp", polynomial(x, r, 7, p)), power, f32(x, 1.0));
+    return bin(x, TIR_DIV, f32(x, 1.0), sum);
 }
 
 /* The same bits for a <= 0: n + 152, which the rounder brings along, is the exponent of a power that is never
@@ -103,45 +101,34 @@ tir_expr_ref math_expm1(expander *x, tir_expr_ref a)
     return named(x, "expm1", with_sign(x, y, a));
 }
 
-/* a + a P(a^2) up to 0.875; beyond it 1 - exp(Q(|a|)), Q = log of erfc, which is 1 from 4 on. */
-tir_expr_ref math_erf(expander *x, tir_expr_ref a)
+/* 2 s / (1 + s^2) for s = |a| P(a^2) / Q(a^2), with the sign of a: 2 u v / ((v - u)^2 + 2 u v) where u / v is s. Where
+ * the result is near 1, v - u is small, and the roundings of 2 u v are above and below: so s may be a rough fit there,
+ * and nothing is above 1. P and Q have a common factor of 2^24, so that u is no subnormal number where a is one. */
+static tir_expr_ref from_half(expander *x, tir_expr_ref a, double limit, uint32_t n_p, const double *p, uint32_t n_q,
+                              const double *q)
 {
-    static const double p[] = {0.12837915122509003,   -0.3761255145072937,  0.11282455176115036,
-                               -0.026791462674736977, 0.005032181274145842, -0.0006203255034051836};
-    static const double q[] = {-0.00013357507123146206, -1.1279361248016357,  -0.6367372274398804,
-                               -0.10432750731706619,    0.022420218214392662, -0.0030922922305762768,
-                               0.00020099623361602426};
     a = named(x, "x", a);
-    tir_expr_ref abs = magnitude(x, a), z = named(x, "z", bin(x, TIR_MUL, a, a));
-    tir_expr_ref near = mul_add(x, abs, polynomial(x, z, 6, p), abs);
-    tir_expr_ref far = named(x, "far", at_most(x, abs, 4.0));
-    tir_expr_ref tail = exp_between(x, named(x, "log_erfc", polynomial(x, far, 7, q)), true);
-    tir_expr_ref rest = bin(x, TIR_SUB, f32(x, 1.0), tail);
-    tir_expr_ref y = tir_select(x->c, bin(x, TIR_LT, abs, f32(x, 0.875)), near, rest);
-    return named(x, "erf", with_sign(x, y, a));
+    tir_expr_ref abs = named(x, "far", at_most(x, magnitude(x, a), limit));
+    tir_expr_ref z = named(x, "z", bin(x, TIR_MUL, abs, abs));
+    tir_expr_ref u = named(x, "u", bin(x, TIR_MUL, abs, polynomial(x, z, n_p, p)));
+    tir_expr_ref v = named(x, "v", polynomial(x, z, n_q, q));
+    tir_expr_ref rest = named(x, "rest", bin(x, TIR_SUB, v, u));
+    tir_expr_ref num = named(x, "num", bin(x, TIR_MUL, bin(x, TIR_ADD, u, u), v));
+    return with_sign(x, bin(x, TIR_DIV, num, mul_add(x, rest, rest, num)), a);
 }
 
-#define TANH_SHIFT 0.3 /* of what is rounded: 1 below starts late, where den / num is small enough */
+tir_expr_ref math_erf(expander *x, tir_expr_ref a)
+{
+    static const double p[] = {16463402.0, 4221286.5, 461211.8125, 35548.8046875};
+    static const double q[] = {29180620.0, 7920451.5, 1393501.5, 170198.84375, 2763.204833984375};
+    return named(x, "erf", from_half(x, a, 4.0, 4, p, 5, q));
+}
 
-/* |a| = n ln 2 / 2 + r, and then t = tanh(r) = r + r r^2 P(r^2). With w = 2^n the result is num / den = (w - 1 +
- * (w + 1) t) / (w + 1 + (w - 1) t). num is den - 2 + 2t: den - 2 is exact, so that one rounding is above and below, and
- * where n is 0 t is left, which is exact for small numbers. From 10 on the result is 1. */
 tir_expr_ref math_tanh(expander *x, tir_expr_ref a)
 {
-    static const double p[] = {-0.33333158, 0.13319552, -0.050852366};
-    const double rounder = ROUNDER + 127; /* so that t's low bits are the exponent of w */
-    a = named(x, "x", a);
-    tir_expr_ref abs = named(x, "far", at_most(x, magnitude(x, a), 10.0));
-    tir_expr_ref shifted = mul_add(x, abs, f32(x, 2 * LOG2_E), f32(x, -TANH_SHIFT));
-    tir_expr_ref t = named(x, "t", bin(x, TIR_ADD, shifted, f32(x, rounder)));
-    tir_expr_ref n = bin(x, TIR_SUB, t, f32(x, rounder));
-    tir_expr_ref r = named(x, "r", mul_add(x, n, f32(x, -LN2 / 2), abs)), z = named(x, "z", bin(x, TIR_MUL, r, r));
-    tir_expr_ref near = named(x, "near", mul_add(x, bin(x, TIR_MUL, r, z), polynomial(x, z, 3, p), r));
-    tir_expr_ref w = named(x, "power", from_bits(x, bin(x, TIR_SHL, bits(x, t), u32(x, 23)))), one = f32(x, 1.0);
-    tir_expr_ref den = mul_add(x, near, bin(x, TIR_SUB, w, one), bin(x, TIR_ADD, w, one));
-    den = named(x, "den", den);
-    tir_expr_ref num = bin(x, TIR_ADD, bin(x, TIR_ADD, near, near), bin(x, TIR_SUB, den, f32(x, 2.0)));
-    return named(x, "tanh", with_sign(x, bin(x, TIR_DIV, num, den), a));
+    static const double p[] = {15711388.0, 467787.3125, 1795.0732421875};
+    static const double q[] = {31422776.0, 3554138.5, 37913.01171875, 38.6176872253418};
+    return named(x, "tanh", from_half(x, a, 9.1, 3, p, 4, q));
 }
 
 #define SQRT_HALF_BITS 0x3f3504f3 /* of the float next to sqrt(1/2) */
