@@ -457,6 +457,77 @@ static tir_stmt *four_sums(words *w)
     return tir_allocate(c, even, tir_allocate(c, odd, tir_allocate(c, sums, tir_seq(c, 4 + LANES, all))));
 }
 
+/* --- sums in vectors --- */
+
+/* The elements of the loop from its variable on, and those of registers. */
+static tir_expr_ref ramp_from(const words *w, tir_expr_ref at)
+{
+    return tir_ramp(c_of(w), at, tir_int(c_of(w), w->b.loop->var->type.dt, 1), LANES);
+}
+
+static tir_expr_ref lanes_expr(tir_rewriter *r, tir_expr_ref x)
+{
+    const lane_rewrite *l = r->ctx;
+    if (is_acc(l->w, x))
+        return tir_load(r->c, l->sums, 1, &l->lane);
+    return x->kind == TIR_VAR && x->u.var == l->w->b.loop->var ? ramp_from(l->w, x) : x;
+}
+
+/* What is compared with a number that it must not reach: of the lanes the least decides. NULL: it is something else. */
+static tir_expr_ref read_few(const words *w)
+{
+    tir_expr_ref e = w->rare;
+    return tir_is_binary(e, TIR_LE) && e->args[0]->type.dt == DT_I32 && is_fixed(w, e->args[1]) ? e->args[0] : NULL;
+}
+
+static tir_expr_ref always(tir_rewriter *r, tir_expr_ref x)
+{
+    return x->kind == TIR_CALL && x->op == TIR_RARE ? tir_int(r->c, DT_BOOL, 1) : x;
+}
+
+/* All that stands behind the window, of the lanes for which there is more to do. */
+static tir_stmt *of_rare_lanes(const words *w, const tir_buffer *sums)
+{
+    compiler *c = c_of(w);
+    const dtype dt = w->b.loop->var->type.dt;
+    const int64_t n = LANES;
+    const tir_buffer *kept = tir_buffer_static(c, "sums", DT_I32, 1, &n, SCOPE_LOCAL);
+    const tir_var *v = tir_new_var(c, "lane", w->b.loop->var->type);
+    lane_rewrite l = {w, kept, tir_varref(c, v)};
+    tir_rewriter r = {.c = c, .ctx = &l, .expr = lane_expr}, sure = {.c = c, .expr = always};
+    tir_expr_ref lanes = ramp_from(w, tir_int(c, dt, 0));
+    tir_stmt *one = tir_rewrite_stmt(&r, tir_rewrite_stmt(&sure, w->all));
+    one = tir_if(c, tir_rewrite_expr(&r, w->rare), tir_clone_stmt(c, one, NULL, NULL), NULL);
+    tir_stmt *all[] = {tir_store(c, kept, 1, &lanes, tir_load(c, sums, 1, &lanes)),
+                       tir_for(c, v, tir_int(c, dt, 0), tir_int(c, dt, LANES), FOR_SERIAL, one)};
+    return tir_allocate(c, kept, tir_seq(c, 2, all));
+}
+
+/* Sums of four neighbors in a vector, and what stands behind them. */
+static tir_stmt *lanes_of_sums(words *w)
+{
+    compiler *c = c_of(w);
+    tir_expr_ref beside, row = read_term(w, &beside), count = tir_int(c, DT_I32, 1), few = read_few(w);
+    const tir_buffer *sums = new_registers(w, w->acc->name, DT_I32, LANES),
+                     *least = new_registers(w, "least", DT_I32, LANES);
+    lane_rewrite l = {w, sums, ramp_from(w, tir_int(c, w->b.loop->var->type.dt, 0))};
+    tir_rewriter r = {.c = c, .ctx = &l, .expr = lanes_expr};
+    if (!few)
+        return NULL;
+    few = tir_rewrite_expr(&r, few);
+    for (uint32_t i = 0; i < w->n_loops; i++)
+        count = tir_mul(c, count, tir_cast(c, DT_I32, w->loops[i]->extent));
+    tir_expr_ref first = tir_broadcast(c, tir_add(c, w->first, tir_mul(c, beside, count)), LANES),
+                 sum = tir_load(c, sums, 1, &l.lane), term = tir_cast(c, DT_I32, tir_rewrite_expr(&r, row)),
+                 any = tir_binary(c, TIR_LE, register_of(w, least, 0), w->rare->args[1]);
+    tir_stmt *all[] = {tir_store(c, sums, 1, &l.lane, first),
+                       in_window(w, tir_store(c, sums, 1, &l.lane, tir_add(c, sum, term))),
+                       tir_rewrite_stmt(&r, w->rest),
+                       tir_store(c, least, 1, &l.lane, tir_select_instr(c, "lanes_least", 1, &few)),
+                       tir_if(c, tir_call1(c, TIR_RARE, any), of_rare_lanes(w, sums), NULL)};
+    return tir_allocate(c, least, tir_allocate(c, sums, tir_seq(c, 5, all)));
+}
+
 /* --- the loop --- */
 
 /* Indices as they are elsewhere: constants last, which compilers put into loads. */
@@ -507,7 +578,11 @@ static tir_stmt *four_of(words *w)
     w->out = w->taps > 0 && w->taps <= WRITTEN_OUT && !tir_takes_few_steps(w->b.x->f);
     if (extreme_fits(w))
         return extreme_of(w);
-    return (!cortex_m_has_vectors(w->b.x->f->target) || w->rare) && sum_fits(w) ? four_sums(w) : NULL;
+    if (!sum_fits(w))
+        return NULL;
+    if (!cortex_m_has_vectors(w->b.x->f->target))
+        return four_sums(w);
+    return w->rare ? lanes_of_sums(w) : NULL;
 }
 
 static void find_store(void *ctx, tir_stmt *s)
