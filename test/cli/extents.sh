@@ -231,4 +231,16 @@ open=(--dim 'b<=2' --dim 'h<=8' --dim 'w<=8' --dim 'p<=16' --dim 'q<=16')
 for k in 0 1; do
     LATHE_PYTHON=$python expect 0 'z: .*ok' verify pyramid.onnx "${open[@]}" --input x=px$k.npy --input y=py$k.npy --against onnxruntime
 done
+
+# --- a convolution of rows of any length, of which there are always as many
+"$python" - << 'PY' || exit 3
+import numpy as np, onnx, onnx.parser
+m = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+m (float[1, 32, 8, w] x) => (float[1, 32, 8, w] y) { y = Conv (x, k) }""")
+r = np.random.default_rng(0)
+m.graph.initializer.append(onnx.numpy_helper.from_array(r.standard_normal((32, 32, 1, 1), "f4"), "k"))
+onnx.save(m, "rows.onnx")
+np.save("rows.npy", r.standard_normal((1, 32, 8, 5), "f4"))
+PY
+LATHE_PYTHON=$python expect 0 'y: .*ok' verify rows.onnx --target x86-64-v3 --dim 'w<=9' --input x=rows.npy --against onnxruntime
 finish

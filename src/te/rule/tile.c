@@ -176,6 +176,8 @@ te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_
 
 int64_t te_rows_to_merge(int64_t height, int64_t width, te_pixel_cost cost, const void *ctx)
 {
+    if (height < 2 || width < 1) /* or one is open */
+        return 1;
     double alone = cost(ctx, width), best = alone;
     for (int64_t k = 2; k <= height && k * width <= LONGEST_ROW; k++)
         if (height % k == 0 && cost(ctx, k * width) < best)
