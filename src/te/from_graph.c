@@ -72,38 +72,45 @@ const type *te_out_type(const graph_node *n, uint32_t i)
     return i < n->n_outputs ? &n->outputs[i]->type : NULL;
 }
 
-/* Whether axis i of `in` is stretched: NULL when types tell that it is not. Axes beyond the result's rank have
- * extent 1.
- */
-static tir_expr_ref stretched(te_graph *g, const te_tensor *in, uint32_t rank, tir_expr_ref const *extents, uint32_t i)
+/* Whether axis i of the first `lead` ones of `in` is stretched: NULL when types tell that it is not. Axes beyond the
+ * result's rank have extent 1. */
+static tir_expr_ref stretched(te_graph *g, const te_tensor *in, uint32_t lead, uint32_t rank,
+                              tir_expr_ref const *extents, uint32_t i)
 {
     int64_t v = 0;
-    if (rank + i < in->rank || tir_is_const(in->shape[i], 1))
+    if (rank + i < lead || tir_is_const(in->shape[i], 1))
         return tir_int(g->c, DT_BOOL, 1);
-    if (tir_is_int(in->shape[i], &v) || tir_expr_equal(in->shape[i], extents[rank + i - in->rank]))
+    if (tir_is_int(in->shape[i], &v) || tir_expr_equal(in->shape[i], extents[rank + i - lead]))
         return NULL;
     return tir_binary(g->c, TIR_EQ, in->shape[i], te_i64(g, 1));
+}
+
+void te_broadcast_lead(te_graph *g, const te_tensor *in, uint32_t lead, uint32_t rank, tir_expr_ref const *extents,
+                       tir_expr_ref const *idx, tir_expr_ref *at)
+{
+    tir_expr_ref zero = te_i64(g, 0);
+    for (uint32_t i = 0; i < lead; i++) {
+        tir_expr_ref one = stretched(g, in, lead, rank, extents, i);
+        at[i] = !one                   ? idx[rank + i - lead]
+                : tir_is_const(one, 1) ? zero
+                                       : tir_select(g->c, one, zero, idx[rank + i - lead]);
+    }
 }
 
 tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t rank, tir_expr_ref const *extents,
                                tir_expr_ref const *idx)
 {
-    tir_expr_ref at[TYPE_MAX_RANK], zero = te_i64(g, 0);
-    for (uint32_t i = 0; i < in->rank; i++) {
-        tir_expr_ref one = stretched(g, in, rank, extents, i);
-        at[i] = !one                   ? idx[rank + i - in->rank]
-                : tir_is_const(one, 1) ? zero
-                                       : tir_select(g->c, one, zero, idx[rank + i - in->rank]);
-    }
+    tir_expr_ref at[TYPE_MAX_RANK];
+    te_broadcast_lead(g, in, in->rank, rank, extents, idx, at);
     return te_read(g, in, at);
 }
 
-void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t rank,
-                        tir_expr_ref const *extents)
+void te_check_lead(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t lead, uint32_t rank,
+                   tir_expr_ref const *extents)
 {
     compiler *c = g->c;
-    for (uint32_t i = rank < in->rank ? in->rank - rank : 0; i < in->rank; i++) {
-        tir_expr_ref have = in->shape[i], want = extents[rank + i - in->rank];
+    for (uint32_t i = rank < lead ? lead - rank : 0; i < lead; i++) {
+        tir_expr_ref have = in->shape[i], want = extents[rank + i - lead];
         if (tir_is_const(have, 1) || tir_expr_equal(have, want))
             continue;
         tir_expr_ref fits =
@@ -111,6 +118,12 @@ void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, u
         te_check(g, arena_printf(&c->mem, "%s_broadcasts", n->op->name), 0, NULL, fits, PACKAGE_STATUS_SHAPE,
                  arena_printf(&c->mem, "%s: the operands' shapes do not broadcast", n->op->name));
     }
+}
+
+void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t rank,
+                        tir_expr_ref const *extents)
+{
+    te_check_lead(g, n, in, in->rank, rank, extents);
 }
 
 /* --- a graph function as a tensor graph --- */

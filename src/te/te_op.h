@@ -93,4 +93,10 @@ tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t rank, 
                                tir_expr_ref const *idx);
 void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t rank,
                         tir_expr_ref const *extents);
+/* The same for the first `lead` axes of in alone, under a result that has `rank` such axes: batches of products. Writes
+ * the indices. */
+void te_broadcast_lead(te_graph *g, const te_tensor *in, uint32_t lead, uint32_t rank, tir_expr_ref const *extents,
+                       tir_expr_ref const *idx, tir_expr_ref *at);
+void te_check_lead(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t lead, uint32_t rank,
+                   tir_expr_ref const *extents);
 #endif

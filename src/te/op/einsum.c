@@ -38,6 +38,10 @@ bool compute_einsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     einsum_ctx v = {.e = &e, .in = in, .acc = te_acc_dtype(t->dt)};
     te_axis *reduce[EINSUM_LABELS];
     uint32_t n_reduce = 0;
+    for (uint32_t i = 0; i < e.n_operands; i++)
+        for (uint32_t k = 0; k < e.rank[i]; k++)
+            if (!tir_is_const(in[i]->shape[k], 1))
+                te_check_equal(g, n, in[i]->shape[k], te_dim(g, e.extent[e.label[i][k]]), "axes of one letter");
     for (uint32_t l = 0; l < EINSUM_LABELS; l++) {
         bool kept = !e.extent[l];
         for (uint32_t i = 0; i < e.out_rank; i++)

@@ -308,6 +308,10 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     const type *t = te_out_type(n, 0);
     tir_expr_ref const *dims = te_shape(g, t);
     te_axis *reduce[1 + NN_MAX_SPATIAL];
+    if (nn_data_block(n, "data_layout") == 0 && nw.block == 0)
+        te_check_equal(g, n, in[0]->shape[1],
+                       tir_mul(g->c, te_dim(g, nw.in_per_group), te_i64(g, graph_attr_int(n, "groups"))),
+                       "channels of data and weights");
     reduce[0] = te_reduce_axis(g, "ic", te_dim(g, nw.in_per_group));
     for (uint32_t i = 0; i < win.n; i++)
         reduce[1 + i] = kernel_axis(g, &win, i);
@@ -682,17 +686,21 @@ typedef struct matmul_ctx {
     bool ta, tb;
     int64_t block, granule; /* of packed weights; 0: none */
     uint32_t out_rank;
+    tir_expr_ref const *extents; /* of the result */
     te_axis *k;
     dtype acc;
 } matmul_ctx;
 
-/* Leading (batch) indices of an operand with `lead` leading axes under an output with `out_lead`. */
-static uint32_t batch_index(te_graph *g, const te_tensor *t, uint32_t lead, uint32_t out_lead, tir_expr_ref const *idx,
-                            tir_expr_ref *at)
+/* Axes of batches, which lie before those of a matrix. */
+static uint32_t lead_of(const te_tensor *t)
 {
-    for (uint32_t i = 0; i < lead; i++)
-        at[i] = tir_is_const(t->shape[i], 1) ? te_i64(g, 0) : idx[out_lead - lead + i];
-    return lead;
+    return t->rank > 2 ? t->rank - 2 : 0;
+}
+
+static uint32_t out_lead(const matmul_ctx *v)
+{
+    const uint32_t rb = v->block ? 2 : v->b->rank;
+    return v->out_rank - (v->a->rank > 1 ? 1u : 0u) - (rb > 1 ? 1u : 0u);
 }
 
 /* A zero point is one number, one for each row of a or column of b, or broadcasts to its operand t. */
@@ -710,11 +718,10 @@ static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const matmul_ctx *v = ctx;
     compiler *c = g->c;
-    uint32_t rb = v->block ? 2 : v->b->rank, tail = (v->a->rank > 1 ? 1u : 0u) + (rb > 1 ? 1u : 0u),
-             lead = v->out_rank - tail, p;
+    uint32_t rb = v->block ? 2 : v->b->rank, lead = out_lead(v), p = lead_of(v->a);
     tir_expr_ref at[TYPE_MAX_RANK], bt[TYPE_MAX_RANK], k = te_var(g, v->k);
     tir_expr_ref m = v->a->rank > 1 ? idx[lead] : NULL, col = rb > 1 ? idx[v->out_rank - 1] : NULL;
-    p = batch_index(g, v->a, v->a->rank > 2 ? v->a->rank - 2 : 0, lead, idx, at);
+    te_broadcast_lead(g, v->a, p, lead, v->extents, idx, at);
     if (m)
         at[p++] = v->ta ? k : m;
     at[p] = m && v->ta ? m : k;
@@ -725,7 +732,8 @@ static tir_expr_ref matmul_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
         if (v->granule)
             bt[3] = tir_floormod(c, k, te_i64(g, v->granule));
     } else {
-        p = batch_index(g, v->b, rb > 2 ? rb - 2 : 0, lead, idx, bt);
+        p = lead_of(v->b);
+        te_broadcast_lead(g, v->b, p, lead, v->extents, idx, bt);
         bt[p] = v->tb && col ? col : k;
         if (col)
             bt[p + 1] = v->tb ? k : col;
@@ -750,11 +758,17 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
         ctx.b = widened(g, "wide_weights", in[1], in[1]->shape, NULL, NULL);
     }
     ctx.out_rank = (uint32_t)t->shape.rank;
+    ctx.extents = te_shape(g, t);
     ctx.acc = te_acc_dtype(t->dt);
+    te_check_lead(g, n, in[0], lead_of(in[0]), out_lead(&ctx), ctx.extents);
+    if (ctx.block == 0)
+        te_check_lead(g, n, in[1], lead_of(in[1]), out_lead(&ctx), ctx.extents);
     tir_expr_ref k = in[0]->shape[in[0]->rank - (ctx.ta && in[0]->rank > 1 ? 2 : 1)];
+    if (ctx.block == 0)
+        te_check_equal(g, n, k, in[1]->shape[in[1]->rank - (ctx.tb || in[1]->rank == 1 ? 1 : 2)], "rows and columns");
     ctx.k = te_reduce_axis(g, "k", k);
     te_tensor *y = pairs ? te_product_pairs(g, n, in)
-                         : te_reduce(g, "matmul", ctx.acc, ctx.out_rank, te_shape(g, t), 1, &ctx.k, TE_SUM, matmul_body,
+                         : te_reduce(g, "matmul", ctx.acc, ctx.out_rank, ctx.extents, 1, &ctx.k, TE_SUM, matmul_body,
                                      &ctx);
     y->node->tag = n->op->name;
     te_count_macs(g, 2, (int64_t[]){te_most_count(g, y), te_most(g, k)});

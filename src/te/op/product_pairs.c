@@ -20,6 +20,7 @@ typedef struct operand {
 typedef struct product {
     operand a, b;
     uint32_t out_rank;
+    tir_expr_ref const *extents; /* of the result */
     te_axis *step, *number;
 } product;
 
@@ -67,12 +68,6 @@ static tir_expr_ref right_steps(te_graph *g, void *ctx, tir_expr_ref const *idx)
     return number_at(g, v, idx, own[1], k, there(g, k, v->count, PAIRS_STEP));
 }
 
-static void batch_at(te_graph *g, const operand *v, uint32_t out_lead, tir_expr_ref const *idx, tir_expr_ref *at)
-{
-    for (uint32_t i = 0; i < v->lead; i++)
-        at[i] = tir_is_const(v->x->shape[i], 1) ? te_i64(g, 0) : idx[out_lead - v->lead + i];
-}
-
 static tir_expr_ref product_of_steps(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const product *v = ctx;
@@ -80,8 +75,8 @@ static tir_expr_ref product_of_steps(te_graph *g, void *ctx, tir_expr_ref const 
     const uint32_t lead = v->out_rank - 2;
     tir_expr_ref at[TYPE_MAX_RANK + 2], bt[TYPE_MAX_RANK + 2], step = te_var(g, v->step), k = te_var(g, v->number),
                  rows = te_i64(g, PAIRS_ROWS);
-    batch_at(g, &v->a, lead, idx, at);
-    batch_at(g, &v->b, lead, idx, bt);
+    te_broadcast_lead(g, v->a.x, v->a.lead, lead, v->extents, idx, at);
+    te_broadcast_lead(g, v->b.x, v->b.lead, lead, v->extents, idx, bt);
     at[v->a.lead] = tir_floordiv(c, idx[lead], rows);
     at[v->a.lead + 1] = bt[v->b.lead] = step;
     at[v->a.lead + 2] = tir_floormod(c, idx[lead], rows);
@@ -119,10 +114,11 @@ te_tensor *te_product_pairs(te_graph *g, const graph_node *n, te_tensor *const *
     v->a = read_operand(in[0], n->n_inputs > 2 ? in[2] : NULL, graph_attr_int(n, "transpose_a") == 0);
     v->b = read_operand(in[1], n->n_inputs > 3 ? in[3] : NULL, graph_attr_int(n, "transpose_b") != 0);
     v->out_rank = (uint32_t)t->shape.rank;
+    v->extents = te_shape(g, t);
     v->a.steps = steps_of(g, "wide_data", &v->a, true, left_steps, v);
     v->b.steps = steps_of(g, "wide_weights", &v->b, false, right_steps, v);
     v->step = te_reduce_axis(g, "step", rounded_up(g, v->a.count, PAIRS_STEP));
     v->number = te_reduce_axis(g, "k", te_i64(g, PAIRS_STEP));
-    return te_reduce(g, "matmul", DT_I32, v->out_rank, te_shape(g, t), 2, (te_axis *[]){v->step, v->number}, TE_SUM,
+    return te_reduce(g, "matmul", DT_I32, v->out_rank, v->extents, 2, (te_axis *[]){v->step, v->number}, TE_SUM,
                      product_of_steps, v);
 }

@@ -187,12 +187,25 @@ tir_expr_ref te_sane(te_graph *g, tir_expr_ref number)
     return tir_max(g->c, te_i64(g, -TE_MOST_EXTENT), tir_min(g->c, number, te_i64(g, TE_MOST_EXTENT)));
 }
 
-void te_check_equal(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref b, const char *what)
+/* Where both are numbers the type relation has seen that they agree. */
+static void check_extents(te_graph *g, const graph_node *n, tir_expr_ref a, tir_op op, tir_expr_ref b,
+                          const char *what)
 {
-    if (!tir_expr_equal(a, b))
-        te_check(g, arena_printf(&g->c->mem, "%s_agrees", n->op->name), 0, NULL, tir_binary(g->c, TIR_EQ, a, b),
+    int64_t x, y;
+    if (!tir_expr_equal(a, b) && !(tir_is_int(a, &x) && tir_is_int(b, &y)))
+        te_check(g, arena_printf(&g->c->mem, "%s_agrees", n->op->name), 0, NULL, tir_binary(g->c, op, a, b),
                  PACKAGE_STATUS_SHAPE,
                  arena_printf(&g->c->mem, "%s: %s have extents that do not agree", n->op->name, what));
+}
+
+void te_check_equal(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref b, const char *what)
+{
+    check_extents(g, n, a, TIR_EQ, b, what);
+}
+
+void te_check_most(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref most, const char *what)
+{
+    check_extents(g, n, a, TIR_LE, most, what);
 }
 
 static tir_expr_ref extent_body(te_graph *g, void *ctx, tir_expr_ref const *idx)

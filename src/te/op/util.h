@@ -49,6 +49,8 @@ bool te_own_extents(te_graph *g, const graph_node *n, te_extent_fn extent, void 
 tir_expr_ref te_sane(te_graph *g, tir_expr_ref number);
 /* Two extents that the types do not tell apart are equal: else the kernel ends with PACKAGE_STATUS_SHAPE. */
 void te_check_equal(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref b, const char *what);
+/* a <= most */
+void te_check_most(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref most, const char *what);
 /* The index whose row-major number is `flat`. */
 void te_unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref *idx);
 /* A reduction axis called name0, name1, ...: the names of a stage's axes must differ. */
