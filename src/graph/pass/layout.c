@@ -224,13 +224,15 @@ static wider wider_groups(converter *v, const graph_node *n, conv_kind kind)
     return (wider){by > 1 ? widen_groups_weights(&v->t.r, n, by) : n->inputs[1], graph_attr_int(n, "groups") / by};
 }
 
-/* Windows of one tap that skip pixels. */
+/* Windows of one tap that skip pixels, without padding. */
 static bool skips_pixels(const graph_node *n)
 {
-    const int64_t *strides = NULL;
+    const int64_t *strides = NULL, *pads = NULL;
     const graph_value *x = n->inputs[0];
-    const uint32_t count = graph_attr_ints(n, "strides", &strides);
+    const uint32_t count = graph_attr_ints(n, "strides", &strides), n_pads = graph_attr_ints(n, "pads", &pads);
     bool one = count == 2 && extent(x, 2) > 0 && extent(x, 3) > 0 && graph_attr_int(n, "groups") == 1;
+    for (uint32_t i = 0; one && i < n_pads; i++)
+        one = pads[i] == 0;
     for (uint32_t i = 2; one && i < 4; i++)
         one = extent(n->inputs[1], i) == 1 && extent(n->outputs[0], i) == (extent(x, i) - 1) / strides[i - 2] + 1;
     return one && (strides[0] > 1 || strides[1] > 1);
