@@ -60,8 +60,8 @@ tir_expr_ref math_exp(expander *x, tir_expr_ref a)
     return named(x, "exp", bin(x, TIR_MUL, bin(x, TIR_MUL, p, first), second));
 }
 
-/* What is below 2^-25 does not count beside 1, so one power does: a normal number, and infinity from 2^128 on, where
- * the result is below 2^-128. Products of r alone make exp(r), so that 1 + 2^n exp(r) is one step more. */
+/* What is below 2^-25 does not count beside 1, so one power does: a normal number, and infinity from 2^127.5 on: a
+ * result below 2^-127.5 is 0. Products of r alone make exp(r), so that 1 + 2^n exp(r) is one step more. */
 tir_expr_ref math_one_by_1_and_exp(expander *x, tir_expr_ref a)
 {
     static const double p[] = {1.0, 1.0, 0.4999999403953552, 0.1666642129421234, 0.041668057441711426,

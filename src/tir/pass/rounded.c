@@ -115,7 +115,7 @@ static void find_register(void *ctx, tir_stmt *s)
         r->most = most_stored(r->b, s->body, 1);
 }
 
-static double most_of(const tir_selector *x, tir_expr_ref e)
+static double most_by_parts(const tir_selector *x, tir_expr_ref e)
 {
     e = under(e);
     if (e->kind == TIR_FLOAT)
@@ -134,6 +134,13 @@ static double most_of(const tir_selector *x, tir_expr_ref e)
         return r.most;
     }
     return tir_is_binary(e, TIR_MUL) ? most_of(x, e->args[0]) * most_of(x, e->args[1]) : INFINITY;
+}
+
+/* A step in floats that goes too far stays infinite, whatever the next one divides it by. */
+static double most_of(const tir_selector *x, tir_expr_ref e)
+{
+    const double most = most_by_parts(x, e);
+    return most < MOST_FLOAT ? most : INFINITY;
 }
 
 static bool is_sure_number(const tir_selector *x, tir_expr_ref e)

@@ -10,7 +10,7 @@ typedef struct tir_rounded {
     tir_expr_ref v;      /* f32 */
     tir_expr_ref acc, k; /* of a byte: v is the product of the i32 acc and k, a literal or loaded; NULL: it is not */
     tir_expr_ref zero;   /* an integer, the same for all lanes */
-    bool sure;           /* v is no NaN */
+    bool sure;           /* v and what it is computed of are no NaN and not infinite */
 } tir_rounded;
 bool tir_read_rounded(const tir_selector *x, tir_expr_ref e, tir_rounded *out);
 /* A small integer that a rounding of that kind has made (TIR_RINT, TIR_SHIFTED), in whatever form. */
