@@ -3,6 +3,7 @@
 #include "type/type.h"
 
 #include "base/nearest.h"
+#include "type/dim_expr.h"
 
 #include <string.h>
 
@@ -72,8 +73,20 @@ int64_t shape_count(shape s)
     return n;
 }
 
-/* Two expressions of which nothing is known are equal at run time, or one of them is 1: the larger one in both cases.
- */
+static bool is_zero_or_one(dim d)
+{
+    dim_range range = dim_get_range(d, false);
+    return range.lo >= 0 && range.hi <= 1;
+}
+
+/* Two expressions of which nothing is known are equal at run time, or one of them is 1: the larger one in both cases,
+ * if none is 0. Where one is never above 1, the product, which holds for 0 too: no rows and one row make no rows. */
+static dim broadcast_unknown(compiler *c, dim a, dim b)
+{
+    dim larger = dim_max(c, a, b);
+    return larger != a && larger != b && (is_zero_or_one(a) || is_zero_or_one(b)) ? dim_mul(c, a, b) : larger;
+}
+
 static bool broadcast_dim(compiler *c, dim a, dim b, dim *out)
 {
     int64_t va = 0, vb = 0;
@@ -83,7 +96,7 @@ static bool broadcast_dim(compiler *c, dim a, dim b, dim *out)
     else if ((ca && va == 1) || (cb && !ca))
         *out = b;
     else if (!ca && !cb)
-        *out = dim_max(c, a, b);
+        *out = broadcast_unknown(c, a, b);
     else
         return false;
     return true;

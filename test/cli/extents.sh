@@ -148,6 +148,7 @@ expect_error 2 "'mask=1' and 'mask=0' contradict each other" compile model.onnx 
 expect_error 2 "'seq' is an extent of input 'ids'" compile model.onnx --dim 'seq<=8' --bound seq=4 -o q4
 expect_error 2 "'n' is an extent of input 'x'" compile found.txt --bound n=2 -o q4
 "$python" - << 'PY' || exit 3
+import numpy
 import onnx
 from onnx import helper as h
 F, I, B = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
@@ -162,7 +163,19 @@ m = h.make_graph([h.make_node("Loop", ["m", "yes", "zero"], ["n"], body=body), h
                  [info("m", I, []), info("v", I, [])], [info("n", I, []), info("w", I, [])],
                  [h.make_tensor("one", I, [], [1]), h.make_tensor("zero", I, [], [0]), h.make_tensor("yes", B, [], [1])])
 onnx.save(h.make_model(m, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "rounds.onnx")
+# none or several rows and the first one: of no rows and one row there are none
+nodes = [h.make_node("NonZero", ["x"], ["where"]), h.make_node("Slice", ["x", "from", "to"], ["first"]),
+         h.make_node("Shape", ["first"], ["size"]), h.make_node("Expand", ["where", "size"], ["y"]),
+         h.make_node("Cast", ["first"], ["start"], to=I), h.make_node("Add", ["where", "start"], ["z"])]
+m = h.make_graph(nodes, "g", [info("x", F, ["n"])], [info("y", I, None), info("z", I, None)],
+                 [h.make_tensor("from", I, [1], [0]), h.make_tensor("to", I, [1], [1])])
+onnx.save(h.make_model(m, opset_imports=[h.make_opsetid("", 13)], ir_version=8), "first.onnx")
+for name, x in ("none", [0, 0]), ("one", [0, 3, 0]), ("several", [4, 0, 2, 1]), ("empty", []):
+    numpy.save(f"{name}.npy", numpy.array(x, "f4"))
 PY
+for x in none one several empty; do
+    LATHE_PYTHON=$python expect 0 'z: .*ok' verify first.onnx --dim 'n<=4' --against onnxruntime --input x=$x.npy
+done
 expect 0 '' compile boxes.onnx --bound boxes=5 -o q5 --target generic
 grep -q 'Y_SIZE 40u' q5/include/tvmgen_default.h && good || bad "boxes has no bound: $(cat q5/include/tvmgen_default.h)"
 expect_error 2 "no result has the extent 'boxen'" compile boxes.onnx --bound boxen=5 -o q6

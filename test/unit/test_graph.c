@@ -393,6 +393,42 @@ static void test_effects(void **state)
                      2 + 2 + 1); /* rolls are neither folded nor merged, each is a kernel; regions twice; one sum */
 }
 
+/* --- views --- */
+
+/* p and q: extents that data decides. */
+static dim decided(void *ctx, const char *symbol)
+{
+    return strcmp(symbol, "p") == 0 || strcmp(symbol, "q") == 0 ? dim_fresh(ctx, "pad", -1) : NULL;
+}
+
+/* The data's extents have been found since the view was declared: it follows where only one shape can be meant. */
+static void test_views_follow(void **state)
+{
+    compiler *c = *state;
+    static const char *const cases[][3] = {
+        {"f32[n, 1, b, 16]", "f32[p - 2, b, 16]", "f32[n, b, 16]"}, {"f32[c, n]", "f32[1, c, p, 1]", "f32[1, c, n, 1]"},
+        {"f32[1, n, m]", "f32[p, q, 1]", "f32[n, m, 1]"},           {"f32[2, n, 3]", "f32[2, p]", "f32[2, 3*n]"},
+        {"f32[c, n, m]", "f32[p, q]", NULL},                        {"f32[3, n]", "f32[2, p]", NULL},
+        {"f32[n, 1]", "f32[k]", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = arena_printf(&c->mem, "func @main(%%x: %s) {\n  %%y = reshape(%%x) : %s\n  return %%y\n}\n",
+                                        cases[i][0], cases[i][1]);
+        graph_module *m = parse(c, text);
+        graph_value *y = m->funcs.data[0]->nodes.data[0]->outputs[0];
+        dim d[TYPE_MAX_RANK];
+        for (int32_t k = 0; k < y->declared.shape.rank; k++)
+            d[k] = dim_substitute(c, y->declared.shape.dims[k], decided, c);
+        y->declared.shape = shape_make(c, (uint32_t)y->declared.shape.rank, d);
+        assert_int_equal(graph_infer_node(c, y->def), cases[i][2] != NULL);
+        writer w;
+        writer_init(&w, &c->mem);
+        type_print(&w, &y->type);
+        if (cases[i][2])
+            assert_string_equal(w.data, cases[i][2]);
+    }
+}
+
 /* --- locations --- */
 
 static void test_locations(void **state)
@@ -503,7 +539,7 @@ int main(void)
         T(test_sort),          T(test_long_chain),   T(test_verify_structure), T(test_verify_attributes),
         T(test_verify_callee), T(test_verify_depth), T(test_effects),          T(test_locations),
         T(test_levels),        T(test_times),        T(test_stateful),         T(test_dump),
-        T(test_ptr_map),
+        T(test_ptr_map),       T(test_views_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,13 +38,69 @@ static bool broadcast_as_declared(compiler *c, const graph_node *n, type *out)
     return ok || infer_no_broadcast_to(c, n, x, out);
 }
 
-/* Without the operand: the declared shape, which surely has the data's elements. */
+/* Whether data decides a part of d that s does not have: a later pass has found the extent that it stood for. */
+static bool is_stale(dim d, shape s)
+{
+    const dim *parts = NULL;
+    uint32_t count = dim_operands(d, &parts);
+    bool found = dim_is_fresh(d);
+    for (int32_t i = 0; found && i < s.rank; i++)
+        found = !dim_mentions(s.dims[i], dim_symbol_name(d));
+    for (uint32_t i = 0; i < count && !found; i++)
+        found = is_stale(parts[i], s);
+    return found;
+}
+
+/* The extents of s but those that are 1. */
+static int32_t without_ones(shape s, dim *out)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < s.rank; i++)
+        if (!dim_is(s.dims[i], 1))
+            out[n++] = s.dims[i];
+    return n;
+}
+
+/* Extents of *out that are stale become the data's: in order, where the view adds and takes away ones alone; else the
+ * only one is what the others leave. */
+static void renew(compiler *c, shape x, shape *out)
+{
+    dim d[TYPE_MAX_RANK], a[TYPE_MAX_RANK], b[TYPE_MAX_RANK], known = dim_const(c, 1);
+    int32_t stale = 0, at = 0, n = without_ones(x, a);
+    bool same = n == without_ones(*out, b);
+    for (int32_t i = 0; i < n && same; i++)
+        same = dim_equal(a[i], b[i]) || is_stale(b[i], x);
+    for (int32_t i = 0, k = 0; i < out->rank; i++) {
+        d[i] = out->dims[i];
+        if (is_stale(d[i], x)) {
+            stale++;
+            at = i;
+        } else
+            known = dim_mul(c, known, d[i]);
+        if (same && !dim_is(d[i], 1))
+            d[i] = a[k++];
+    }
+    dim all = shape_elements(c, x);
+    if (!same && stale == 1 && dim_is(dim_mod(c, all, known), 0))
+        d[at] = dim_divide_extents(c, all, known);
+    *out = shape_make(c, (uint32_t)out->rank, d);
+}
+
+/* Without the operand: the declared shape, which surely has the data's elements. It was right when it was declared;
+ * where a pass has since found an extent of the data, the shape is declared anew. */
 static bool reshaped_silently(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
-    return infer_as_declared(c, n, x->dt, -1, "the shape operand", out) &&
-           (dim_equal(shape_elements(c, x->shape), shape_elements(c, out->shape)) ||
-            infer_error(c, n, "without a shape operand the declared shape must have the data's elements"));
+    if (!infer_as_declared(c, n, x->dt, -1, "the shape operand", out))
+        return false;
+    dim all = shape_elements(c, x->shape);
+    if (dim_equal(all, shape_elements(c, out->shape)))
+        return true;
+    renew(c, x->shape, &out->shape);
+    if (!dim_equal(all, shape_elements(c, out->shape)))
+        return infer_error(c, n, "without a shape operand the declared shape must have the data's elements");
+    n->outputs[0]->declared.shape = out->shape;
+    return true;
 }
 
 /* What each entry says of the extent; NULL: nothing, or that it is what is left (*left: the entry that is -1). */
