@@ -133,6 +133,7 @@
 #define compute_max lathe_op_compute_max
 #define compute_max_pool lathe_op_compute_max_pool
 #define compute_max_pool_indices lathe_op_compute_max_pool_indices
+#define compute_max_roi_pool lathe_op_compute_max_roi_pool
 #define compute_max_unpool lathe_op_compute_max_unpool
 #define compute_maximum lathe_op_compute_maximum
 #define compute_mean lathe_op_compute_mean
@@ -430,6 +431,7 @@
 #define infer_matmul lathe_op_infer_matmul
 #define infer_matmul_nibbles lathe_op_infer_matmul_nibbles
 #define infer_matmul_steps lathe_op_infer_matmul_steps
+#define infer_max_roi_pool lathe_op_infer_max_roi_pool
 #define infer_max_unpool lathe_op_infer_max_unpool
 #define infer_nms lathe_op_infer_nms
 #define infer_nms_rows lathe_op_infer_nms_rows
@@ -541,8 +543,10 @@
 #define target_settings lathe_op_target_settings
 #define target_with_features lathe_op_target_with_features
 #define te_add_symbol lathe_op_te_add_symbol
+#define te_broadcast_lead lathe_op_te_broadcast_lead
 #define te_check lathe_op_te_check
 #define te_check_broadcast lathe_op_te_check_broadcast
+#define te_check_lead lathe_op_te_check_lead
 #define te_compute lathe_op_te_compute
 #define te_compute_n lathe_op_te_compute_n
 #define te_data_axes lathe_op_te_data_axes

@@ -104,6 +104,7 @@ OLD = [
     ("Tile", 5, [f(2, 2), ints(2), ints(0)], {}),
     ("Upsample", 7, [f(1, 1, 2, 2)], {"scales": [1.0, 1.0, 2.0, 2.0]}),
     ("Gemm", 10, [f(2, 3), f(3, 2), f(2, 2)], {}),
+    ("MaxRoiPool", 17, [f(1, 2, 4, 4), f(3, 5)], {"pooled_shape": [2, 2]}),
     ("MeanVarianceNormalization", 8, [f(1, 2, 3, 3)], {}),
     ("DFT", 19, [f(1, 4, 1)], {"axis": 1}),
     ("SimplifiedLayerNormalization", 17, [f(2, 4), f(4)], {}),

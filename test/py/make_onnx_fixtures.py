@@ -160,7 +160,7 @@ def passed_through():
 
 
 def missing():
-    nodes = [node("TfIdfVectorizer", ["x"], ["a"], "first"), node("TfIdfVectorizer", ["x"], ["b"], "second"),
+    nodes = [node("Twirl", ["x"], ["a"], "first"), node("Twirl", ["x"], ["b"], "second"),
              node("Rellu", ["x"], ["c"], "misspelt"), node("Gelu", ["x"], ["d"], "too new"),
              node("Frobnicate", ["x"], ["y"], "odd", domain="com.example")]
     return model(nodes, [f32("x", [2])], [f32("y", [2])], imports=[helper.make_opsetid("com.example", 1)])

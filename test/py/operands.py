@@ -281,6 +281,13 @@ CASES = [
          ({"p": [0, 4]}, 0), ({"p": [0, 5]}, INDEX), opset=23),
     Node("RoiAlign", ["x: f32[2, 1, 4, 4]", "r: f32[1, 4]", "b: i64[1]"], ["y: f32[1, 1, 2, 2]"],
          *wild("b", [1], INDEX), output_height=2, output_width=2),
+    Node("MaxRoiPool", ["x: f32[2, 1, 4, 4]", "r: f32[2, 5]"], ["y: f32[2, 1, 2, 2]"],
+         *[({"r": [v, 0, 0, 3, 3, 1, 0, 0, 3, 3]}, status) for v, status in (
+             (-0.5, 0), (1.5, 0), (2, INDEX), (-1, INDEX), (1e9, INDEX), (-1e30, INDEX), (math.inf, INDEX),
+             (-math.inf, INDEX), (math.nan, INDEX))],
+         *[({"r": [0, *[v if i == k else 2 * (k > 1) for i in range(4)], 1, v, v, v, v]}, 0)
+           for k in range(4) for v in (
+             -3, 9, 1e9, -1e9, 2147483520.0, 1e30, -1e30, math.inf, -math.inf, math.nan)], pooled_shape=[2, 2]),
     Node("LSTM", ["x: f32[3, 2, 2]", "w: f32[1, 8, 2]", "r: f32[1, 8, 2]", "", "l: i32[2]"], ["y: f32[3, 1, 2, 2]"],
          ({"l": [3, 0]}, 0), ({"l": [4, 1]}, INDEX), ({"l": [1, -1]}, INDEX), ({"l": [-(1 << 31), 1]}, INDEX),
          hidden_size=2),

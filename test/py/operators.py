@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What operators do with special values and rare attributes: NaN under the rule of docs/reference/operators.md, results
-that nobody reads, output shapes of transposed convolutions and MaxUnpool, masks that allow nothing, long sorts.
+that nobody reads, output shapes of transposed convolutions and MaxUnpool, regions outside of a picture, masks that
+allow nothing, long sorts.
 
     operators.py [--lathe FILE] [--filter GLOB] [--targets T,T...] [--seed N] [-v]
 
@@ -34,6 +35,8 @@ NAN = np.nan
 # onnxruntime's result depends on where in the window NaN stands, and the reference ignores it
 # (docs/reference/operators.md).
 NO_RULE = {"MaxPool"}
+# ONNX's reference does not know these: onnxruntime's results are the wanted ones.
+ALONE = {"MaxRoiPool"}
 
 
 class Group:
@@ -482,6 +485,52 @@ def mels(g, rng, dtype):
                output_datatype=kind)
 
 
+def pool_regions(x, rois, shape, scale):
+    """The largest pixels in the cells of regions as onnxruntime's loop finds them: 0 in empty cells, NaN until the next
+    pixel, and the 32-bit integers of x86."""
+    kind = np.float64 if x.dtype == np.float64 else np.float32
+    wanted = np.zeros((len(rois), x.shape[1], *shape), kind)
+
+    def integer(v):
+        return int(v) if -(2.0 ** 31) <= v < 2.0 ** 31 else -(1 << 31)
+
+    def ends(start, last, cells, extent):
+        size = last - start + 1
+        cell = kind(size if 1 <= size < 1 << 31 else 1) / kind(cells)
+        for k in range(cells):
+            first, end = np.floor(kind(k) * cell), np.ceil(kind(k + 1) * cell)
+            yield [min(max(int(v) + start, 0), extent) for v in (first, end)]
+
+    for r, roi in enumerate(rois.astype(kind)):
+        at = [integer(np.copysign(np.floor(abs(float(v)) + 0.5), v)) for v in roi[1:] * kind(scale)]
+        for i, (top, bottom) in enumerate(ends(at[1], at[3], shape[0], x.shape[2])):
+            for j, (left, right) in enumerate(ends(at[0], at[2], shape[1], x.shape[3])):
+                for channel, picture in enumerate(x[int(roi[0])].astype(kind)):
+                    most = -np.finfo(kind).max
+                    for pixel in picture[top:bottom, left:right].reshape(-1):
+                        most = most if pixel < most else pixel
+                    wanted[r, channel, i, j] = most if top < bottom and left < right else 0
+    return wanted.astype(x.dtype)
+
+
+def regions(g, rng, dtype):
+    """MaxRoiPool: corners between pixels, in wrong order, outside of the picture, and that no integer holds."""
+    hostile = [NAN, np.inf, -np.inf] + [1e9, -1e9, 2147483520.0, 3e9, -3e9, 1e20, -129, -65] * (dtype != np.float16)
+    for shape, scale in (((1, 1), 1.0), ((2, 3), 1.0), ((3, 2), 0.5), ((7, 7), 0.0625), ((4, 1), 1.7)):
+        x = spread(rng, (2, 2, 7, 9), dtype, 0.3)
+        rois = rng.integers(-6, 26, (24, 5)) / (2 * scale)
+        rois[:4, 1:] = rng.uniform(-1, 9, (4, 4)) / scale
+        for i in range(14):
+            rois[i, 1 + rng.integers(0, 4)] = hostile[rng.integers(0, len(hostile))]
+        rois[:, 0] = rng.choice([-0.5, 0, 0.9, 1, 1.5], 24)
+        rois = rois.astype(dtype)
+        g.node("MaxRoiPool", [x, rois], [pool_regions(x, rois, shape, scale)], pooled_shape=shape,
+               spatial_scale=scale)
+    x = np.full((1, 1, 2, 2), -np.inf, dtype)
+    rois = np.array([[0, 0, 0, 1, 1]], dtype)
+    g.node("MaxRoiPool", [x, rois], [pool_regions(x, rois, (2, 1), 1)], pooled_shape=[2, 1])
+
+
 GROUPS = {}
 for kind in (np.float32, np.float64):
     GROUPS[f"fourier/{np.dtype(kind).name}"] = (20, lambda g, rng, k=kind: fourier(g, rng, k))
@@ -490,6 +539,8 @@ for kind in (np.float32, np.float64):
 for kind in (np.float32, np.float16, np.float64, ml_dtypes.bfloat16):
     GROUPS[f"extremes/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: extremes_with_nan(g, rng, k))
     GROUPS[f"places/{np.dtype(kind).name}"] = (22, lambda g, rng, k=kind: places_with_nan(g, rng, k))
+for kind in (np.float32, np.float16, np.float64):
+    GROUPS[f"regions/{np.dtype(kind).name}"] = (17, lambda g, rng, k=kind: regions(g, rng, k))
 GROUPS["images/float32"] = (19, lambda g, rng: images(g, rng, np.float32))
 GROUPS["resized/float32"] = (19, lambda g, rng: resized(g, rng, np.float32))
 for kind in (np.int8, np.uint32, np.int64):
@@ -528,6 +579,7 @@ def check_references(g):
     bad = []
     for node in g.nodes:
         ours, theirs = references(g, node)
+        theirs = ours if node.op_type in ALONE else theirs
         if ours is None or theirs is None or (node.op_type in NO_RULE and any(
                 (v != v).any() for v in (g.feed[i] for i in node.input if i in g.feed))):
             continue

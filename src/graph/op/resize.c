@@ -224,3 +224,21 @@ bool infer_roi_align(compiler *c, const graph_node *n, type *out)
     out[0] = type_tensor(x->dt, shape_make(c, 4, d));
     return true;
 }
+
+/* rois: [regions, 5], the index of the picture, then x0 y0 x1 y1 in x's scale, all of which are in the region */
+bool infer_max_roi_pool(compiler *c, const graph_node *n, type *out)
+{
+    const type *x = infer_in(n, 0), *rois = infer_in(n, 1);
+    const int64_t *cells;
+    if (graph_attr_ints(n, "pooled_shape", &cells) != 2)
+        return infer_error(c, n, "pooled_shape is not two numbers");
+    if (cells[0] < 1 || cells[1] < 1 || cells[0] > INT32_MAX || cells[1] > INT32_MAX)
+        return infer_error(c, n, "cells of %lld by %lld", (long long)cells[0], (long long)cells[1]);
+    if (!(graph_attr_float(n, "spatial_scale") > 0))
+        return infer_error(c, n, "spatial_scale is not above 0");
+    if (!dim_is(rois->shape.dims[1], 5))
+        return infer_error(c, n, "a region has five numbers");
+    const dim d[4] = {rois->shape.dims[0], x->shape.dims[1], dim_const(c, cells[0]), dim_const(c, cells[1])};
+    out[0] = type_tensor(x->dt, shape_make(c, 4, d));
+    return true;
+}
