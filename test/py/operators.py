@@ -494,12 +494,14 @@ def pool_regions(x, rois, shape, scale):
     def integer(v):
         return int(v) if -(2.0 ** 31) <= v < 2.0 ** 31 else -(1 << 31)
 
+    def wrapped(v):
+        return (v + (1 << 31)) % (1 << 32) - (1 << 31)
+
     def ends(start, last, cells, extent):
-        size = last - start + 1
-        cell = kind(size if 1 <= size < 1 << 31 else 1) / kind(cells)
+        cell = kind(max(wrapped(last - start + 1), 1)) / kind(cells)
         for k in range(cells):
             first, end = np.floor(kind(k) * cell), np.ceil(kind(k + 1) * cell)
-            yield [min(max(int(v) + start, 0), extent) for v in (first, end)]
+            yield [min(max(wrapped(integer(v) + start), 0), extent) for v in (first, end)]
 
     for r, roi in enumerate(rois.astype(kind)):
         at = [integer(np.copysign(np.floor(abs(float(v)) + 0.5), v)) for v in roi[1:] * kind(scale)]

@@ -42,18 +42,24 @@ static tir_expr_ref corner(const roi_pool *v, int64_t k)
     return tir_floordiv(c, twice, tir_i64(c, 2));
 }
 
+/* As 32-bit integers wrap. */
+static tir_expr_ref wrapped(compiler *c, tir_expr_ref i)
+{
+    return tir_cast(c, DT_I64, tir_cast(c, DT_I32, i));
+}
+
 /* Where the cell begins and ends along an axis, 0: rows, 1: columns; within the picture. */
 static void place(const roi_pool *v, int64_t axis, tir_expr_ref cells, tir_expr_ref *ends)
 {
     compiler *c = v->c;
     tir_expr_ref start = corner(v, axis == 0 ? 2 : 1), last = corner(v, axis == 0 ? 4 : 3), one = tir_i64(c, 1);
-    tir_expr_ref size = tir_add(c, tir_sub(c, last, start), one), extent = v->x->shape[2 + axis];
-    size = tir_select(c, op2(v, TIR_LE, size, tir_i64(c, INT32_MAX)), tir_max(c, size, one), one);
+    tir_expr_ref size = wrapped(c, tir_add(c, tir_sub(c, last, start), one)), extent = v->x->shape[2 + axis];
+    size = tir_max(c, size, one);
     tir_expr_ref cell = op2(v, TIR_DIV, tir_cast(c, v->dt, size), tir_cast(c, v->dt, cells));
     for (int64_t k = 0; k < 2; k++) {
         tir_expr_ref end = tir_cast(c, v->dt, tir_add(c, v->at[2 + axis], tir_i64(c, k)));
         end = tir_call1(c, k == 0 ? TIR_FLOOR : TIR_CEIL, op2(v, TIR_MUL, end, cell));
-        end = tir_add(c, tir_cast(c, DT_I64, end), start);
+        end = wrapped(c, tir_add(c, whole(c, end, v->dt, 1), start));
         ends[2 * axis + k] = tir_min(c, tir_max(c, end, tir_i64(c, 0)), extent);
     }
 }
