@@ -21,8 +21,13 @@ typedef struct search {
     int64_t length, part;
 } search;
 
-/* Floats that lie side by side along the reduction, in a parameter. */
-static bool reads_row(const te_graph *g, const te_node *n)
+bool te_is_extreme(const te_reducer *r)
+{
+    const tir_expr_ref e = r ? r->combine[0] : NULL;
+    return e && r->n == 1 && e->kind == TIR_BINOP && (e->op == TIR_MAX || e->op == TIR_MIN);
+}
+
+bool te_reads_row(const te_graph *g, const te_node *n)
 {
     tir_expr_ref e = n->body[0];
     const tir_var *k = n->reduce_axes[0]->var;
@@ -40,7 +45,7 @@ static bool fits(const te_graph *g, const te_node *n, int64_t *out_length)
 {
     return n->n_reduce == 1 && n->n_outputs == 2 && !n->where && g->params.len == g->n_inputs + 1 &&
            g->params.data[g->n_inputs] == n->outputs[1] && g->nodes.data[g->nodes.len - 1] == n &&
-           tir_is_int(n->reduce_axes[0]->extent, out_length) && *out_length >= LONG_ROW && reads_row(g, n);
+           tir_is_int(n->reduce_axes[0]->extent, out_length) && *out_length >= LONG_ROW && te_reads_row(g, n);
 }
 
 static tir_expr_ref const *indices(te_graph *g, uint32_t n, te_axis *const *axes, tir_expr_ref last)

@@ -5,6 +5,11 @@
 #include "graph/op.h"
 #include "te/te.h"
 
+/* Whether a reducer finds the least or the greatest number: any part can be taken twice, and in any order. NULL: no. */
+bool te_is_extreme(const te_reducer *r);
+/* Whether n, with one axis of reduction, takes floats of a parameter that lie side by side along it, as they are. */
+bool te_reads_row(const te_graph *g, const te_node *n);
+
 /* The stage of n, an arg-reduction whose places are all that g returns, becomes a search in parts; nothing is changed
  * where rows are short, or are not floats of a parameter side by side in memory, or where the last place is wanted. */
 void te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage);

@@ -2,6 +2,7 @@
 /* Extremes of windows in two stages: of each column of a window, and then of these. Neighboring windows share their
  * columns, so that each number is compared once for each axis. The order does not matter to an extreme. A number may be
  * taken twice, too: the row next to the border stands for rows of the border, and no image with a border is made. */
+#include "te/extreme.h"
 #include "te/op/util.h"
 #include "te/te_op.h"
 #include "tir/simplify.h"
@@ -32,17 +33,10 @@ static tir_expr_ref read_of(const te_node *n)
     return e;
 }
 
-/* Of which any part can be taken twice, and in any order. */
-static bool is_extreme(const te_reducer *r)
-{
-    const tir_expr_ref e = r ? r->combine[0] : NULL;
-    return e && r->n == 1 && e->kind == TIR_BINOP && (e->op == TIR_MAX || e->op == TIR_MIN);
-}
-
 static bool fits(const te_node *n)
 {
     int64_t high = 0, wide = 0;
-    return n->kind == TE_COMPUTE && is_extreme(n->reducer) && n->n_axes == 4 && n->n_reduce == 2 &&
+    return n->kind == TE_COMPUTE && te_is_extreme(n->reducer) && n->n_axes == 4 && n->n_reduce == 2 &&
            n->n_outputs == 1 && !n->where && n->outputs[0]->dt == DT_F32 &&
            tir_is_int(n->reduce_axes[0]->extent, &high) && tir_is_int(n->reduce_axes[1]->extent, &wide) && high > 1 &&
            wide > 1 && high * wide >= LEAST_TAPS;
@@ -148,25 +142,11 @@ bool te_window_columns(te_graph *g, te_node *pool)
 }
 
 #define BESIDE 16  /* extremes side by side (te/rule/lanes.c) */
-#define LONGEST 512 /* elements of a row whose end is little of it */
-
-/* Floats that lie side by side along the reduction, in a parameter. */
-static bool reads_row(const te_graph *g, const te_node *n)
-{
-    const tir_var *k = n->reduce_axes[0]->var;
-    tir_expr_ref e = n->body[0];
-    const te_tensor *t = e->kind == TIR_LOAD && e->n_args > 0 ? te_tensor_of(g, e->u.buffer) : NULL;
-    if (!t || t->node->kind != TE_PLACEHOLDER)
-        return false;
-    for (uint32_t i = 0; i + 1 < e->n_args; i++)
-        if (tir_uses_var(e->args[i], k))
-            return false;
-    return e->args[e->n_args - 1]->kind == TIR_VAR && e->args[e->n_args - 1]->u.var == k;
-}
+#define LONGEST 512 /* elements; what is left over of a longer row is a small part of it */
 
 bool te_takes_rows_twice(const te_graph *g, const te_node *n, int64_t length)
 {
-    return n->kind == TE_COMPUTE && is_extreme(n->reducer) && n->n_outputs == 1 && !n->where &&
+    return n->kind == TE_COMPUTE && te_is_extreme(n->reducer) && n->n_outputs == 1 && !n->where &&
            n->outputs[0]->dt == DT_F32 && length > BESIDE && length < LONGEST && n->body[0]->kind == TIR_LOAD &&
            te_tensor_of(g, n->body[0]->u.buffer)->node->kind == TE_PLACEHOLDER;
 }
@@ -176,7 +156,7 @@ void te_whole_rows(te_graph *g, te_node *n)
     compiler *c = g->c;
     int64_t length = 0;
     if (n->n_reduce != 1 || !tir_is_int(n->reduce_axes[0]->extent, &length) || length % BESIDE == 0 ||
-        !te_takes_rows_twice(g, n, length) || !reads_row(g, n))
+        !te_takes_rows_twice(g, n, length) || !te_reads_row(g, n))
         return;
     te_axis **axes = arena_array(&c->mem, te_axis *, 2);
     axes[0] = te_reduce_axis(g, "part", tir_i64(c, (length + BESIDE - 1) / BESIDE));

@@ -74,7 +74,7 @@ typedef struct tir_intrin {
     bool selected; /* the pass select puts it where loops compute the same; no schedule asks for it */
     bool by_two;   /* two of them, of neighbors in a loop, take less than twice the time */
     bool few;      /* its C is a few instructions, which stand where they are called */
-    bool inside;  /* the pass select puts it into other expressions only: what its nest says alone stays as it is */
+    bool inside;  /* select puts it only into other expressions: a statement that is its nest alone keeps its form */
     bool guarded; /* it reads operands under a condition of its own: they may begin outside of their buffers */
     bool words; /* arrays of small elements that it gets the address of should begin at a word */
     uint32_t lanes; /* of a result by value, whatever the region has, or of operands; 0: as many as the region has, in

@@ -556,6 +556,26 @@ graph_value *onnx_reshape_ints(onnx_node *n, graph_value *x, uint32_t rank, cons
     return onnx_reshape(n, x, rank, d);
 }
 
+graph_value *onnx_stretch(onnx_node *n, graph_value *v, graph_value *x, int64_t axis, uint32_t count,
+                          const int64_t *others)
+{
+    dim d[TYPE_MAX_RANK] = {onnx_dim(n, x, (uint32_t)axis)};
+    for (uint32_t i = 0; i < count; i++)
+        d[i + 1] = dim_const(n->c, others[i]);
+    const shape to = shape_make(n->c, count + 1, d);
+    const attr part[2] = {attr_int(n->c, "start", axis), attr_int(n->c, "end", axis + 1)};
+    graph_value *extents = onnx_emit(n, ONNX_ARGS("shape_of", 2, part, x));
+    if (count > 0) {
+        graph_value *parts[2] = {extents, onnx_const_ints(n, count, others)};
+        extents = onnx_concat(n, 2, parts, 0);
+    }
+    const shape *before = n->expect;
+    n->expect = &to;
+    graph_value *y = onnx_binary(n, "broadcast_to", v, extents);
+    n->expect = before;
+    return y;
+}
+
 graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, const int64_t *axes)
 {
     dim d[TYPE_MAX_RANK];

@@ -144,17 +144,7 @@ static void make_body(const quantized_lstm *q, onnx_region *r, int64_t d, graph_
 /* A number in a tensor [batch], or [batch, hidden] of rank 2. */
 static graph_value *for_samples(const quantized_lstm *q, graph_value *number, uint32_t rank)
 {
-    onnx_node *n = q->n;
-    const dim d[2] = {onnx_dim(n, onnx_in(n, X), 1), dim_const(n->c, q->hidden)};
-    const shape s = shape_make(n->c, rank, d);
-    const attr part[2] = {attr_int(n->c, "start", 1), attr_int(n->c, "end", 2)};
-    graph_value *to[2] = {onnx_emit(n, ONNX_ARGS("shape_of", 2, part, onnx_in(n, X))),
-                          onnx_const_ints(n, 1, &q->hidden)};
-    graph_value *extents = rank == 1 ? to[0] : onnx_concat(n, 2, to, 0);
-    n->expect = &s;
-    graph_value *y = onnx_binary(n, "broadcast_to", number, extents);
-    n->expect = NULL;
-    return y;
+    return onnx_stretch(q->n, number, onnx_in(q->n, X), 1, rank - 1, &q->hidden);
 }
 
 /* x[time, batch, ..] from its end, or from each sample's. */

@@ -14,26 +14,10 @@ static graph_value *as_column(onnx_node *n, graph_value *v, graph_value *like)
     return onnx_reshape(n, onnx_cast(n, v, DT_I64), 4, d);
 }
 
-/* A column, which a run refuses if it has neither one number nor one for each sequence of x. */
-static graph_value *for_sequences(onnx_node *n, graph_value *column, graph_value *x)
-{
-    static const int64_t ones[3] = {1, 1, 1};
-    const dim one = dim_const(n->c, 1), d[4] = {onnx_dim(n, x, 0), one, one, one};
-    const shape s = shape_make(n->c, 4, d);
-    const attr first[2] = {attr_int(n->c, "start", 0), attr_int(n->c, "end", 1)};
-    graph_value *to[2] = {onnx_emit(n, ONNX_ARGS("shape_of", 2, first, x)), NULL};
-    to[1] = onnx_const_ints(n, 3, ones);
-    graph_value *extents = onnx_concat(n, 2, to, 0);
-    n->expect = &s;
-    graph_value *y = onnx_binary(n, "broadcast_to", column, extents);
-    n->expect = NULL;
-    return y;
-}
-
 /* One number for each sequence: keys from there on are hidden; with a second one, those before it too. */
 static graph_value *keep_within(onnx_node *n, graph_value *mask, const onnx_attention *a)
 {
-    static const int64_t twice = 2;
+    static const int64_t twice = 2, ones[3] = {1, 1, 1};
     graph_value *at = onnx_places_of(n, a->k);
     dim numbers = onnx_dim(n, mask, 0), sequences = onnx_dim(n, a->q, 0);
     if (dim_equal(numbers, sequences))
@@ -41,8 +25,8 @@ static graph_value *keep_within(onnx_node *n, graph_value *mask, const onnx_atte
     int64_t batch = 0, count = 0;
     const bool open = !dim_is_const(numbers, &count) || !dim_is_const(sequences, &batch);
     if (open && !dim_equal(numbers, dim_add(n->c, sequences, sequences))) {
-        graph_value *column = as_column(n, mask, mask);
-        return onnx_binary(n, "less", at, for_sequences(n, column, a->q));
+        graph_value *end = onnx_stretch(n, as_column(n, mask, mask), a->q, 0, 3, ones);
+        return onnx_binary(n, "less", at, end);
     }
     batch = onnx_static_dim(n, a->q, 0);
     count = onnx_static_dim(n, mask, 0);

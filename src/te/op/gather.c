@@ -237,7 +237,6 @@ bool compute_reverse_sequence(te_graph *g, const graph_node *n, te_tensor *const
     if (b < 0 || t < 0 || b > 1 || t > 1 || b == t || in[0]->rank < 2)
         return infer_error(g->c, n, "batch_axis %lld and time_axis %lld must be 0 and 1 in some order", (long long)b,
                            (long long)t);
-    te_check_equal(g, n, in[0]->shape[b], in[1]->shape[0], "data and lengths");
-    te_check_lengths(g, n, in[1], in[0]->shape[t]);
+    te_check_lengths(g, n, in[1], in[0]->shape[b], in[0]->shape[t]);
     return move_injective(g, n, in, 0, reverse_sequence_body, &(move_ctx){0}, out);
 }

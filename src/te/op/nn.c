@@ -761,11 +761,11 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     ctx.extents = te_shape(g, t);
     ctx.acc = te_acc_dtype(t->dt);
     te_check_lead(g, n, in[0], lead_of(in[0]), out_lead(&ctx), ctx.extents);
-    if (ctx.block == 0)
-        te_check_lead(g, n, in[1], lead_of(in[1]), out_lead(&ctx), ctx.extents);
     tir_expr_ref k = in[0]->shape[in[0]->rank - (ctx.ta && in[0]->rank > 1 ? 2 : 1)];
-    if (ctx.block == 0)
+    if (ctx.block == 0) {
+        te_check_lead(g, n, in[1], lead_of(in[1]), out_lead(&ctx), ctx.extents);
         te_check_equal(g, n, k, in[1]->shape[in[1]->rank - (ctx.tb || in[1]->rank == 1 ? 1 : 2)], "rows and columns");
+    }
     ctx.k = te_reduce_axis(g, "k", k);
     te_tensor *y = pairs ? te_product_pairs(g, n, in)
                          : te_reduce(g, "matmul", ctx.acc, ctx.out_rank, ctx.extents, 1, &ctx.k, TE_SUM, matmul_body,

@@ -11,6 +11,7 @@ typedef struct roi_pool {
     dtype dt; /* of arithmetic */
     const tir_buffer *x, *rois, *most;
     tir_expr_ref at[4];    /* of the result: region, channel, row, column */
+    const tir_var *picture; /* of the region */
     const tir_var *ends[4]; /* of the cell: first row, one beyond the last row, the same of columns */
     double scale;
 } roi_pool;
@@ -74,9 +75,7 @@ static tir_expr_ref extent_of(const roi_pool *v, uint32_t axis)
 static tir_stmt *take_pixel(const roi_pool *v, tir_expr_ref y, tir_expr_ref x)
 {
     compiler *c = v->c;
-    const tir_expr_ref from[2] = {v->at[0], tir_i64(c, 0)};
-    tir_expr_ref batch = whole(c, tir_cast(c, v->dt, tir_load(c, v->rois, 2, from)), v->dt, 1);
-    const tir_expr_ref at[4] = {te_clamp_index(v->g, batch, v->x->shape[0]), v->at[1], y, x};
+    const tir_expr_ref at[4] = {tir_varref(c, v->picture), v->at[1], y, x};
     tir_expr_ref pixel = tir_cast(c, v->dt, tir_load(c, v->x, 4, at)), most = loops_get(c, v->most);
     return loops_set(c, v->most, tir_select(c, op2(v, TIR_LT, pixel, most), most, pixel));
 }
@@ -97,6 +96,14 @@ static tir_stmt *find_largest(const roi_pool *v, const tir_buffer *out)
     return tir_seq(c, 3, parts);
 }
 
+static tir_expr_ref picture_of(const roi_pool *v)
+{
+    compiler *c = v->c;
+    const tir_expr_ref at[2] = {v->at[0], tir_i64(c, 0)};
+    tir_expr_ref number = whole(c, tir_cast(c, v->dt, tir_load(c, v->rois, 2, at)), v->dt, 1);
+    return te_clamp_index(v->g, number, v->x->shape[0]);
+}
+
 static tir_stmt *build_roi_pool(te_graph *g, void *ctx, const tir_buffer *const *in, const tir_buffer *const *out)
 {
     static const char *const names[] = {"top", "bottom", "left", "right"};
@@ -112,7 +119,9 @@ static tir_stmt *build_roi_pool(te_graph *g, void *ctx, const tir_buffer *const 
         place(&v, i, out[0]->shape[2 + i], ends);
     for (uint32_t i = 0; i < 4; i++)
         v.ends[i] = tir_new_var(c, names[i], (tir_type){DT_I64, 1});
+    v.picture = tir_new_var(c, "picture", (tir_type){DT_I64, 1});
     tir_stmt *body = find_largest(&v, out[0]);
+    body = tir_let(c, v.picture, picture_of(&v), body);
     for (uint32_t i = 4; i-- > 0;)
         body = tir_let(c, v.ends[i], ends[i], body);
     return tir_allocate(c, v.most, loops_nest(c, 4, vars, out[0]->shape, body));

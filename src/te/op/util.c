@@ -155,9 +155,11 @@ tir_expr_ref te_names_element(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
     return tir_and(c, tir_binary(c, TIR_GE, i, least), tir_binary(c, TIR_LT, i, extent));
 }
 
-void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref most)
+void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref count,
+                      tir_expr_ref most)
 {
     compiler *c = g->c;
+    te_check_equal(g, n, lengths->shape[0], count, "sequences and lengths");
     te_axis *const *axes = te_data_axes(g, 1, lengths->shape);
     tir_expr_ref at[1] = {te_var(g, axes[0])}, len = tir_cast(c, DT_I64, te_read(g, lengths, at));
     te_check_range(g, n, 1, axes,

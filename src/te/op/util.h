@@ -36,7 +36,8 @@ void te_check_range(te_graph *g, const graph_node *n, uint32_t n_axes, te_axis *
 /* Whether i names an element of the axis, counted from the end when negative. */
 tir_expr_ref te_names_element(te_graph *g, tir_expr_ref i, tir_expr_ref extent);
 /* Checks that lengths[b] lies in 0..most for each b. */
-void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref most);
+void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref count,
+                      tir_expr_ref most);
 /* Checks that each tuple of operand 1, along its last axis, names an element of operand 0's axes from `first` on. */
 void te_check_tuples(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t first);
 /* Checks that the entries of operand i are different axes of a tensor of that rank. */

@@ -2,6 +2,7 @@
 /* Rows in vector lanes: which computations are float arithmetic that vectors do well, and how a row and the sum of a
  * row are cut into lanes. A sum has PARTIAL sums side by side whatever the vector's width, so that its order, and with
  * it every bit of the result, is the same for vectors of 4, 8 and 16 lanes and for any number of workers. */
+#include "te/extreme.h"
 #include "te/inline.h"
 #include "te/rule/rule.h"
 #include "tir/pass.h"
@@ -218,18 +219,12 @@ static void combine(te_sched *s, const te_node *n, const char *stage, const char
     te_sched_annotate(s, TE_UNROLL, stage, "k_b");
 }
 
-static bool is_extreme(const te_node *n)
-{
-    tir_expr_ref e = n->reducer->combine[0];
-    return e->kind == TIR_BINOP && (e->op == TIR_MAX || e->op == TIR_MIN);
-}
-
 /* Partial results of n: a long row has more of them under way at once, as has one whose steps are a comparison and a
  * choice. In whatever order an extreme is found it is the same number: then there are some vectors of them. */
 static int64_t partial_count(const te_sched *s, const struct target *t, const te_node *n, uint32_t beside)
 {
     tir_expr_ref e = n->reducer->combine[0];
-    bool extreme = is_extreme(n);
+    bool extreme = te_is_extreme(n->reducer);
     bool waits = e->kind == TIR_SELECT || (n->tag && strcmp(n->tag, "extremes") == 0);
     if (beside < n->n_axes || (!waits && te_reduce_most(s->g, n) < (extreme ? LONG_EXTREME : LONG)))
         return PARTIAL;
@@ -241,7 +236,7 @@ static bool is_long_row(const te_sched *s, const struct target *t, const te_node
 {
     const int64_t most = te_most(s->g, k->extent);
     const bool whole = n->n_reduce == 1 || (!t->small && (most % PARTIAL == 0 || most >= LONG_ROW));
-    return (most >= 2 * PARTIAL || (most == PARTIAL && is_extreme(n))) && whole;
+    return (most >= 2 * PARTIAL || (most == PARTIAL && te_is_extreme(n->reducer))) && whole;
 }
 
 bool te_sum_in_lanes(te_sched *s, const struct target *t, const te_node *n, const char *stage, const char *consumer,
