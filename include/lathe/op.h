@@ -16,7 +16,7 @@
 #include "tir/walk.h"
 
 /* Changes whenever a structure that operator libraries fill or read changes. */
-#define LATHE_OP_API 6
+#define LATHE_OP_API 7
 
 /* Registers the library's rows into the context; `api` is the compiler's LATHE_OP_API. Returns false after a
  * diagnostic. Called once for every compile. */

@@ -338,6 +338,7 @@
 #define graph_constant lathe_op_graph_constant
 #define graph_constant_ints lathe_op_graph_constant_ints
 #define graph_count_uses lathe_op_graph_count_uses
+#define graph_demands lathe_op_graph_demands
 #define graph_dense_constant lathe_op_graph_dense_constant
 #define graph_detached_constant lathe_op_graph_detached_constant
 #define graph_drop_constants lathe_op_graph_drop_constants
@@ -415,6 +416,7 @@
 #define infer_encode_float lathe_op_infer_encode_float
 #define infer_error lathe_op_infer_error
 #define infer_expect lathe_op_infer_expect
+#define infer_extents lathe_op_infer_extents
 #define infer_eye_like lathe_op_infer_eye_like
 #define infer_fft lathe_op_infer_fft
 #define infer_filter_bank lathe_op_infer_filter_bank
@@ -427,6 +429,7 @@
 #define infer_in lathe_op_infer_in
 #define infer_layer_norm lathe_op_infer_layer_norm
 #define infer_layout_transform lathe_op_infer_layout_transform
+#define infer_leads_to lathe_op_infer_leads_to
 #define infer_loop lathe_op_infer_loop
 #define infer_matmul lathe_op_infer_matmul
 #define infer_matmul_nibbles lathe_op_infer_matmul_nibbles
@@ -478,6 +481,7 @@
 #define infer_softmax lathe_op_infer_softmax
 #define infer_space_to_depth lathe_op_infer_space_to_depth
 #define infer_split lathe_op_infer_split
+#define infer_stretched lathe_op_infer_stretched
 #define infer_strided_slice lathe_op_infer_strided_slice
 #define infer_take lathe_op_infer_take
 #define infer_tensor_scatter lathe_op_infer_tensor_scatter
@@ -545,8 +549,7 @@
 #define te_add_symbol lathe_op_te_add_symbol
 #define te_broadcast_lead lathe_op_te_broadcast_lead
 #define te_check lathe_op_te_check
-#define te_check_broadcast lathe_op_te_check_broadcast
-#define te_check_lead lathe_op_te_check_lead
+#define te_check_demands lathe_op_te_check_demands
 #define te_compute lathe_op_te_compute
 #define te_compute_n lathe_op_te_compute_n
 #define te_data_axes lathe_op_te_data_axes

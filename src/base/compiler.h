@@ -15,6 +15,7 @@ struct target_list;     /* type/target.c: targets of the user's own */
 struct target_setting;  /* type/target.c: what a target compiles for, of the target's own */
 struct tir_intrin_list; /* tir/intrin.c: tensor intrinsics of the user's own */
 struct graph_node;
+struct extent_demands;  /* graph/op.h */
 struct tensor_data;
 struct input_file;
 
@@ -34,6 +35,7 @@ typedef struct compiler {
      * `what` NULL: the last one goes on. Returns whether the work is still wanted. NULL: nobody watches. */
     bool (*progress)(void *context, const char *what, uint32_t done, uint32_t of);
     void *progress_context;
+    struct extent_demands *demands; /* where a type relation notes what only a run can tell; NULL: nobody asks */
     bool cancelled; /* it was not wanted any more, and a diagnostic says so */
     uint32_t next_id;         /* fresh names */
     struct input_file *files; /* what was read, newest first */

@@ -91,7 +91,10 @@ bool infer_as_declared(compiler *c, const graph_node *n, dtype dt, int32_t rank,
 bool infer_entries(compiler *c, const graph_node *n, uint32_t i, int64_t want)
 {
     int64_t have = 0;
-    return !infer_has(n, i) || !dim_is_const(infer_in(n, i)->shape.dims[0], &have) || have == want ||
+    if (!infer_has(n, i))
+        return true;
+    (void)dim_is_const(infer_in(n, i)->shape.dims[0], &have);
+    return infer_extents(c, infer_in(n, i)->shape.dims[0], EXTENTS_EQUAL, dim_const(c, want), "an operand and axes") ||
            infer_error(c, n, "operand %u, %s, has %lld entries; %lld are needed", i, operand_of(n->op, i)->name,
                        (long long)have, (long long)want);
 }

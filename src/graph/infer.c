@@ -100,6 +100,27 @@ bool graph_relate(compiler *c, const graph_node *n, type *out)
     return operands_check(c, n) && n->op->infer(c, n, out);
 }
 
+static bool all_static(const graph_node *n)
+{
+    bool known = true;
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        known = known && (!infer_in(n, i) || shape_is_static(infer_in(n, i)->shape));
+    for (uint32_t i = 0; i < n->n_outputs; i++)
+        known = known && shape_is_static(n->outputs[i]->type.shape);
+    return known;
+}
+
+bool graph_demands(compiler *c, const graph_node *n, extent_demands *out)
+{
+    if (all_static(n))
+        return true;
+    extent_demands *const outer = c->demands;
+    c->demands = out;
+    const bool ok = graph_relate(c, n, arena_array(&c->mem, type, n->n_outputs));
+    c->demands = outer;
+    return ok;
+}
+
 static uint32_t count_unbounded(const graph_node *n)
 {
     uint32_t found = 0;

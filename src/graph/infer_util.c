@@ -34,6 +34,57 @@ bool infer_no_broadcast_to(compiler *c, const graph_node *n, const type *from, c
     return infer_error(c, n, "%s does not broadcast to %s", type_text(c, from), type_text(c, to));
 }
 
+/* Of numbers. */
+static bool holds(int64_t a, extent_rule rule, int64_t b)
+{
+    switch (rule) {
+    case EXTENTS_EQUAL: return a == b;
+    case EXTENTS_WITHIN: return a <= b;
+    case EXTENTS_STRETCHED: return a == 1 || a == b;
+    case EXTENTS_MULTIPLE: return b > 0 && a % b == 0;
+    }
+    return false;
+}
+
+static bool always_holds(compiler *c, dim a, extent_rule rule, dim b)
+{
+    return dim_equal(a, b) || (rule == EXTENTS_STRETCHED && dim_is(a, 1)) ||
+           (rule == EXTENTS_WITHIN && dim_never_above(c, a, b)) ||
+           (rule == EXTENTS_MULTIPLE && dim_is(dim_mod(c, a, b), 0));
+}
+
+bool infer_extents(compiler *c, dim a, extent_rule rule, dim b, const char *what)
+{
+    int64_t x = 0, y = 0;
+    if (dim_is_const(a, &x) && dim_is_const(b, &y))
+        return holds(x, rule, y);
+    if (c->demands && !always_holds(c, a, rule, b)) {
+        const extent_demand d = {a, b, rule, what};
+        vec_push(&c->mem, &c->demands->all, d);
+    }
+    return true;
+}
+
+/* Axes are counted from the end. Those that `to` does not have are 1. */
+static bool leads_to(compiler *c, shape from, shape to)
+{
+    for (int32_t i = from.rank > to.rank ? from.rank - to.rank : 0; i < from.rank; i++)
+        if (!infer_extents(c, from.dims[i], EXTENTS_STRETCHED, to.dims[i + to.rank - from.rank], "the operands"))
+            return false;
+    return true;
+}
+
+void infer_leads_to(compiler *c, shape from, shape to)
+{
+    (void)leads_to(c, from, to);
+}
+
+bool infer_stretched(compiler *c, const graph_node *n, uint32_t i, shape to)
+{
+    const type *t = infer_in(n, i), whole = type_tensor(t->dt, to);
+    return (t->shape.rank <= to.rank && leads_to(c, t->shape, to)) || infer_no_broadcast_to(c, n, t, &whole);
+}
+
 bool infer_axis(compiler *c, const graph_node *n, int64_t axis, int32_t rank, int32_t *out)
 {
     *out = 0;

@@ -66,6 +66,23 @@ graph_effect graph_effect_of(const graph_node *n);
 
 /* The outputs' types by the row: its demands on the operands, then its relation, with what that may rely on. */
 bool graph_relate(compiler *c, const graph_node *n, type *out);
+/* What relations ask of extents a and b. */
+typedef enum extent_rule {
+    EXTENTS_EQUAL,     /* a == b */
+    EXTENTS_WITHIN,    /* a <= b */
+    EXTENTS_STRETCHED, /* a == 1 or a == b: broadcasting */
+    EXTENTS_MULTIPLE   /* b divides a */
+} extent_rule;
+typedef struct extent_demand {
+    dim a, b;
+    extent_rule rule;
+    const char *what; /* whose extents they are, for messages */
+} extent_demand;
+typedef struct extent_demands {
+    VEC(extent_demand) all;
+} extent_demands;
+/* What the row asks of extents that no type tells, for the kernel to look at. false: n is wrong, an error says why. */
+bool graph_demands(compiler *c, const graph_node *n, extent_demands *out);
 /* Whether the operands that say shapes, axes, pads, ... (OPF_SHAPE_ARGS) are constants: nothing is left to check when
  * the program runs. */
 bool graph_shape_args_known(const graph_node *n);
@@ -103,6 +120,13 @@ bool infer_error(compiler *c, const graph_node *n, const char *fmt, ...) __attri
 bool infer_no_broadcast(compiler *c, const graph_node *n, const type *a, const type *b); /* neither way: an error */
 bool infer_no_broadcast_to(compiler *c, const graph_node *n, const type *from, const type *to);
 const type *infer_in(const graph_node *n, uint32_t i); /* type of input i; NULL when left out */
+/* What a relation asks of two extents. false: numbers for which it does not hold. Where no type tells whether it holds
+ * the kernel looks (graph_demands), so a compute definition may rely on it. */
+bool infer_extents(compiler *c, dim a, extent_rule rule, dim b, const char *what);
+/* The same of operand i, which is broadcast to the shape, never the other way round; with the error. */
+bool infer_stretched(compiler *c, const graph_node *n, uint32_t i, shape to);
+/* The same of `from` alone, which is known to broadcast to it. */
+void infer_leads_to(compiler *c, shape from, shape to);
 /* The declared type of output i when it is a tensor of known rank; else NULL. */
 const type *infer_declared(const graph_node *n, uint32_t i);
 /* For relations: the extent of an axis of result i, of that rank, where only the data decides it. It is the declared

@@ -155,13 +155,14 @@ static bool has_type(const graph_node *n, const operand_def *d, dtype dt)
     return d->cls == OPERAND_DTYPE ? dt == d->dt : d->cls == OPERAND_LIKE && (!like || like->dt == dt);
 }
 
-static bool has_shape(const operand_def *d, shape s)
+static bool has_shape(compiler *c, const operand_def *d, shape s)
 {
     switch (d->shape) {
     case OPERAND_ANY_SHAPE: return true;
     case OPERAND_RANK: return s.rank == d->rank;
     case OPERAND_RANK_OR_MORE: return s.rank >= d->rank;
-    case OPERAND_ONE_ELEMENT: return !shape_is_static(s) || shape_count(s) == 1;
+    case OPERAND_ONE_ELEMENT:
+        return infer_extents(c, shape_elements(c, s), EXTENTS_EQUAL, dim_const(c, 1), "one element and an operand");
     }
     return true;
 }
@@ -196,7 +197,7 @@ bool operands_check(compiler *c, const graph_node *n)
     for (uint32_t i = 0; i < n->n_inputs; i++) {
         const operand_def *d = operand_of(n->op, i);
         const type *t = infer_in(n, i);
-        if (!d || !t || t->kind != TYPE_TENSOR || (has_type(n, d, t->dt) && has_shape(d, t->shape)))
+        if (!d || !t || t->kind != TYPE_TENSOR || (has_type(n, d, t->dt) && has_shape(c, d, t->shape)))
             continue;
         writer found, wanted;
         writer_init(&found, &c->mem);

@@ -105,27 +105,6 @@ tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t rank, 
     return te_read(g, in, at);
 }
 
-void te_check_lead(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t lead, uint32_t rank,
-                   tir_expr_ref const *extents)
-{
-    compiler *c = g->c;
-    for (uint32_t i = rank < lead ? lead - rank : 0; i < lead; i++) {
-        tir_expr_ref have = in->shape[i], want = extents[rank + i - lead];
-        if (tir_is_const(have, 1) || tir_expr_equal(have, want))
-            continue;
-        tir_expr_ref fits =
-            tir_binary(c, TIR_OR, tir_binary(c, TIR_EQ, have, te_i64(g, 1)), tir_binary(c, TIR_EQ, have, want));
-        te_check(g, arena_printf(&c->mem, "%s_broadcasts", n->op->name), 0, NULL, fits, PACKAGE_STATUS_SHAPE,
-                 arena_printf(&c->mem, "%s: the operands' shapes do not broadcast", n->op->name));
-    }
-}
-
-void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t rank,
-                        tir_expr_ref const *extents)
-{
-    te_check_lead(g, n, in, in->rank, rank, extents);
-}
-
 /* --- a graph function as a tensor graph --- */
 
 typedef struct builder {
@@ -256,6 +235,38 @@ static void check_extents(builder *b, const graph_node *n)
     }
 }
 
+/* What a relation asks of extents, which only a run can tell. */
+static tir_expr_ref demanded(te_graph *g, const extent_demand *d)
+{
+    compiler *c = g->c;
+    tir_expr_ref a = te_dim(g, d->a), b = te_dim(g, d->b);
+    switch (d->rule) {
+    case EXTENTS_EQUAL: break;
+    case EXTENTS_WITHIN: return tir_binary(c, TIR_LE, a, b);
+    case EXTENTS_STRETCHED:
+        return tir_binary(c, TIR_OR, tir_binary(c, TIR_EQ, a, te_i64(g, 1)), tir_binary(c, TIR_EQ, a, b));
+    case EXTENTS_MULTIPLE: return tir_binary(c, TIR_EQ, tir_floormod(c, a, b), te_i64(g, 0));
+    }
+    return tir_binary(c, TIR_EQ, a, b);
+}
+
+bool te_check_demands(te_graph *g, const graph_node *n)
+{
+    compiler *c = g->c;
+    extent_demands asked = {0};
+    if (!graph_demands(c, n, &asked))
+        return false;
+    for (uint32_t i = 0; i < asked.all.len; i++) {
+        const extent_demand *d = &asked.all.data[i];
+        te_check(g, arena_printf(&c->mem, "%s_agrees", n->op->name), 0, NULL, demanded(g, d),
+                 PACKAGE_STATUS_SHAPE,
+                 arena_printf(&c->mem, d->rule == EXTENTS_STRETCHED ? "%s: the shapes of %s do not broadcast"
+                                                                    : "%s: %s have extents that do not agree",
+                              n->op->name, d->what));
+    }
+    return true;
+}
+
 static bool add_node(builder *b, const graph_node *n);
 
 /* The nodes of the function that n calls, in its place: a part of a region. */
@@ -289,7 +300,7 @@ static bool add_node(builder *b, const graph_node *n)
             return false;
     uint32_t first = b->g->nodes.len;
     check_extents(b, n);
-    if (!n->op->te->compute(b->g, n, in, out))
+    if (!te_check_demands(b->g, n) || !n->op->te->compute(b->g, n, in, out))
         return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)
         bind(b, n->outputs[i], out[i]);

@@ -81,6 +81,9 @@ te_graph *te_merge_reduced(te_graph *g, const te_node *stage);
 
 void te_register_builtin_ops(compiler *c); /* after graph_register_builtin_ops */
 
+/* Adds the checks of what n's relation asks of open extents: before the compute hook, which relies on them. */
+bool te_check_demands(te_graph *g, const graph_node *n);
+
 /* Helpers for compute definitions. */
 tir_expr_ref te_dim(te_graph *g, dim d);                  /* constant; symbols become i64 variables */
 tir_expr_ref const *te_shape(te_graph *g, const type *t); /* rank expressions */
@@ -88,15 +91,11 @@ tir_expr_ref te_i64(te_graph *g, int64_t v);
 const type *te_in_type(const graph_node *n, uint32_t i);
 const type *te_out_type(const graph_node *n, uint32_t i);
 /* in read under broadcasting at index idx of a tensor of that rank and those extents. Where types do not tell whether
- * an extent of it is 1, the loops look; te_check_broadcast sees to it that it is, or is that of the result. */
+ * an extent of it is 1, the loops look; the relation asks that it is, or is that of the result. */
 tir_expr_ref te_read_broadcast(te_graph *g, const te_tensor *in, uint32_t rank, tir_expr_ref const *extents,
                                tir_expr_ref const *idx);
-void te_check_broadcast(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t rank,
-                        tir_expr_ref const *extents);
 /* The same for the first `lead` axes of in alone, under a result that has `rank` such axes: batches of products. Writes
  * the indices. */
 void te_broadcast_lead(te_graph *g, const te_tensor *in, uint32_t lead, uint32_t rank, tir_expr_ref const *extents,
                        tir_expr_ref const *idx, tir_expr_ref *at);
-void te_check_lead(te_graph *g, const graph_node *n, const te_tensor *in, uint32_t lead, uint32_t rank,
-                   tir_expr_ref const *extents);
 #endif

@@ -265,7 +265,10 @@ F, I = T.FLOAT, T.INT64
 MODELS = {"MatMul": ([(F, [3, "a"]), (F, ["b", 5])], {}), "Einsum": ([(F, ["a", 4]), (F, ["b", 4])], {"equation": "ij,ij->i"}),
           "Conv": ([(F, [1, "a", 5, 5]), (F, [4, "b", 3, 3])], {}), "GatherND": ([(F, ["a", 3]), (I, ["b", 2, 1])], {"batch_dims": 1}),
           "GatherElements": ([(F, ["b", 3]), (I, ["a", 2])], {"axis": 1}), "LayerNormalization": ([(F, [2, "a"]), (F, ["b"])], {}),
-          "ReverseSequence": ([(F, ["a", 3]), (I, ["b"])], {"batch_axis": 0, "time_axis": 1})}
+          "ReverseSequence": ([(F, ["a", 3]), (I, ["b"])], {"batch_axis": 0, "time_axis": 1}),
+          "ConvTranspose": ([(F, [1, "a", 5, 5]), (F, ["b", 2, 3, 3])], {}), "PRelu": ([(F, [2, "a"]), (F, ["b"])], {}),
+          "ScatterND": ([(F, ["a", 4]), (I, [1, 1]), (F, [1, "b"])], {}), "DepthToSpace": ([(F, [1, "a", 2, 2])], {"blocksize": 2}),
+          "RoiAlign": ([(F, [1, 1, 4, 4]), (F, ["a", 4]), (I, ["b"])], {})}
 for name, (inputs, attributes) in MODELS.items():
     declared = [h.make_tensor_value_info(f"x{i}", t, d) for i, (t, d) in enumerate(inputs)]
     node = h.make_node(name, [v.name for v in declared], ["y"], **attributes)
@@ -275,7 +278,13 @@ for name, (inputs, attributes) in MODELS.items():
         extents = [{"a": 3, "b": 2}.get(d, d) for d in dims]
         np.save(f"two_{name}{i}.npy", np.ones(extents, np.float32 if t == F else np.int64))
 
-# Batches that broadcast: one of them may be 1.
+# Batches that broadcast, and axes of one letter: one of them may be 1.
+letters = [h.make_tensor_value_info(n, F, d) for n, d in (("x", ["a", 3]), ("y", ["b", 3]))]
+graph = h.make_graph([h.make_node("Einsum", ["x", "y"], ["z"], equation="ij,ij->ij")], "m", letters,
+                     [h.make_tensor_value_info("z", F, None)])
+onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), "letters.onnx")
+for n, d in (("x", [1, 3]), ("y", [4, 3])):
+    np.save(f"letters_{n}.npy", np.random.default_rng(0).standard_normal(d).astype("f4"))
 one = [h.make_tensor_value_info(n, F, d) for n, d in (("x", ["a", 3, 4]), ("y", ["b", 3, 4]), ("v", ["a", 4, 5]))]
 nodes = [h.make_node("Add", ["x", "y"], ["s"]), h.make_node("MatMul", ["s", "v"], ["z"])]
 graph = h.make_graph(nodes, "m", one, [h.make_tensor_value_info("z", F, None)])
@@ -284,10 +293,18 @@ r = np.random.default_rng(0)
 for n, d in (("x", [1, 3, 4]), ("y", [3, 3, 4]), ("v", [1, 4, 5])):
     np.save(f"batches_{n}.npy", r.standard_normal(d).astype("f4"))
 PY
-for two in MatMul Einsum Conv GatherND GatherElements LayerNormalization ReverseSequence; do
+for two in MatMul Einsum Conv GatherND GatherElements LayerNormalization ReverseSequence ConvTranspose PRelu ScatterND \
+    DepthToSpace RoiAlign; do
+    words=(--dim 'a<=4')
+    [ $two = DepthToSpace ] || words+=(--dim 'b<=4')
+    for file in two_${two}[0-9].npy; do
+        words+=(--input "x${file//[!0-9]/}=$file")
+    done
     expect 1 'ended with status -10: a run-time shape exceeds its declared bound or contradicts the model' \
-        run two_$two.onnx --dim 'a<=4' --dim 'b<=4' --input x0=two_${two}0.npy --input x1=two_${two}1.npy
+        run two_$two.onnx "${words[@]}"
 done
 LATHE_PYTHON=$python expect 0 'z: .*ok' verify batches.onnx --dim 'a<=4' --dim 'b<=4' --input x=batches_x.npy \
     --input y=batches_y.npy --input v=batches_v.npy --against onnxruntime
+LATHE_PYTHON=$python expect 0 'z: .*ok' verify letters.onnx --dim 'a<=4' --dim 'b<=4' --input x=letters_x.npy \
+    --input y=letters_y.npy --against onnxruntime
 finish

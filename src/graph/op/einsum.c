@@ -54,13 +54,13 @@ static bool bind_extents(compiler *c, const graph_node *n, einsum *e, uint32_t o
 {
     const type *t = infer_in(n, op);
     for (uint32_t i = 0; i < e->rank[op]; i++) {
-        dim *x = &e->extent[e->label[op][i]], d = t->shape.dims[i];
-        int64_t a = 0, b = 0;
-        if (!*x || dim_is(*x, 1))
-            *x = d;
-        else if (dim_is_const(*x, &a) && dim_is_const(d, &b) && a != b && b != 1)
-            return infer_error(c, n, "operand %u: extents %lld and %lld under one label", op, (long long)a,
-                               (long long)b);
+        dim *x = &e->extent[e->label[op][i]];
+        const shape here = {1, t->shape.dims + i}, so_far = {1, x};
+        shape both = here;
+        if (*x && !shape_broadcast(c, so_far, here, &both))
+            return infer_error(c, n, "operand %u: extents %lld and %lld under one label", op,
+                               (long long)dim_bound(*x), (long long)dim_bound(here.dims[0]));
+        *x = both.dims[0];
     }
     return true;
 }
@@ -115,12 +115,22 @@ bool einsum_read(compiler *c, const graph_node *n, einsum *out)
     return true;
 }
 
+/* Axes of one letter are equal, or 1. */
+static void ask_for_letters(compiler *c, const graph_node *n, const einsum *e)
+{
+    for (uint32_t i = 0; i < e->n_operands; i++)
+        for (uint32_t k = 0; k < e->rank[i]; k++)
+            (void)infer_extents(c, infer_in(n, i)->shape.dims[k], EXTENTS_STRETCHED, e->extent[e->label[i][k]],
+                                "axes of one letter");
+}
+
 bool infer_einsum(compiler *c, const graph_node *n, type *out)
 {
     einsum e;
     dim d[TYPE_MAX_RANK];
     if (!einsum_read(c, n, &e))
         return false;
+    ask_for_letters(c, n, &e);
     for (uint32_t i = 0; i < e.out_rank; i++)
         d[i] = e.extent[e.out[i]];
     out[0] = type_tensor(infer_in(n, 0)->dt, shape_make(c, e.out_rank, d));

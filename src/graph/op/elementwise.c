@@ -51,6 +51,8 @@ static bool broadcast(compiler *c, const graph_node *n, uint32_t of, type *out)
         if (!shape_broadcast(c, so_far.shape, t->shape, &out[0].shape))
             return infer_no_broadcast(c, n, i < of ? t : &so_far, i < of ? &so_far : t);
     }
+    for (uint32_t i = 0; i < n->n_inputs; i++)
+        infer_leads_to(c, infer_in(n, i)->shape, out[0].shape);
     return true;
 }
 
@@ -70,10 +72,7 @@ bool infer_compare(compiler *c, const graph_node *n, type *out)
 /* slope broadcasts to x, never the other way round (ONNX PRelu). */
 bool infer_prelu(compiler *c, const graph_node *n, type *out)
 {
-    if (!infer_broadcast(c, n, out))
-        return false;
-    return shape_equal(out[0].shape, infer_in(n, 0)->shape) ||
-           infer_no_broadcast_to(c, n, infer_in(n, 1), infer_in(n, 0));
+    return infer_same(c, n, out) && infer_stretched(c, n, 1, out[0].shape);
 }
 
 bool infer_where(compiler *c, const graph_node *n, type *out)

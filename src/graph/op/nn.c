@@ -231,16 +231,20 @@ static bool positive(compiler *c, const graph_node *n, dim d)
 /* Channels of data against those that the weights ask for: as many, or in blocks as many as fill them. */
 static bool channels_fit(compiler *c, const graph_node *n, const nn_weights *nw, int64_t groups)
 {
-    int64_t have = 0, per_group = 0, outs = 0, want = 0, block = nn_data_block(n, "data_layout");
+    int64_t have = 0, per_group = 0, outs = 0, block = nn_data_block(n, "data_layout");
     if (groups < 1)
         return infer_error(c, n, "groups is %lld", (long long)groups);
-    if (dim_is_const(infer_in(n, 0)->shape.dims[1], &have) && dim_is_const(nw->in_per_group, &per_group)) {
-        bool fits = i64_mul(per_group, groups, &want) && have == (block ? want / block + (want % block != 0) : want);
-        if (!fits)
-            return infer_error(c, n, "data has %lld %s, weights ask for %lld x %lld groups", (long long)have,
-                               block ? "blocks of channels" : "channels", (long long)per_group, (long long)groups);
-    }
-    if (dim_is_const(nw->out_channels, &outs) && outs % groups != 0)
+    const dim data = infer_in(n, 0)->shape.dims[1];
+    dim want = dim_mul(c, nw->in_per_group, dim_const(c, groups));
+    if (block)
+        want = dim_ceildiv(c, want, dim_const(c, block));
+    (void)dim_is_const(data, &have);
+    (void)dim_is_const(nw->in_per_group, &per_group);
+    (void)dim_is_const(nw->out_channels, &outs);
+    if (!infer_extents(c, data, EXTENTS_EQUAL, want, "channels of data and weights"))
+        return infer_error(c, n, "data has %lld %s, weights ask for %lld x %lld groups", (long long)have,
+                           block ? "blocks of channels" : "channels", (long long)per_group, (long long)groups);
+    if (!infer_extents(c, nw->out_channels, EXTENTS_MULTIPLE, dim_const(c, groups), "channels and groups"))
         return infer_error(c, n, "%lld output channels do not divide into %lld groups", (long long)outs,
                            (long long)groups);
     return true;
@@ -420,7 +424,10 @@ static bool conv_transpose_type(compiler *c, const graph_node *n, dtype dt, type
     int64_t groups = graph_attr_int(n, "groups"), cin = 0, wi = 0;
     if (groups < 1)
         return infer_error(c, n, "groups is %lld", (long long)groups);
-    if (dim_is_const(x->shape.dims[1], &cin) && dim_is_const(w->shape.dims[0], &wi) && (cin != wi || cin % groups))
+    (void)dim_is_const(x->shape.dims[1], &cin);
+    (void)dim_is_const(w->shape.dims[0], &wi);
+    if (!infer_extents(c, x->shape.dims[1], EXTENTS_EQUAL, w->shape.dims[0], "channels of data and weights") ||
+        !infer_extents(c, x->shape.dims[1], EXTENTS_MULTIPLE, dim_const(c, groups), "channels and groups"))
         return infer_error(c, n, "data has %lld channels, weights %lld, groups %lld", (long long)cin, (long long)wi,
                            (long long)groups);
     dim d[2 + NN_MAX_SPATIAL] = {x->shape.dims[0], dim_mul(c, w->shape.dims[1], dim_const(c, groups))};
@@ -494,10 +501,8 @@ bool infer_pool_indices(compiler *c, const graph_node *n, type *out)
 static bool same_extents(compiler *c, const graph_node *n, const type *x, const type *indices)
 {
     bool same = indices->shape.rank == x->shape.rank;
-    for (int32_t i = 0; same && i < x->shape.rank; i++) {
-        int64_t a, b;
-        same = !dim_is_const(x->shape.dims[i], &a) || !dim_is_const(indices->shape.dims[i], &b) || a == b;
-    }
+    for (int32_t i = 0; same && i < x->shape.rank; i++)
+        same = infer_extents(c, indices->shape.dims[i], EXTENTS_EQUAL, x->shape.dims[i], "data and indices");
     return same || infer_error(c, n, "indices must have the data's shape");
 }
 
@@ -514,7 +519,9 @@ bool infer_max_unpool(compiler *c, const graph_node *n, type *out)
         return false;
     if (graph_operand(n, 2)) {
         int64_t len = 0;
-        if (dim_is_const(infer_in(n, 2)->shape.dims[0], &len) && len != rank)
+        const dim entries = infer_in(n, 2)->shape.dims[0];
+        (void)dim_is_const(entries, &len);
+        if (!infer_extents(c, entries, EXTENTS_EQUAL, dim_const(c, rank), "output_shape and data"))
             return infer_error(c, n, "output_shape has %lld entries for rank %u", (long long)len, rank);
         if (graph_constant_ints(n->inputs[2], TYPE_MAX_RANK, want, &nw) && nw == rank)
             out[0] = type_static(c, x->dt, rank, want);
@@ -557,11 +564,15 @@ static bool matmul_type(compiler *c, const graph_node *n, dtype dt, type *out)
              : rb == 1 ? db[0]
                        : db[tb ? rb - 1 : rb - 2];
     int64_t x = 0, y = 0;
-    if (dim_is_const(ka, &x) && dim_is_const(kb, &y) && x != y)
+    (void)dim_is_const(ka, &x);
+    (void)dim_is_const(kb, &y);
+    if (!infer_extents(c, ka, EXTENTS_EQUAL, kb, "rows and columns"))
         return infer_error(c, n, "inner extents differ: %lld and %lld", (long long)x, (long long)y);
     shape lead, la = {ra > 2 ? ra - 2 : 0, da}, lb = {rb > 2 ? rb - 2 : 0, db};
     if (!shape_broadcast(c, la, lb, &lead))
         return infer_no_broadcast(c, n, a, b);
+    infer_leads_to(c, la, lead);
+    infer_leads_to(c, lb, lead);
     dim d[TYPE_MAX_RANK];
     uint32_t r = (uint32_t)lead.rank;
     memcpy(d, lead.dims, r * sizeof *d);
@@ -631,7 +642,9 @@ static bool per_channel(compiler *c, const graph_node *n, dim channels)
     int64_t a = 0, b = 0;
     for (uint32_t i = 1; i < n->n_inputs; i++) {
         const type *t = infer_in(n, i);
-        if (dim_is_const(channels, &a) && dim_is_const(t->shape.dims[0], &b) && a != b)
+        (void)dim_is_const(channels, &a);
+        (void)dim_is_const(t->shape.dims[0], &b);
+        if (!infer_extents(c, t->shape.dims[0], EXTENTS_EQUAL, channels, "channels of data and parameters"))
             return infer_error(c, n, "operand %u has %lld entries for %lld channels", i, (long long)b, (long long)a);
     }
     return true;
@@ -649,7 +662,10 @@ bool infer_group_norm(compiler *c, const graph_node *n, type *out)
 {
     shape x = infer_in(n, 0)->shape;
     int64_t groups = graph_attr_int(n, "num_groups"), channels = 0;
-    if (x.rank < 2 || groups < 1 || (dim_is_const(x.dims[1], &channels) && channels % groups != 0))
+    if (x.rank >= 2)
+        (void)dim_is_const(x.dims[1], &channels);
+    if (x.rank < 2 || groups < 1 ||
+        !infer_extents(c, x.dims[1], EXTENTS_MULTIPLE, dim_const(c, groups), "channels and groups"))
         return infer_error(c, n, "rank %d, %lld channels in %lld groups", x.rank, (long long)channels,
                            (long long)groups);
     return per_channel(c, n, x.dims[1]) && infer_same(c, n, out);
@@ -658,16 +674,10 @@ bool infer_group_norm(compiler *c, const graph_node *n, type *out)
 /* Operands 1 and on broadcast to the data, never the other way round. */
 static bool scales_fit(compiler *c, const graph_node *n)
 {
-    shape x = infer_in(n, 0)->shape, s;
-    for (uint32_t i = 1; i < n->n_inputs; i++) {
-        const type *t = infer_in(n, i);
-        bool ok = !t || (t->shape.rank <= x.rank && shape_broadcast(c, x, t->shape, &s));
-        for (int32_t k = 0; ok && t && k < t->shape.rank; k++)
-            ok = !dim_is(x.dims[x.rank - t->shape.rank + k], 1) || dim_is(t->shape.dims[k], 1);
-        if (!ok)
-            return infer_no_broadcast_to(c, n, t, infer_in(n, 0));
-    }
-    return true;
+    bool ok = true;
+    for (uint32_t i = 1; ok && i < n->n_inputs; i++)
+        ok = !infer_in(n, i) || infer_stretched(c, n, i, infer_in(n, 0)->shape);
+    return ok;
 }
 
 bool infer_rms_norm(compiler *c, const graph_node *n, type *out)

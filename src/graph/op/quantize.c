@@ -11,7 +11,7 @@
 static bool parameters_fit(compiler *c, const graph_node *n)
 {
     shape x = infer_in(n, 0)->shape;
-    int64_t block = graph_attr_int(n, "block_size"), a = 0, b = 0;
+    int64_t block = graph_attr_int(n, "block_size"), a = 0;
     int32_t axis = 0;
     for (uint32_t i = 1; i < n->n_inputs && i < 3; i++) {
         const type *t = infer_in(n, i);
@@ -23,10 +23,10 @@ static bool parameters_fit(compiler *c, const graph_node *n)
         if (block < 0 || t->shape.rank != (blocked ? x.rank : 1) || infer_in(n, 1)->shape.rank != t->shape.rank)
             return infer_error(c, n, "operand %u has rank %d for data of rank %d", i, t->shape.rank, x.rank);
         for (int32_t k = 0; k < t->shape.rank; k++) {
-            int32_t at = blocked ? k : axis;
-            if (!dim_is_const(t->shape.dims[k], &a) || !dim_is_const(x.dims[at], &b))
-                continue;
-            if (a != (at == axis && block > 0 ? b / block + (b % block != 0) : b))
+            const int32_t at = blocked ? k : axis;
+            const dim want = at == axis && block > 0 ? dim_ceildiv(c, x.dims[at], dim_const(c, block)) : x.dims[at];
+            (void)dim_is_const(t->shape.dims[k], &a);
+            if (!infer_extents(c, t->shape.dims[k], EXTENTS_EQUAL, want, "numbers and their scales"))
                 return infer_error(c, n, "operand %u has extent %lld on axis %d, which does not fit", i, (long long)a,
                                    k);
         }
@@ -180,6 +180,8 @@ static bool infer_pair(compiler *c, const graph_node *n, type *out)
                            even ? ", or 16" : " where halves are rounded up");
     if (!shape_broadcast(c, a->shape, b->shape, &s))
         return infer_no_broadcast(c, n, a, b);
+    infer_leads_to(c, a->shape, s);
+    infer_leads_to(c, b->shape, s);
     out[0] = type_tensor(a->dt, s);
     return true;
 }
@@ -234,6 +236,8 @@ bool infer_qnn_sum_word(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "data is %s; 8 bits are needed", dtype_name(a->dt));
     if (!shape_broadcast(c, a->shape, b->shape, &s))
         return infer_no_broadcast(c, n, a, b);
+    infer_leads_to(c, a->shape, s);
+    infer_leads_to(c, b->shape, s);
     if (right < 0 || right > 31 || !is_i32(of_a) || !is_i32(of_b) || !is_i32(offset) ||
         wide * (llabs(of_a) + llabs(of_b)) + llabs(offset) > INT32_MAX)
         return infer_error(c, n, "its sums have more than 32 bits, or no such shift");

@@ -30,8 +30,8 @@ static bool resize_modes(compiler *c, const graph_node *n, uint32_t len)
         (!infer_has(n, 1) || !dim_is(infer_in(n, 1)->shape.dims[0], 2 * (int64_t)len)))
         return infer_error(c, n, "tf_crop_and_resize needs a roi of %u numbers", 2 * len);
     for (uint32_t i = 2; i < 4; i++) {
-        int64_t entries = 0;
-        if (infer_has(n, i) && dim_is_const(infer_in(n, i)->shape.dims[0], &entries) && entries && entries != len)
+        if (infer_has(n, i) && !dim_is(infer_in(n, i)->shape.dims[0], 0) &&
+            !infer_extents(c, infer_in(n, i)->shape.dims[0], EXTENTS_EQUAL, dim_const(c, len), "axes and sizes"))
             return infer_error(c, n, "operand %u must have one entry for each of %u axes", i, len);
     }
     return true;
@@ -194,7 +194,9 @@ bool infer_grid_sample(compiler *c, const graph_node *n, type *out)
         return false;
     if (r < 3 || grid->shape.rank != r || !dim_is(grid->shape.dims[r - 1], r - 2))
         return infer_error(c, n, "data of rank %d needs a grid of the same rank whose last extent is %d", r, r - 2);
-    if (dim_is_const(x->shape.dims[0], &batch) && dim_is_const(grid->shape.dims[0], &grids) && batch != grids)
+    (void)dim_is_const(x->shape.dims[0], &batch);
+    (void)dim_is_const(grid->shape.dims[0], &grids);
+    if (!infer_extents(c, grid->shape.dims[0], EXTENTS_EQUAL, x->shape.dims[0], "images and grids"))
         return infer_error(c, n, "%lld grids for %lld images", (long long)grids, (long long)batch);
     d[0] = x->shape.dims[0];
     d[1] = x->shape.dims[1];
@@ -218,7 +220,9 @@ bool infer_roi_align(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "cells of %lld by %lld", (long long)h, (long long)w);
     if (!dim_is(rois->shape.dims[1], 4))
         return infer_error(c, n, "a region has four numbers");
-    if (dim_is_const(rois->shape.dims[0], &regions) && dim_is_const(batches->shape.dims[0], &named) && regions != named)
+    (void)dim_is_const(rois->shape.dims[0], &regions);
+    (void)dim_is_const(batches->shape.dims[0], &named);
+    if (!infer_extents(c, batches->shape.dims[0], EXTENTS_EQUAL, rois->shape.dims[0], "regions and indices"))
         return infer_error(c, n, "%lld regions with %lld indices of a batch", (long long)regions, (long long)named);
     const dim d[4] = {rois->shape.dims[0], x->shape.dims[1], dim_const(c, h), dim_const(c, w)};
     out[0] = type_tensor(x->dt, shape_make(c, 4, d));

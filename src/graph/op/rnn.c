@@ -9,14 +9,13 @@
 static bool operand_is(compiler *c, const graph_node *n, uint32_t i, const dim *want)
 {
     const type *t = infer_in(n, i);
-    int64_t a = 0, b = 0;
+    const char *name = operand_of(n->op, i)->name;
     if (!t)
         return true;
     bool ok = true;
     for (int32_t k = 0; ok && k < t->shape.rank; k++)
-        ok = !dim_is_const(want[k], &a) || !dim_is_const(t->shape.dims[k], &b) || a == b;
-    return ok || infer_error(c, n, "operand %u, %s, does not have the extents that x and r ask for", i,
-                             operand_of(n->op, i)->name);
+        ok = infer_extents(c, t->shape.dims[k], EXTENTS_EQUAL, want[k], name);
+    return ok || infer_error(c, n, "operand %u, %s, does not have the extents that x and r ask for", i, name);
 }
 
 /* W, R, bias, lengths, first states, peepholes. */

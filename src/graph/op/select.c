@@ -55,18 +55,12 @@ bool infer_unique(compiler *c, const graph_node *n, type *out)
     return true;
 }
 
-/* Two extents that must be equal, as far as that is known. */
-static bool may_be_equal(dim a, dim b)
-{
-    int64_t x = 0, y = 0;
-    return !dim_is_const(a, &x) || !dim_is_const(b, &y) || x == y;
-}
-
 bool infer_nms(compiler *c, const graph_node *n, type *out)
 {
     shape boxes = infer_in(n, 0)->shape, scores = infer_in(n, 1)->shape;
-    if (!dim_is(boxes.dims[2], 4) || !may_be_equal(boxes.dims[0], scores.dims[0]) ||
-        !may_be_equal(boxes.dims[1], scores.dims[2]))
+    if (!dim_is(boxes.dims[2], 4) ||
+        !infer_extents(c, boxes.dims[0], EXTENTS_EQUAL, scores.dims[0], "boxes and scores") ||
+        !infer_extents(c, boxes.dims[1], EXTENTS_EQUAL, scores.dims[2], "boxes and scores"))
         return infer_error(c, n, "boxes must be [batches, boxes, 4], scores [batches, classes, boxes]");
     out[0] = type_tensor(DT_I64, scores);
     return true;

@@ -22,7 +22,6 @@ static bool reshaped_as_declared(compiler *c, const graph_node *n, type *out)
 static bool broadcast_as_declared(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
-    shape s;
     if (!infer_as_declared(c, n, x->dt, -1, "the shape operand", out))
         return false;
     int32_t rank = out->shape.rank;
@@ -30,12 +29,7 @@ static bool broadcast_as_declared(compiler *c, const graph_node *n, type *out)
     if (infer_has(n, 1) && dim_is_const(infer_in(n, 1)->shape.dims[0], &len) && (len > rank || rank > x->shape.rank) &&
         !infer_entries(c, n, 1, rank))
         return false;
-    bool ok = shape_broadcast(c, x->shape, out->shape, &s) && s.rank == rank;
-    for (int32_t i = 0; ok && i < rank; i++) {
-        int64_t a = 0, b = 0;
-        ok = !dim_is_const(s.dims[i], &a) || !dim_is_const(out->shape.dims[i], &b) || a == b;
-    }
-    return ok || infer_no_broadcast_to(c, n, x, out);
+    return infer_stretched(c, n, 0, out->shape);
 }
 
 /* Whether data decides a part of d that s does not have: a later pass has found the extent that it stood for. */
@@ -225,6 +219,7 @@ bool infer_broadcast_to(compiler *c, const graph_node *n, type *out)
     for (int32_t i = 0; i < rank; i++) /* what the entry will say is the extent itself */
         e[i] = open[i] ? d[i - (rank - len)] : s.dims[i];
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)rank, e));
+    infer_leads_to(c, x->shape, out[0].shape);
     return true;
 }
 
@@ -242,12 +237,11 @@ bool infer_concatenate(compiler *c, const graph_node *n, type *out)
             return infer_error(c, n, "operand %u is %s of rank %d, operand 0 %s of rank %d", i, dtype_name(t->dt),
                                t->shape.rank, dtype_name(x->dt), x->shape.rank);
         for (int32_t k = 0; k < x->shape.rank; k++) {
-            int64_t a = 0, b = 0;
             if (k == axis)
                 d[k] = dim_add(c, d[k], t->shape.dims[k]);
-            else if (dim_is_const(d[k], &a) && dim_is_const(t->shape.dims[k], &b) && a != b)
-                return infer_error(c, n, "operand %u has extent %lld on axis %d, not %lld", i, (long long)b, k,
-                                   (long long)a);
+            else if (!infer_extents(c, t->shape.dims[k], EXTENTS_EQUAL, d[k], "the operands"))
+                return infer_error(c, n, "operand %u has extent %lld on axis %d, not %lld", i,
+                                   (long long)dim_bound(t->shape.dims[k]), k, (long long)dim_bound(d[k]));
         }
     }
     out[0] = type_tensor(x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
@@ -285,11 +279,10 @@ bool infer_gather_elements(compiler *c, const graph_node *n, type *out)
     if (idx->shape.rank != x->shape.rank)
         return infer_error(c, n, "indices have rank %d, the data %d", idx->shape.rank, x->shape.rank);
     for (int32_t i = 0; i < x->shape.rank; i++) {
-        int64_t a = 0, b = 0;
-        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(idx->shape.dims[i], &b) && b > a &&
-            (i != axis || a == 0))
-            return infer_error(c, n, "indices have extent %lld on axis %d, the data %lld", (long long)b, i,
-                               (long long)a);
+        const dim have = idx->shape.dims[i], most = x->shape.dims[i];
+        if ((i != axis || dim_is(most, 0)) && !infer_extents(c, have, EXTENTS_WITHIN, most, "indices and data"))
+            return infer_error(c, n, "indices have extent %lld on axis %d, the data %lld", (long long)dim_bound(have),
+                               i, (long long)dim_bound(most));
     }
     out[0] = type_tensor(x->dt, idx->shape);
     return true;
@@ -305,10 +298,10 @@ bool infer_gather_nd(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "%lld indices after %lld batch axes into rank %d", (long long)last, (long long)batch,
                            x->shape.rank);
     for (int32_t i = 0; i < batch; i++) {
-        int64_t a = 0, b = 0;
-        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(idx->shape.dims[i], &b) && a != b)
-            return infer_error(c, n, "indices have extent %lld on batch axis %d, the data %lld", (long long)b, i,
-                               (long long)a);
+        const dim have = idx->shape.dims[i], want = x->shape.dims[i];
+        if (!infer_extents(c, have, EXTENTS_EQUAL, want, "data and indices"))
+            return infer_error(c, n, "indices have extent %lld on batch axis %d, the data %lld",
+                               (long long)dim_bound(have), i, (long long)dim_bound(want));
     }
     dim d[2 * TYPE_MAX_RANK];
     uint32_t r = 0;
@@ -324,10 +317,10 @@ bool infer_gather_nd(compiler *c, const graph_node *n, type *out)
 
 /* Updates of scatter_elements have the indices' shape, within the data off the axis; those of scatter_nd the indices'
  * leading axes and then the data's from the depth on. */
-static bool updates_fit(const graph_node *n, bool elements, int32_t axis)
+static bool updates_fit(compiler *c, const graph_node *n, bool elements, int32_t axis)
 {
     shape x = infer_in(n, 0)->shape, ix = infer_in(n, 1)->shape, u = infer_in(n, 2)->shape;
-    int64_t depth = 0, a = 0, b = 0;
+    int64_t depth = 0;
     if (!elements && (!dim_is_const(ix.dims[ix.rank - 1], &depth) || depth < 0 || depth > x.rank))
         return false;
     int32_t lead = elements ? ix.rank : ix.rank - 1;
@@ -335,11 +328,9 @@ static bool updates_fit(const graph_node *n, bool elements, int32_t axis)
         return false;
     for (int32_t i = 0; i < u.rank; i++) {
         dim want = i < lead ? ix.dims[i] : x.dims[i - lead + (int32_t)depth];
-        if (!dim_is_const(u.dims[i], &b))
-            continue;
-        if (dim_is_const(want, &a) && (i < lead && elements ? b > a : b != a))
+        if (!infer_extents(c, u.dims[i], elements ? EXTENTS_WITHIN : EXTENTS_EQUAL, want, "updates and indices"))
             return false;
-        if (elements && i != axis && dim_is_const(x.dims[i], &a) && b > a)
+        if (elements && i != axis && !infer_extents(c, u.dims[i], EXTENTS_WITHIN, x.dims[i], "updates and data"))
             return false;
     }
     return true;
@@ -351,7 +342,7 @@ bool infer_scatter(compiler *c, const graph_node *n, type *out)
     int32_t axis = 0;
     if (elements && !infer_axis(c, n, graph_attr_int(n, "axis"), infer_in(n, 0)->shape.rank, &axis))
         return false;
-    if (!updates_fit(n, elements, axis))
+    if (!updates_fit(c, n, elements, axis))
         return infer_error(c, n, "the shapes of data, indices and updates do not fit together");
     return infer_same(c, n, out);
 }
@@ -366,11 +357,15 @@ bool infer_tensor_scatter(compiler *c, const graph_node *n, type *out)
         return infer_error(c, n, "an update of rank %d for a cache of rank %d on axis %d", u->shape.rank, x->shape.rank,
                            axis);
     for (int32_t i = 0; i < x->shape.rank; i++) {
-        int64_t a = 0, b = 0;
-        if (dim_is_const(x->shape.dims[i], &a) && dim_is_const(u->shape.dims[i], &b) && (i == axis ? b > a : a != b))
-            return infer_error(c, n, "the update has extent %lld on axis %d, the cache %lld", (long long)b, i,
-                               (long long)a);
+        const dim have = u->shape.dims[i], want = x->shape.dims[i];
+        if (!infer_extents(c, have, i == axis ? EXTENTS_WITHIN : EXTENTS_EQUAL, want, "update and cache"))
+            return infer_error(c, n, "the update has extent %lld on axis %d, the cache %lld",
+                               (long long)dim_bound(have), i, (long long)dim_bound(want));
     }
+    if (infer_has(n, 2) && !infer_extents(c, infer_in(n, 2)->shape.dims[0], EXTENTS_EQUAL, x->shape.dims[0],
+                                          "caches and first positions"))
+        return infer_error(c, n, "there must be one first position for each of %lld caches",
+                           (long long)dim_bound(x->shape.dims[0]));
     return infer_same(c, n, out);
 }
 
@@ -509,7 +504,9 @@ bool infer_depth_to_space(compiler *c, const graph_node *n, type *out)
     int64_t b = graph_attr_int(n, "block_size"), ch = 0;
     if (!block_mode_is_known(c, n))
         return false;
-    if (b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[1], &ch) && ch % (b * b) != 0))
+    (void)dim_is_const(x->shape.dims[1], &ch);
+    if (b < 1 || b > MAX_BLOCK ||
+        !infer_extents(c, x->shape.dims[1], EXTENTS_MULTIPLE, dim_const(c, b * b), "channels and blocks"))
         return infer_error(c, n, "%lld channels, block size %lld", (long long)ch, (long long)b);
     dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_floordiv(c, x->shape.dims[1], dim_mul(c, k, k)),
                                      dim_mul(c, x->shape.dims[2], k), dim_mul(c, x->shape.dims[3], k)};
@@ -523,8 +520,11 @@ bool infer_space_to_depth(compiler *c, const graph_node *n, type *out)
     int64_t b = graph_attr_int(n, "block_size"), h = 0, w = 0;
     if (!block_mode_is_known(c, n))
         return false;
-    if (b < 1 || b > MAX_BLOCK || (dim_is_const(x->shape.dims[2], &h) && h % b) ||
-        (dim_is_const(x->shape.dims[3], &w) && w % b))
+    (void)dim_is_const(x->shape.dims[2], &h);
+    (void)dim_is_const(x->shape.dims[3], &w);
+    if (b < 1 || b > MAX_BLOCK ||
+        !infer_extents(c, x->shape.dims[2], EXTENTS_MULTIPLE, dim_const(c, b), "rows and blocks") ||
+        !infer_extents(c, x->shape.dims[3], EXTENTS_MULTIPLE, dim_const(c, b), "columns and blocks"))
         return infer_error(c, n, "%lld x %lld elements, block size %lld", (long long)h, (long long)w, (long long)b);
     dim k = dim_const(c, b), d[4] = {x->shape.dims[0], dim_mul(c, x->shape.dims[1], dim_mul(c, k, k)),
                                      dim_floordiv(c, x->shape.dims[2], k), dim_floordiv(c, x->shape.dims[3], k)};
@@ -565,9 +565,9 @@ bool infer_sliding_window(compiler *c, const graph_node *n, type *out)
 bool infer_same1(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0), *len = infer_in(n, 1);
-    int64_t axis = graph_attr_int(n, "batch_axis"), a = 0, b = 0;
+    const int64_t axis = graph_attr_int(n, "batch_axis");
     if (axis < 0 || axis >= x->shape.rank ||
-        (dim_is_const(x->shape.dims[axis], &a) && dim_is_const(len->shape.dims[0], &b) && a != b))
+        !infer_extents(c, len->shape.dims[0], EXTENTS_EQUAL, x->shape.dims[axis], "sequences and lengths"))
         return infer_error(c, n, "lengths must be one for each entry of the batch axis");
     return infer_same(c, n, out);
 }

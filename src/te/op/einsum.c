@@ -21,8 +21,12 @@ static tir_expr_ref einsum_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
     for (uint32_t i = 0; i < v->e->out_rank; i++)
         at_label[v->e->out[i]] = idx[i];
     for (uint32_t i = 0; i < v->e->n_operands; i++) {
-        for (uint32_t k = 0; k < v->e->rank[i]; k++)
-            at[k] = tir_is_const(v->in[i]->shape[k], 1) ? te_i64(g, 0) : at_label[v->e->label[i][k]];
+        tir_expr_ref of[TYPE_MAX_RANK], extents[TYPE_MAX_RANK];
+        for (uint32_t k = 0; k < v->e->rank[i]; k++) {
+            of[k] = at_label[v->e->label[i][k]];
+            extents[k] = te_dim(g, v->e->extent[v->e->label[i][k]]);
+        }
+        te_broadcast_lead(g, v->in[i], v->e->rank[i], v->e->rank[i], extents, of, at);
         tir_expr_ref x = tir_cast(g->c, v->acc, te_read(g, v->in[i], at));
         product = product ? tir_mul(g->c, product, x) : x;
     }
@@ -38,10 +42,6 @@ bool compute_einsum(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     einsum_ctx v = {.e = &e, .in = in, .acc = te_acc_dtype(t->dt)};
     te_axis *reduce[EINSUM_LABELS];
     uint32_t n_reduce = 0;
-    for (uint32_t i = 0; i < e.n_operands; i++)
-        for (uint32_t k = 0; k < e.rank[i]; k++)
-            if (!tir_is_const(in[i]->shape[k], 1))
-                te_check_equal(g, n, in[i]->shape[k], te_dim(g, e.extent[e.label[i][k]]), "axes of one letter");
     for (uint32_t l = 0; l < EINSUM_LABELS; l++) {
         bool kept = !e.extent[l];
         for (uint32_t i = 0; i < e.out_rank; i++)

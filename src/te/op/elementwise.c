@@ -37,9 +37,6 @@ static bool elementwise(te_graph *g, const graph_node *n, te_tensor *const *in, 
     ew e = {.g = g, .c = g->c, .n = n, .in = in, .dt = te_acc_dtype(in[0]->dt), .out = te_out_type(n, 0), .fn = fn};
     uint32_t rank = (uint32_t)e.out->shape.rank;
     e.extents = te_shape(g, e.out);
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (in[i])
-            te_check_broadcast(g, n, in[i], rank, e.extents);
     out[0] = te_compute(g, n->op->name, e.out->dt, rank, e.extents, ew_body, &e);
     out[0]->node->inline_hint = true;
     return true;

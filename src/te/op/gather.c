@@ -86,9 +86,6 @@ bool compute_gather_elements(te_graph *g, const graph_node *n, te_tensor *const 
     if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
         return false;
     check_indices(g, n, in, in[0]->shape[v.axis]);
-    for (uint32_t i = 0; i < in[0]->rank; i++)
-        if (i != (uint32_t)v.axis)
-            te_check_most(g, n, in[1]->shape[i], in[0]->shape[i], "indices and data");
     return move_injective(g, n, in, 0, gather_elements_body, &v, out);
 }
 
@@ -132,8 +129,6 @@ void te_check_tuples(te_graph *g, const graph_node *n, te_tensor *const *in, uin
 
 bool compute_gather_nd(te_graph *g, const graph_node *n, te_tensor *const *in, te_tensor **out)
 {
-    for (uint32_t i = 0; i < (uint32_t)graph_attr_int(n, "batch_dims"); i++)
-        te_check_equal(g, n, in[0]->shape[i], in[1]->shape[i], "data and indices");
     te_check_tuples(g, n, in, (uint32_t)graph_attr_int(n, "batch_dims"));
     return move_injective(g, n, in, 0, gather_nd_body, &(move_ctx){0}, out);
 }
@@ -237,6 +232,6 @@ bool compute_reverse_sequence(te_graph *g, const graph_node *n, te_tensor *const
     if (b < 0 || t < 0 || b > 1 || t > 1 || b == t || in[0]->rank < 2)
         return infer_error(g->c, n, "batch_axis %lld and time_axis %lld must be 0 and 1 in some order", (long long)b,
                            (long long)t);
-    te_check_lengths(g, n, in[1], in[0]->shape[b], in[0]->shape[t]);
+    te_check_lengths(g, n, in[1], in[0]->shape[t]);
     return move_injective(g, n, in, 0, reverse_sequence_body, &(move_ctx){0}, out);
 }

@@ -221,11 +221,6 @@ bool compute_scatter_elements(te_graph *g, const graph_node *n, te_tensor *const
         at[i] = te_var(g, axes[i]);
     tir_expr_ref index = tir_cast(g->c, DT_I64, te_read(g, in[1], at));
     te_check_range(g, n, in[2]->rank, axes, te_names_element(g, index, in[0]->shape[v.axis]), "an index");
-    for (uint32_t i = 0; i < in[0]->rank; i++) {
-        te_check_most(g, n, in[2]->shape[i], in[1]->shape[i], "updates and indices");
-        if (i != (uint32_t)v.axis)
-            te_check_most(g, n, in[2]->shape[i], in[0]->shape[i], "updates and data");
-    }
     return loops_extern(g, n, in, 3, build_scatter_elements, &v, out);
 }
 

@@ -308,10 +308,6 @@ bool compute_conv(te_graph *g, const graph_node *n, te_tensor *const *in, te_ten
     const type *t = te_out_type(n, 0);
     tir_expr_ref const *dims = te_shape(g, t);
     te_axis *reduce[1 + NN_MAX_SPATIAL];
-    if (nn_data_block(n, "data_layout") == 0 && nw.block == 0)
-        te_check_equal(g, n, in[0]->shape[1],
-                       tir_mul(g->c, te_dim(g, nw.in_per_group), te_i64(g, graph_attr_int(n, "groups"))),
-                       "channels of data and weights");
     reduce[0] = te_reduce_axis(g, "ic", te_dim(g, nw.in_per_group));
     for (uint32_t i = 0; i < win.n; i++)
         reduce[1 + i] = kernel_axis(g, &win, i);
@@ -760,12 +756,7 @@ bool compute_matmul(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
     ctx.out_rank = (uint32_t)t->shape.rank;
     ctx.extents = te_shape(g, t);
     ctx.acc = te_acc_dtype(t->dt);
-    te_check_lead(g, n, in[0], lead_of(in[0]), out_lead(&ctx), ctx.extents);
     tir_expr_ref k = in[0]->shape[in[0]->rank - (ctx.ta && in[0]->rank > 1 ? 2 : 1)];
-    if (ctx.block == 0) {
-        te_check_lead(g, n, in[1], lead_of(in[1]), out_lead(&ctx), ctx.extents);
-        te_check_equal(g, n, k, in[1]->shape[in[1]->rank - (ctx.tb || in[1]->rank == 1 ? 1 : 2)], "rows and columns");
-    }
     ctx.k = te_reduce_axis(g, "k", k);
     te_tensor *y = pairs ? te_product_pairs(g, n, in)
                          : te_reduce(g, "matmul", ctx.acc, ctx.out_rank, ctx.extents, 1, &ctx.k, TE_SUM, matmul_body,

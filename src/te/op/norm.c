@@ -100,9 +100,6 @@ static bool layer_setup(te_graph *g, const graph_node *n, te_tensor *const *in, 
         return false;
     *v = (norm_ctx){.x = in[0], .scale = in[1], .axis = (uint32_t)axis, .out = t->dt, .acc = te_acc_dtype(t->dt)};
     v->epsilon = graph_attr_float(n, "epsilon");
-    for (uint32_t i = 1; i < n->n_inputs; i++)
-        if (in[i])
-            te_check_broadcast(g, n, in[i], in[0]->rank, in[0]->shape);
     v->n_reduce = in[0]->rank - v->axis;
     tir_expr_ref count = te_i64(g, 1);
     for (uint32_t i = 0; i < v->n_reduce; i++) {
@@ -236,8 +233,6 @@ bool compute_batch_norm(te_graph *g, const graph_node *n, te_tensor *const *in, 
     const type *t = te_out_type(n, 0);
     norm_ctx v = {.x = in[0], .out = t->dt, .acc = te_acc_dtype(t->dt), .epsilon = graph_attr_float(n, "epsilon")};
     const void *ctx[2] = {in, &v};
-    for (uint32_t i = 1; i < 5; i++)
-        te_check_equal(g, n, in[i]->shape[0], in[0]->shape[1], "channels of data and parameters");
     out[0] = te_compute(g, "batch_norm", v.out, in[0]->rank, in[0]->shape, batch_body, ctx);
     return true;
 }

@@ -394,8 +394,6 @@ static bool binary(te_graph *g, const graph_node *n, te_tensor *const *in, const
     v.b_zero = zeros[1];
     v.y_zero = zeros[2];
     v.extents = te_shape(g, t);
-    te_check_broadcast(g, n, in[0], v.rank, v.extents);
-    te_check_broadcast(g, n, in[2], v.rank, v.extents);
     if (dtype_bits(in[0]->dt) == 16 && !is_method(&v, "tflite") && !is_method(&v, "fast"))
         body = wide_body;
     out[0] = te_compute(g, name, t->dt, v.rank, v.extents, body, &v);
@@ -445,8 +443,6 @@ bool compute_qnn_sum_word(te_graph *g, const graph_node *n, te_tensor *const *in
                         .of_b = graph_attr_int(n, "b_factor"),
                         .offset = graph_attr_int(n, "offset"),
                         .right = graph_attr_int(n, "right")};
-    te_check_broadcast(g, n, in[0], v.rank, v.extents);
-    te_check_broadcast(g, n, in[1], v.rank, v.extents);
     out[0] = te_compute(g, "sum", t->dt, v.rank, v.extents, word_sum_body, &v);
     out[0]->node->inline_hint = true;
     return true;

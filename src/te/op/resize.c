@@ -755,7 +755,6 @@ bool compute_grid_sample(te_graph *g, const graph_node *n, te_tensor *const *in,
     v.is_cubic = strcmp(mode, "cubic") == 0 || strcmp(mode, "bicubic") == 0;
     if (v.is_cubic && v.spatial > 2)
         return diag_error(&g->c->diags, DIAG_UNSUPPORTED, n->loc, "cubic grid_sample over %u spatial axes", v.spatial);
-    te_check_equal(g, n, in[0]->shape[0], in[1]->shape[0], "images and grids");
     v.index = grid_index(&v);
     make_taps(g, &v);
     make_places(g, &v);

@@ -661,10 +661,7 @@ static bool add_extern(te_graph *g, te_tensor *const *in, te_tensor **out, rnn_c
     }
     const uint32_t lengths = v->block > 0 ? IN_LEN - 1 : IN_LEN;
     if (te_has_operand(n, lengths))
-        te_check_lengths(g, n, in[lengths], v->b, v->t);
-    for (uint32_t i = lengths + 1; i < lengths + 3 && i < n->n_inputs; i++) /* the states at the start */
-        if (in[i] && in[i]->rank == 3)
-            te_check_equal(g, n, in[i]->shape[v->batch_first ? 0 : 1], v->b, "sequences and states");
+        te_check_lengths(g, n, in[lengths], v->t);
     te_extern(g, n->op->name, n_given, given, n->n_outputs, dts, ranks, shapes, build_rnn, v, out);
     te_count_macs(g, 6, (int64_t[]){te_most(g, v->t), te_most(g, v->b), v->dirs, v->gates, v->h, v->i + v->h});
     return true;

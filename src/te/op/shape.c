@@ -260,7 +260,6 @@ bool compute_broadcast_to(te_graph *g, const graph_node *n, te_tensor *const *in
     move_ctx v = move_context(n, in);
     if (move_has(&v, 1) && !graph_constant(n->inputs[1]))
         check_broadcast(g, &v);
-    te_check_broadcast(g, n, in[0], v.rank, te_shape(g, v.out));
     return move_injective(g, n, in, 0, broadcast_body, &(move_ctx){0}, out);
 }
 
@@ -291,10 +290,6 @@ bool compute_concatenate(te_graph *g, const graph_node *n, te_tensor *const *in,
         return infer_error(g->c, n, "%u operands; at most 255 are supported", n->n_inputs);
     if (!infer_axis(g->c, n, graph_attr_int(n, "axis"), (int32_t)in[0]->rank, &v.axis))
         return false;
-    for (uint32_t i = 1; i < n->n_inputs; i++)
-        for (int32_t a = 0; a < (int32_t)in[0]->rank; a++)
-            if (a != v.axis)
-                te_check_equal(g, n, in[i]->shape[a], in[0]->shape[a], "the operands");
     return move_injective(g, n, in, 0, concatenate_body, &v, out);
 }
 

@@ -155,11 +155,9 @@ tir_expr_ref te_names_element(te_graph *g, tir_expr_ref i, tir_expr_ref extent)
     return tir_and(c, tir_binary(c, TIR_GE, i, least), tir_binary(c, TIR_LT, i, extent));
 }
 
-void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref count,
-                      tir_expr_ref most)
+void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref most)
 {
     compiler *c = g->c;
-    te_check_equal(g, n, lengths->shape[0], count, "sequences and lengths");
     te_axis *const *axes = te_data_axes(g, 1, lengths->shape);
     tir_expr_ref at[1] = {te_var(g, axes[0])}, len = tir_cast(c, DT_I64, te_read(g, lengths, at));
     te_check_range(g, n, 1, axes,
@@ -187,27 +185,6 @@ void te_check_axes(te_graph *g, const graph_node *n, te_tensor *const *in, uint3
 tir_expr_ref te_sane(te_graph *g, tir_expr_ref number)
 {
     return tir_max(g->c, te_i64(g, -TE_MOST_EXTENT), tir_min(g->c, number, te_i64(g, TE_MOST_EXTENT)));
-}
-
-/* Where both are numbers the type relation has seen that they agree. */
-static void check_extents(te_graph *g, const graph_node *n, tir_expr_ref a, tir_op op, tir_expr_ref b,
-                          const char *what)
-{
-    int64_t x, y;
-    if (!tir_expr_equal(a, b) && !(tir_is_int(a, &x) && tir_is_int(b, &y)))
-        te_check(g, arena_printf(&g->c->mem, "%s_agrees", n->op->name), 0, NULL, tir_binary(g->c, op, a, b),
-                 PACKAGE_STATUS_SHAPE,
-                 arena_printf(&g->c->mem, "%s: %s have extents that do not agree", n->op->name, what));
-}
-
-void te_check_equal(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref b, const char *what)
-{
-    check_extents(g, n, a, TIR_EQ, b, what);
-}
-
-void te_check_most(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref most, const char *what)
-{
-    check_extents(g, n, a, TIR_LE, most, what);
 }
 
 static tir_expr_ref extent_body(te_graph *g, void *ctx, tir_expr_ref const *idx)

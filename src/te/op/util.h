@@ -36,8 +36,7 @@ void te_check_range(te_graph *g, const graph_node *n, uint32_t n_axes, te_axis *
 /* Whether i names an element of the axis, counted from the end when negative. */
 tir_expr_ref te_names_element(te_graph *g, tir_expr_ref i, tir_expr_ref extent);
 /* Checks that lengths[b] lies in 0..most for each b. */
-void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref count,
-                      tir_expr_ref most);
+void te_check_lengths(te_graph *g, const graph_node *n, const te_tensor *lengths, tir_expr_ref most);
 /* Checks that each tuple of operand 1, along its last axis, names an element of operand 0's axes from `first` on. */
 void te_check_tuples(te_graph *g, const graph_node *n, te_tensor *const *in, uint32_t first);
 /* Checks that the entries of operand i are different axes of a tensor of that rank. */
@@ -48,10 +47,6 @@ typedef tir_expr_ref (*te_extent_fn)(te_graph *g, void *ctx, uint32_t result, ui
 bool te_own_extents(te_graph *g, const graph_node *n, te_extent_fn extent, void *ctx, te_tensor **out);
 /* The number, or the nearest whose sums and differences with extents do not overflow. */
 tir_expr_ref te_sane(te_graph *g, tir_expr_ref number);
-/* Two extents that the types do not tell apart are equal: else the kernel ends with PACKAGE_STATUS_SHAPE. */
-void te_check_equal(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref b, const char *what);
-/* a <= most */
-void te_check_most(te_graph *g, const graph_node *n, tir_expr_ref a, tir_expr_ref most, const char *what);
 /* The index whose row-major number is `flat`. */
 void te_unflatten(te_graph *g, tir_expr_ref flat, uint32_t rank, tir_expr_ref const *extents, tir_expr_ref *idx);
 /* A reduction axis called name0, name1, ...: the names of a stage's axes must differ. */
