@@ -261,22 +261,24 @@ LATHE_PYTHON=$python expect 0 'y: .*ok' verify rows.onnx --target x86-64-v3 --di
 "$python" - << 'PY' || exit 3
 import numpy as np, onnx
 from onnx import TensorProto as T, helper as h
-F, I = T.FLOAT, T.INT64
+F, I, MS = T.FLOAT, T.INT64, "com.microsoft"
 MODELS = {"MatMul": ([(F, [3, "a"]), (F, ["b", 5])], {}), "Einsum": ([(F, ["a", 4]), (F, ["b", 4])], {"equation": "ij,ij->i"}),
           "Conv": ([(F, [1, "a", 5, 5]), (F, [4, "b", 3, 3])], {}), "GatherND": ([(F, ["a", 3]), (I, ["b", 2, 1])], {"batch_dims": 1}),
           "GatherElements": ([(F, ["b", 3]), (I, ["a", 2])], {"axis": 1}), "LayerNormalization": ([(F, [2, "a"]), (F, ["b"])], {}),
           "ReverseSequence": ([(F, ["a", 3]), (I, ["b"])], {"batch_axis": 0, "time_axis": 1}),
           "ConvTranspose": ([(F, [1, "a", 5, 5]), (F, ["b", 2, 3, 3])], {}), "PRelu": ([(F, [2, "a"]), (F, ["b"])], {}),
           "ScatterND": ([(F, ["a", 4]), (I, [1, 1]), (F, [1, "b"])], {}), "DepthToSpace": ([(F, [1, "a", 2, 2])], {"blocksize": 2}),
-          "RoiAlign": ([(F, [1, 1, 4, 4]), (F, ["a", 4]), (I, ["b"])], {})}
+          "RoiAlign": ([(F, [1, 1, 4, 4]), (F, ["a", 4]), (I, ["b"])], {}),
+          "Attention": ([(F, ["a", 3, 8]), (F, [8, 24]), (F, [24]), (T.INT32, ["one"])], {"num_heads": 2, "domain": MS})}
 for name, (inputs, attributes) in MODELS.items():
     declared = [h.make_tensor_value_info(f"x{i}", t, d) for i, (t, d) in enumerate(inputs)]
     node = h.make_node(name, [v.name for v in declared], ["y"], **attributes)
     graph = h.make_graph([node], "m", declared, [h.make_tensor_value_info("y", F, None)])
-    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), f"two_{name}.onnx")
+    sets = [h.make_opsetid("", 17), h.make_opsetid(MS, 1)]
+    onnx.save(h.make_model(graph, opset_imports=sets, ir_version=8), f"two_{name}.onnx")
     for i, (t, dims) in enumerate(inputs):
-        extents = [{"a": 3, "b": 2}.get(d, d) for d in dims]
-        np.save(f"two_{name}{i}.npy", np.ones(extents, np.float32 if t == F else np.int64))
+        extents = [{"a": 3, "b": 2, "one": 1}.get(d, d) for d in dims]
+        np.save(f"two_{name}{i}.npy", np.ones(extents, h.tensor_dtype_to_np_dtype(t)))
 
 # Batches that broadcast, and axes of one letter: one of them may be 1.
 letters = [h.make_tensor_value_info(n, F, d) for n, d in (("x", ["a", 3]), ("y", ["b", 3]))]
@@ -294,9 +296,13 @@ for n, d in (("x", [1, 3, 4]), ("y", [3, 3, 4]), ("v", [1, 4, 5])):
     np.save(f"batches_{n}.npy", r.standard_normal(d).astype("f4"))
 PY
 for two in MatMul Einsum Conv GatherND GatherElements LayerNormalization ReverseSequence ConvTranspose PRelu ScatterND \
-    DepthToSpace RoiAlign; do
+    DepthToSpace RoiAlign Attention; do
     words=(--dim 'a<=4')
-    [ $two = DepthToSpace ] || words+=(--dim 'b<=4')
+    case $two in
+    DepthToSpace) ;;
+    Attention) words+=(--dim 'one<=4') ;;
+    *) words+=(--dim 'b<=4') ;;
+    esac
     for file in two_${two}[0-9].npy; do
         words+=(--input "x${file//[!0-9]/}=$file")
     done

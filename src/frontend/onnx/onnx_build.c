@@ -556,8 +556,9 @@ graph_value *onnx_reshape_ints(onnx_node *n, graph_value *x, uint32_t rank, cons
     return onnx_reshape(n, x, rank, d);
 }
 
-graph_value *onnx_stretch(onnx_node *n, graph_value *v, graph_value *x, int64_t axis, uint32_t count,
-                          const int64_t *others)
+/* By an operator that takes the extents as an operand. */
+static graph_value *with_extent_of(onnx_node *n, const char *op, graph_value *v, graph_value *x, int64_t axis,
+                                   uint32_t count, const int64_t *others)
 {
     dim d[TYPE_MAX_RANK] = {onnx_dim(n, x, (uint32_t)axis)};
     for (uint32_t i = 0; i < count; i++)
@@ -571,9 +572,21 @@ graph_value *onnx_stretch(onnx_node *n, graph_value *v, graph_value *x, int64_t 
     }
     const shape *before = n->expect;
     n->expect = &to;
-    graph_value *y = onnx_binary(n, "broadcast_to", v, extents);
+    graph_value *y = onnx_binary(n, op, v, extents);
     n->expect = before;
     return y;
+}
+
+graph_value *onnx_stretch(onnx_node *n, graph_value *v, graph_value *x, int64_t axis, uint32_t count,
+                          const int64_t *others)
+{
+    return with_extent_of(n, "broadcast_to", v, x, axis, count, others);
+}
+
+graph_value *onnx_one_for_each(onnx_node *n, graph_value *v, graph_value *x, int64_t axis, uint32_t count)
+{
+    static const int64_t ones[TYPE_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    return with_extent_of(n, "reshape", v, x, axis, count, ones);
 }
 
 graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, const int64_t *axes)

@@ -537,6 +537,9 @@ graph_value *onnx_reshape_ints(onnx_node *n, graph_value *x, uint32_t rank, cons
 /* v as far as it broadcasts to [the extent of axis `axis` of x, others...]; a run ends where it does not. */
 graph_value *onnx_stretch(onnx_node *n, graph_value *v, graph_value *x, int64_t axis, uint32_t count,
                           const int64_t *others);
+/* v, which has one element for each index of axis `axis` of x, with `count` axes of 1 behind; a run ends where it has
+ * more or fewer. */
+graph_value *onnx_one_for_each(onnx_node *n, graph_value *v, graph_value *x, int64_t axis, uint32_t count);
 graph_value *onnx_expand_dims(onnx_node *n, graph_value *x, uint32_t count, const int64_t *axes); /* sorted, >= 0 */
 /* The same always as a node; result: which one of the model's it is, -1: none. */
 graph_value *onnx_make_reshape(onnx_node *n, int32_t result, graph_value *x, uint32_t rank, const dim *dims);

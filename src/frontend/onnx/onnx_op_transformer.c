@@ -17,17 +17,15 @@ static graph_value *as_column(onnx_node *n, graph_value *v, graph_value *like)
 /* One number for each sequence: keys from there on are hidden; with a second one, those before it too. */
 static graph_value *keep_within(onnx_node *n, graph_value *mask, const onnx_attention *a)
 {
-    static const int64_t twice = 2, ones[3] = {1, 1, 1};
+    static const int64_t twice = 2;
     graph_value *at = onnx_places_of(n, a->k);
     dim numbers = onnx_dim(n, mask, 0), sequences = onnx_dim(n, a->q, 0);
     if (dim_equal(numbers, sequences))
         return onnx_binary(n, "less", at, as_column(n, mask, a->q));
     int64_t batch = 0, count = 0;
     const bool open = !dim_is_const(numbers, &count) || !dim_is_const(sequences, &batch);
-    if (open && !dim_equal(numbers, dim_add(n->c, sequences, sequences))) {
-        graph_value *end = onnx_stretch(n, as_column(n, mask, mask), a->q, 0, 3, ones);
-        return onnx_binary(n, "less", at, end);
-    }
+    if (open && !dim_equal(numbers, dim_add(n->c, sequences, sequences))) /* a run sees whether they are as many */
+        return onnx_binary(n, "less", at, onnx_one_for_each(n, onnx_cast(n, mask, DT_I64), a->q, 0, 3));
     batch = onnx_static_dim(n, a->q, 0);
     count = onnx_static_dim(n, mask, 0);
     if (n->failed || count != twice * batch)
