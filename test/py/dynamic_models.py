@@ -146,7 +146,8 @@ def conv(g, x, channels, outs, stride):
 
 
 def detector(size=32, classes=3):
-    """image [1, 3, 32, 32]; boxes [found, 4], scores [found], classes [found]: all that NonMaxSuppression leaves."""
+    """image [1, 3, 32, 32]; boxes [found, 4], scores [found], classes [found]: all that NonMaxSuppression leaves of the
+    candidates [1, cells, 4] with their chances [1, classes, cells]."""
     g = Graph(3)
     x = conv(g, conv(g, "image", 3, 8, 2), 8, 16, 2)
     cells = (size // 4) ** 2
@@ -154,9 +155,9 @@ def detector(size=32, classes=3):
     raw = g.op("Transpose", g.op("Reshape", raw, g.ints(1, 4 + classes, cells)), perm=[0, 2, 1])
     at, span = (g.op("Sigmoid", g.op("Slice", raw, g.ints(i), g.ints(i + 2), g.ints(2))) for i in (0, 2))
     half = g.op("Mul", span, g.constant(np.float32(0.2)))
-    boxes = g.op("Concat", g.op("Sub", at, half), g.op("Add", at, half), axis=2)
+    boxes = g.op("Concat", g.op("Sub", at, half), g.op("Add", at, half), axis=2, outputs=["candidates"])
     scores = g.op("Sigmoid", g.op("Slice", raw, g.ints(4), g.ints(4 + classes), g.ints(2)))
-    scores = g.op("Transpose", scores, perm=[0, 2, 1])
+    scores = g.op("Transpose", scores, perm=[0, 2, 1], outputs=["chances"])
     kept = g.op("NonMaxSuppression", boxes, scores, g.ints(10), g.constant(np.array([0.3], np.float32)),
                 g.constant(np.array([0.55], np.float32)))
     which = g.op("Squeeze", g.op("Slice", kept, g.ints(2), g.ints(3), g.ints(1)), g.ints(1))
@@ -165,7 +166,8 @@ def detector(size=32, classes=3):
     g.op("Squeeze", g.op("Slice", kept, g.ints(1), g.ints(2), g.ints(1)), g.ints(1), outputs=["classes"])
     return g.model([value("image", TensorProto.FLOAT, 1, 3, size, size)],
                    [value("boxes", TensorProto.FLOAT, "found", 4), value("scores", TensorProto.FLOAT, "found"),
-                    value("classes", TensorProto.INT64, "found")])
+                    value("classes", TensorProto.INT64, "found"), value("candidates", TensorProto.FLOAT, 1, cells, 4),
+                    value("chances", TensorProto.FLOAT, 1, classes, cells)])
 
 
 def images(channels=32):
