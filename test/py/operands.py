@@ -384,6 +384,7 @@ CASES = [
 # What has no row above, and why: where it is tested, or what the numbers are.
 ELSEWHERE = {
     "the extents of the result are open: chosen.py": ["onnx_op_non_max_suppression", "nn.nms"],
+    "no places or sizes, what is chosen only: chosen.py": ["compress", "nonzero", "unique", "nn.nms_rows"],
     "random models, built with sanitizers: sequences.py": ["onnx_op_split_to_sequence"],
     "a number of rounds: branches.py": ["onnx_op_loop"],
     "numbers, and no places or sizes": [
@@ -398,12 +399,15 @@ ELSEWHERE = {
 
 
 def without_rows():
-    """Operators of the IR and of ONNX that read places, sizes, axes or lengths, and have no row. Importers that pass
-    operands on need none if the operator of the IR has one; one row serves all operators of an importer."""
+    """Operators of the IR and of ONNX that read places, sizes, axes or lengths, or whose result's extents follow from
+    numbers of any type, and have no row. Importers that pass operands on need none if the operator of the IR has one;
+    one row serves all operators of an importer."""
     folder = os.path.join(TOP, "src")
     with open(os.path.join(folder, "graph", "graph_ops.def"), encoding="utf-8") as f:
         reads = {name for name, operand in re.findall(r'^\w+\(\w+, "([^"]+)", "([^"]*)"', f.read(), re.M)
                  if ":index" in operand}
+    with open(os.path.join(folder, "te", "te_op.h"), encoding="utf-8") as f:
+        sized = set(re.findall(r'X\("([\w.]+)", extents_', f.read()))
     with open(os.path.join(folder, "frontend", "onnx", "onnx_ops.def"), encoding="utf-8") as f:
         rows = re.findall(r'^ONNX_OP\("([^"]*)", "(\w+)", \d+, 0,\s*(?:"[^"]*"\s*)+,\s*(\w+),\s*"([^"]*)"', f.read(),
                           re.M)
@@ -415,11 +419,11 @@ def without_rows():
     served = {importer for domain, name, importer, _ in rows if (domain, name) in tested} | excused
     for domain, name, importer, target in rows:
         schema = schemas.get((domain, name))
-        direct = importer == "onnx_op_direct"
+        direct = importer == "onnx_op_direct" or target in sized
         covered = (domain, name) in tested or (target in called | excused if direct else importer in served)
-        if schema and reads_integers(schema) and not covered:
+        if schema and (reads_integers(schema) or target in sized) and not covered:
             yield f"{domain or 'onnx'}.{name} ({importer})"
-    yield from sorted(reads - called - excused)
+    yield from sorted((reads | sized) - called - excused)
 
 
 def reads_integers(schema):
