@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Winograd convolutions in a package: near the direct form, off when asked, the same bytes for any number of workers,
-# strict warnings.
+# also where one worker takes several images at once, strict warnings.
 # Not in `make check`.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.bash"
@@ -39,20 +39,52 @@ check "no warnings" warnings "$cc" x86-64-v3-4 -march=x86-64-v3
 expect 0 '' compile net.txt --target x86-64-v3 -O2 -o level2
 check "none at -O2" sh -c '! grep -q winograd level2/src/ops.c'
 
+# Weights that no second-level cache holds, for four images of few tiles.
+cat > batch.txt << 'TEXT'
+func @main(%x: f32[4, 64, 7, 6]) {
+  %start = constant f32[] dense [0.0]
+  %step = constant f32[] dense [1.0]
+  %end = constant f32[] dense [36864.0]
+  %tenth = constant f32[] dense [0.1]
+  %dims = constant i64[4] dense [64, 64, 3, 3]
+  %i = arange(%start, %end, %step)
+  %s = sin(%i)
+  %k = multiply(%s, %tenth)
+  %w = reshape(%k, %dims)
+  %c = nn.conv2d(%x, %w) {pads = [1, 1, 1, 1]}
+  %r = nn.relu(%c)
+  %t = concatenate(%r, %r, %r, %r) {axis = 1}
+  %y = nn.max_pool2d(%t) {pool_size = [3, 3], pads = [1, 1, 1, 1]}
+  return %y
+}
+TEXT
+for workers in 1 4; do
+    expect 0 '' compile batch.txt --target x86-64-v3 --workers $workers -o batch-$workers
+done
+expect 0 '' compile batch.txt --target x86-64-v3 --no-winograd -o batch-direct
+check "four images in a part" grep -q 'i0 4 -> images image' batch-1/src/ops.c
+check "one, where four workers have a part each" sh -c "grep -q winograd batch-4/src/ops.c && ! grep -q 'images image' batch-4/src/ops.c"
+
 # --- numbers
 if grep -qw avx2 /proc/cpuinfo && grep -qw fma /proc/cpuinfo; then
-    for name in x86-64-v3-1 x86-64-v3-2 x86-64-v3-3 x86-64-v3-4 x86-64-v3-direct; do
+    for name in x86-64-v3-1 x86-64-v3-2 x86-64-v3-3 x86-64-v3-4 x86-64-v3-direct batch-1 batch-4 \
+        batch-direct; do
         check "$name builds" make -s -C "$name" CC="$cc"
         check "$name runs" "$name/runner" -o "$name/out" # on the runner's own pattern
     done
     for n in 2 3 4; do
         check "$n workers: the same bytes" cmp x86-64-v3-1/out/y.bin "x86-64-v3-$n/out/y.bin"
     done
-    for name in 1 direct; do
-        od -An -v -tf4 -w4 "x86-64-v3-$name/out/y.bin" > $name.txt
-    done
-    check "near the direct form" sh -c "paste 1.txt direct.txt | awk '
-        { d = \$1 - \$2; d = d < 0 ? -d : d; if (d > most) most = d; if (\$2 > top) top = \$2 }
-        END { exit !(NR == 36288 && top > 0.1 && most > 0 && most <= 1e-5 * top) }'"
+    check "four images at once: the same bytes" cmp batch-1/out/y.bin batch-4/out/y.bin
+    near() { # folder, folder of the direct form, numbers
+        for name in "$1" "$2"; do
+            od -An -v -tf4 -w4 "$name/out/y.bin" > "$name.numbers"
+        done
+        check "$1: near the direct form" sh -c "paste $1.numbers $2.numbers | awk '
+            { d = \$1 - \$2; d = d < 0 ? -d : d; if (d > most) most = d; if (\$2 > top) top = \$2 }
+            END { exit !(NR == $3 && top > 0.1 && most > 0 && most <= 1e-5 * top) }'"
+    }
+    near x86-64-v3-1 x86-64-v3-direct 36288
+    near batch-1 batch-direct 43008
 fi
 finish

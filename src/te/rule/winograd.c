@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Default schedule of the Winograd convolution. A part takes a strip of tile rows (and, where weights are large, a
- * share of the output channels): it transforms the input under it once, then goes through the output channels a
- * register tile's width at a time: products for all positions, then tile by tile back to pixels, through the epilogue
- * into the result. What lies between the steps is a part's own and stays in its cache. */
+/* Default schedule of the Winograd convolution. A part takes a strip of tile rows, of one image or of several (and,
+ * where weights are large, a share of the output channels): it transforms the input under it once, then goes through
+ * the output channels a register tile's width at a time: products for all positions, then tile by tile back to pixels,
+ * through the epilogue into the result. What lies between the steps is a part's own and stays in its cache. */
 #include "graph/op/winograd.h"
 #include "te/rule/rule.h"
 #include "tir/walk.h"
@@ -42,11 +42,11 @@ static bool find_stages(const te_sched *s, const graph_node *n, te_node *last, w
     return true;
 }
 
-/* How the work is cut: tile rows and tiles of a row in a strip, shares of the output channels, vectors of channels in a
- * group, which has the products of all positions before it goes back to pixels, vectors of channels and tiles in a
- * register tile. */
+/* How the work is cut: images, tile rows and tiles of a row in a strip, shares of the output channels, vectors of
+ * channels in a group, which has the products of all positions before it goes back to pixels, vectors of channels and
+ * tiles in a register tile. */
 typedef struct winograd_cut {
-    int64_t strip, width, shares, group, vectors, tile_rows, tiles;
+    int64_t images, strip, width, shares, group, vectors, tile_rows, tiles;
 } winograd_cut;
 
 /* --- the cut, by counting cycles --- */
@@ -57,9 +57,12 @@ typedef struct winograd_cut {
 #define HIDDEN        0.5        /* part of the reading from afar that goes on under the arithmetic */
 #define FETCHED       0.75       /* the same of weights, which are fetched ahead */
 #define CLEARLY_LESS  0.999      /* else fewer vectors, whose weights take less of the first-level cache */
+#define WORTH_IMAGES  0.98       /* of the cycles of strips of one image, which have less between the steps */
+#define NEAR_BEST     1.015      /* of the cycles of the best number of images: fewer have less between the steps */
 #define LINE_BYTES    64 /* the most that a step of the product fetches */
 #define MAX_SHARES    16
 #define MAX_STRIP     64
+#define MAX_IMAGES    16 /* of a strip */
 #define MAX_PIECES    16 /* of a row of tiles */
 #define CROWDED    2048 /* bytes: lines so far apart have two places of a first-level cache to share */
 #define PART_OF_L2    0.75 /* that weights, or products, may fill beside what else passes */
@@ -73,6 +76,12 @@ typedef struct winograd_size {
     bool far;              /* the second-level cache does not hold the weights */
     bool in_memory;        /* what lies between the rows and the columns of a tile: registers do not hold a tile */
 } winograd_size;
+
+/* Tiles of a part. */
+static int64_t tiles_of(const winograd_cut *cut)
+{
+    return cut->images * cut->strip * cut->width;
+}
 
 /* Blocks of the transformed input in one row of tiles, with room for one more where the positions of a tile, which are
  * written one after the other, would share a few places in the first-level cache. Very long rows have none. */
@@ -88,7 +97,7 @@ static int64_t padded_blocks(const winograd_size *z, const winograd_cut *cut)
 static int64_t scratch_of(const winograd_size *z, const winograd_cut *cut)
 {
     int64_t edge = z->tile * cut->strip + 2, across = z->tile * cut->width + 2;
-    int64_t places = z->positions * cut->strip * cut->width, in = padded_blocks(z, cut) * z->pack;
+    int64_t places = z->positions * tiles_of(cut), in = padded_blocks(z, cut) * z->pack;
     return z->lanes * (z->bytes * (edge * across * z->pack + places * in) + 4 * places * cut->group);
 }
 
@@ -105,12 +114,11 @@ static double tile_step(const struct target *t, const winograd_size *z, int64_t 
     return panel > m->l1_bytes ? step + weights / m->far_bytes / 8 : step;
 }
 
-/* The same for all tiles of a strip, remainders counted. */
-static double strip_step(const struct target *t, const winograd_size *z, const winograd_cut *cut)
+/* The same for all tiles of an image's strip, remainders counted. wait: it is the first one, for whose weights no tile
+ * before it has fetched enough. */
+static double image_step(const struct target *t, const winograd_size *z, const winograd_cut *cut, bool wait)
 {
-    int64_t whole = cut->width / cut->tiles, left = cut->width % cut->tiles,
-            places = (cut->strip + cut->tile_rows - 1) / cut->tile_rows * (whole + (left > 0));
-    bool wait = z->far && cut->vectors * z->lanes * z->bytes > places * LINE_BYTES;
+    int64_t whole = cut->width / cut->tiles, left = cut->width % cut->tiles;
     double cycles = 0;
     for (int64_t done = 0; done < cut->strip; done += cut->tile_rows) {
         int64_t rows = cut->strip - done < cut->tile_rows ? cut->strip - done : cut->tile_rows;
@@ -119,6 +127,16 @@ static double strip_step(const struct target *t, const winograd_size *z, const w
         cycles += left ? tile_step(t, z, cut->vectors, rows * left, false) : 0;
     }
     return cycles;
+}
+
+/* The same for the strips of all images. */
+static double strip_step(const struct target *t, const winograd_size *z, const winograd_cut *cut)
+{
+    int64_t places = cut->images * ((cut->strip + cut->tile_rows - 1) / cut->tile_rows) *
+                     ((cut->width + cut->tiles - 1) / cut->tiles);
+    bool wait = z->far && cut->vectors * z->lanes * z->bytes > places * LINE_BYTES;
+    double first = image_step(t, z, cut, wait);
+    return cut->images > 1 ? first + (double)(cut->images - 1) * image_step(t, z, cut, false) : first;
 }
 
 static bool fits(const struct target *t, const winograd_size *z, int64_t vectors, int64_t rows)
@@ -133,7 +151,7 @@ static double choose_registers(const struct target *t, const winograd_size *z, w
     double least = 0;
     for (int64_t v = 1; v <= 4; v++) {
         for (int64_t r = 1; z->out_blocks % v == 0 && r <= cut->width * MAX_TILE_ROWS && fits(t, z, v, r); r++) {
-            winograd_cut x = {cut->strip, cut->width, cut->shares, v, v, 1, r};
+            winograd_cut x = {cut->images, cut->strip, cut->width, cut->shares, v, v, 1, r};
             if (r > cut->width) {
                 x.tiles = cut->width;
                 x.tile_rows = r / cut->width;
@@ -154,7 +172,7 @@ static double choose_registers(const struct target *t, const winograd_size *z, w
 /* Parts that have the same weights. */
 static int64_t strips_of(const winograd_size *z, const winograd_cut *cut)
 {
-    return z->batch * (z->tile_rows / cut->strip) * (z->tiles / cut->width);
+    return z->batch / cut->images * (z->tile_rows / cut->strip) * (z->tiles / cut->width);
 }
 
 /* Cycles that wait for what comes from beyond the second-level cache, or goes there: a part's weights, the transformed
@@ -163,7 +181,7 @@ static int64_t strips_of(const winograd_size *z, const winograd_cut *cut)
 static double far_cycles(const cpu_model *m, const winograd_size *z, const winograd_cut *cut)
 {
     const double room = m->l2_bytes;
-    double places = (double)(z->positions * cut->strip * cut->width),
+    double places = (double)(z->positions * tiles_of(cut)),
            groups = (double)(z->out_blocks / cut->shares / cut->group),
            in = places * (double)(z->in_blocks * z->lanes * z->bytes),
            products = places * (double)(cut->group * z->lanes * 4),
@@ -200,7 +218,7 @@ static double choose_group(const struct target *t, const winograd_size *z, winog
 static double cut_cost(const struct target *t, const winograd_size *z, winograd_cut *cut, int64_t workers)
 {
     const cpu_model *m = target_cpu(t);
-    double positions = (double)z->positions, tiles = (double)(cut->strip * cut->width),
+    double positions = (double)z->positions, tiles = (double)tiles_of(cut),
            in_channels = (double)(z->in_blocks * z->lanes), out_blocks = (double)z->out_blocks / (double)cut->shares;
     double in = positions * tiles * (double)z->in_blocks, out = positions * tiles * out_blocks,
            step = choose_registers(t, z, cut);
@@ -212,26 +230,45 @@ static double cut_cost(const struct target *t, const winograd_size *z, winograd_
     return (double)own * cycles;
 }
 
-/* The fastest cut for the target's width, of equal strips that keep to the scratch; among equals the smallest. */
-static winograd_cut choose_cut(const struct target *t, const winograd_size *z)
+/* Sets the fastest cut of strips of so many images. Its cycles. */
+static double choose_strip(const struct target *t, const winograd_size *z, int64_t images, winograd_cut *best)
 {
     int64_t workers = t->workers > 1 ? t->workers : 1, narrow = winograd_least_width(z->tiles);
-    winograd_cut best = {1, narrow, 1, 1, 1, 1, 1};
     double least = 0;
+    *best = (winograd_cut){images, 1, narrow, 1, 1, 1, 1, 1};
     for (int64_t i = 0; i < MAX_STRIP * MAX_PIECES; i++) {
         int64_t strip = i / MAX_PIECES + 1, pieces = i % MAX_PIECES + 1;
-        winograd_cut cut = {.strip = strip, .width = z->tiles / pieces};
+        winograd_cut cut = {.images = images, .strip = strip, .width = z->tiles / pieces};
         if (z->tile_rows % strip != 0 || z->tiles % pieces != 0 || cut.width < narrow)
             continue;
         for (cut.shares = 1; cut.shares <= MAX_SHARES; cut.shares *= 2) {
             double c = cut_cost(t, z, &cut, workers);
             if (c > 0 && (least == 0 || c < least)) {
                 least = c;
-                best = cut;
+                *best = cut;
             }
         }
     }
-    return best;
+    return least;
+}
+
+/* The fastest cut for the target's width, of equal strips that keep to the scratch; among equals the smallest. A strip
+ * of several images reads far weights once for all of them, and has several times as much between the steps. */
+static winograd_cut choose_cut(const struct target *t, const winograd_size *z)
+{
+    winograd_cut cuts[MAX_IMAGES + 1];
+    double cycles[MAX_IMAGES + 1] = {0};
+    const int64_t most = !z->far ? 1 : z->batch < MAX_IMAGES ? z->batch : MAX_IMAGES;
+    int64_t best = 1, images = 2;
+    for (int64_t i = 1; i <= most; i++) {
+        cycles[i] = z->batch % i == 0 ? choose_strip(t, z, i, &cuts[i]) : 0;
+        best = cycles[i] > 0 && cycles[i] < cycles[best] ? i : best;
+    }
+    if (cycles[best] >= WORTH_IMAGES * cycles[1])
+        return cuts[1];
+    while (cycles[images] <= 0 || cycles[images] > NEAR_BEST * cycles[best])
+        images++;
+    return cuts[images];
 }
 
 /* --- the loops --- */
@@ -340,7 +377,7 @@ static void schedule_product(te_sched *s, const winograd_stages *w, const target
         te_sched_split(s, m->name, te_axis_name(m, 2), cut->vectors, "block_o", block);
     te_sched_split(s, m->name, te_axis_name(m, 3), cut->tile_rows, "row_o", "row_i");
     te_sched_split(s, m->name, te_axis_name(m, 4), cut->tiles, "tile_o", "tile_i");
-    const char *const order[] = {te_axis_name(m, 0), te_axis_name(m, 1), "block_o", "row_o", "tile_o", "row_i",
+    const char *const order[] = {te_axis_name(m, 1), "block_o", te_axis_name(m, 0), "row_o", "tile_o", "row_i",
                                  "tile_i", block, te_axis_name(m, 5)};
     reorder_names(s, m->name, order, sizeof order / sizeof *order, groups ? NULL : "block_o");
     te_sched_annotate(s, TE_UNROLL, m->name, "row_i");
@@ -371,15 +408,19 @@ static void schedule_result(te_sched *s, const winograd_stages *w, const winogra
     const int64_t groups = z->out_blocks / cut->group, tile = z->tile;
     const te_node *y = w->last;
     const char *n = te_axis_name(y, 0), *name = y->name;
+    const bool images = cut->images > 1;
+    if (images)
+        te_sched_split(s, name, n, cut->images, "images", "image");
     te_sched_split(s, name, te_axis_name(y, 1), cut->group, "groups", "vector");
     te_sched_split(s, name, "groups", groups / cut->shares, "share", "group");
     te_sched_split(s, name, te_axis_name(y, 2), tile * cut->strip, "strip", "rows");
     te_sched_split(s, name, "rows", tile, "tile_row", "row");
     te_sched_split(s, name, te_axis_name(y, 3), tile * cut->width, "piece", "cols");
     te_sched_split(s, name, "cols", tile, "tile", "col");
-    const char *const order[] = {"share",    n,      "strip", "piece", "group",           "vector",
+    n = images ? "images" : n;
+    const char *const order[] = {"share",    n,      "strip", "piece", "group", "image", "vector",
                                  "tile_row", "tile", "row",   "col",   te_axis_name(y, 4)};
-    te_sched_reorder(s, name, sizeof order / sizeof *order, order);
+    reorder_names(s, name, order, sizeof order / sizeof *order, images ? NULL : "image");
     te_sched_fuse(s, name, "share", n, "share_n");
     te_sched_fuse(s, name, "share_n", "strip", "strips");
     te_sched_fuse(s, name, "strips", "piece", "part");
