@@ -424,6 +424,14 @@ def machines(rng, count):
               kernel_params=[1., 0., 3.], kernel_type="RBF", rho=[.1, .2, .3], post_transform=post)
     b.add("SVMRegressor", [x], [1], near, coefficients=[1., 2.], n_supports=0, rho=[.5], kernel_params=[1., 0., 3.],
           kernel_type="LINEAR", post_transform="LOGISTIC")
+    unknown = np.array([[1, NAN], [NAN, NAN], [.5, .2]], f32)
+    for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
+        for n in (2, 3, 4):
+            pairs = n * (n - 1) // 2
+            b.add("SVMClassifier", [unknown], [7, 1], near, classlabels_ints=list(range(n)), kernel_type=kernel,
+                  kernel_params=[.5, .25, 3.], coefficients=rng.normal(size=(n - 1) * n).astype(f32).tolist(),
+                  vectors_per_class=[1] * n, rho=[.1] * pairs, prob_a=[-1.] * pairs, prob_b=[.1] * pairs,
+                  support_vectors=rng.normal(size=2 * n).astype(f32).tolist(), title=f"SVM {n} {kernel} of NaN")
     for n in (2, 6):  # products of 1e7 that nearly cancel, exact in f32; onnxruntime adds them in f64
         vectors, pairs = 10 * n, n * (n - 1) // 2
         signs = np.tile([1., -1.], vectors // 2)

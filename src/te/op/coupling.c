@@ -94,7 +94,8 @@ static tir_stmt *begin(const coupling *v)
     return each(v, vars[0], tir_seq(c, 3, parts));
 }
 
-/* product = q * p; value = p * product; done where all of product are close to it. */
+/* product = q * p; value = p * product; done unless one of product is far from it. NaN is not far, as in onnxruntime:
+ * where pairs are NaN, all classes keep the equal probabilities that they begin with. */
 static tir_stmt *measure(const coupling *v)
 {
     compiler *c = v->c;
@@ -107,7 +108,7 @@ static tir_stmt *measure(const coupling *v)
                         loops_set(c, v->value,
                                   tir_add(c, value, tir_mul(c, probability(v, i[0]), product_of(v, i[0]))))};
     tir_expr_ref off = tir_call1(c, TIR_FABS, tir_sub(c, product_of(v, i[2]), value));
-    tir_expr_ref far = tir_not(c, tir_binary(c, TIR_LT, off, real(v, (double)(0.005f / (float)v->classes))));
+    tir_expr_ref far = tir_binary(c, TIR_GE, off, real(v, (double)(0.005f / (float)v->classes)));
     tir_stmt *parts[4] = {loops_set(c, v->value, real(v, 0)), each(v, vars[0], tir_seq(c, 3, row)),
                           loops_set(c, v->done, tir_int(c, DT_I32, 1)),
                           each(v, vars[2], tir_if(c, far, loops_set(c, v->done, tir_int(c, DT_I32, 0)), NULL))};
