@@ -313,4 +313,39 @@ LATHE_PYTHON=$python expect 0 'z: .*ok' verify batches.onnx --dim 'a<=4' --dim '
     --input y=batches_y.npy --input v=batches_v.npy --against onnxruntime
 LATHE_PYTHON=$python expect 0 'z: .*ok' verify letters.onnx --dim 'a<=4' --dim 'b<=4' --input x=letters_x.npy \
     --input y=letters_y.npy --against onnxruntime
+
+# --- windows with strides and auto_pad, whose pads the extents of a run decide
+"$python" - << 'PY' || exit 3
+import numpy as np, onnx
+from onnx import helper as h, numpy_helper
+T, info, r = onnx.TensorProto, h.make_tensor_value_info, np.random.default_rng(0)
+nodes, weights, results = [], [numpy_helper.from_array(np.array(7, np.uint8), "zero")], []
+for op, data, typed, more in (("Conv", "x", T.FLOAT, {}), ("ConvInteger", "b", T.INT32, {}), ("MaxPool", "x", T.FLOAT, {}),
+                              ("MaxPool", "b", T.UINT8, {}), ("AveragePool", "x", T.FLOAT, {}), ("LpPool", "x", T.FLOAT, {}),
+                              ("AveragePool", "x", T.FLOAT, {"count_include_pad": 1})):
+    for kernel, stride in ((3, 2), (4, 3), (1, 2), (2, 3)):
+        if kernel < stride and not op.startswith("Conv"):
+            continue  # onnxruntime has none
+        for pad in ("SAME_UPPER", "SAME_LOWER"):
+            name, names = f"y{len(nodes)}", [data]
+            attributes = dict(more, strides=[stride] * 2, auto_pad=pad)
+            if op.startswith("Conv"):
+                w = r.integers(-4, 5, (2, 3, kernel, kernel)).astype(np.float32 if op == "Conv" else np.int8)
+                weights.append(numpy_helper.from_array(w, "w" + name))
+                names += ["w" + name] + (["zero"] if data == "b" else [])
+            else:
+                attributes["kernel_shape"] = [kernel] * 2
+            nodes.append(h.make_node(op, names, [name], **attributes))
+            results.append(info(name, typed, None))
+g = h.make_graph(nodes, "g", [info("x", T.FLOAT, [1, 3, "h", "w"]), info("b", T.UINT8, [1, 3, "h", "w"])], results, weights)
+onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", 19)], ir_version=9), "same.onnx")
+for k, extents in enumerate([(1, 3, 13, 20), (1, 3, 8, 9), (1, 3, 1, 2)]):
+    np.save(f"same_x{k}.npy", r.standard_normal(extents, "f4") - 2)
+    np.save(f"same_b{k}.npy", r.integers(0, 255, extents).astype(np.uint8))
+PY
+for k in 0 1 2; do
+    LATHE_PYTHON=$python expect 0 'y35: .*ok' verify same.onnx --dim 'h<=20' --dim 'w<=20' --input x=same_x$k.npy --input b=same_b$k.npy \
+        --interpret --against onnxruntime
+done
+LATHE_PYTHON=$python expect 0 'y35: .*ok' verify same.onnx --dim 'h<=20' --dim 'w<=20' --input x=same_x1.npy --input b=same_b1.npy --against onnxruntime
 finish

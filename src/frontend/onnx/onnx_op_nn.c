@@ -2,6 +2,7 @@
 /* Importers of convolution, pooling, matrix products and recurrences. auto_pad is resolved here into pads. */
 #include "frontend/onnx/onnx_import.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MAX_SPATIAL 8u
@@ -11,6 +12,7 @@
 typedef struct window {
     uint32_t n; /* spatial axes */
     int64_t kernel[MAX_SPATIAL], stride[MAX_SPATIAL], dilation[MAX_SPATIAL], pads[2 * MAX_SPATIAL];
+    bool open[MAX_SPATIAL], upper; /* axes whose pads only a run tells */
 } window;
 
 static void read_list(onnx_node *n, const char *name, uint32_t want, int64_t dflt, int64_t least, int64_t *out)
@@ -26,19 +28,78 @@ static void read_list(onnx_node *n, const char *name, uint32_t want, int64_t dfl
     }
 }
 
-/* ONNX auto_pad: as many outputs as ceil(extent / stride); the odd one at the end (SAME_UPPER) or the beginning. */
+/* ONNX auto_pad: as many outputs as ceil(extent / stride); the odd one at the end (SAME_UPPER) or the beginning. Where
+ * strides meet an extent that is not known, the pads are not known either: the axis is left to pad_open. */
 static void pad_same(onnx_node *n, graph_value *x, window *w, bool upper)
 {
     for (uint32_t i = 0; i < w->n && !n->failed; i++) {
-        int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, total = reach - w->stride[i];
+        int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1, total = reach - w->stride[i], in = 0;
         if (w->stride[i] != 1) {
-            int64_t in = onnx_static_dim(n, x, 2 + i);
+            w->open[i] = reach > 1 && !dim_is_const(onnx_dim(n, x, 2 + i), &in);
+            in = w->open[i] || reach == 1 ? 0 : onnx_static_dim(n, x, 2 + i);
             total = ((in + w->stride[i] - 1) / w->stride[i] - 1) * w->stride[i] + reach - in;
         }
-        total = total < 0 ? 0 : total;
+        total = total < 0 || w->open[i] || reach == 1 ? 0 : total;
         w->pads[i] = upper ? total / 2 : total - total / 2;
         w->pads[w->n + i] = total - w->pads[i];
     }
+    w->upper = upper;
+}
+
+/* The pads of an axis whose extent a run tells, i64[1]: ceil(extent / stride) windows have so many elements in all.
+ * What no window reaches is cut off behind, so that the result has as many windows by its type, too. */
+static void pads_of_open(onnx_node *n, graph_value *x, const window *w, uint32_t axis, graph_value **begin,
+                         graph_value **end)
+{
+    const int64_t stride = w->stride[axis], reach = (w->kernel[axis] - 1) * w->dilation[axis] + 1, two = 2;
+    const attr part[2] = {attr_int(n->c, "start", 2 + axis), attr_int(n->c, "end", 3 + axis)};
+    const int64_t above = stride - 1, over = reach - stride, zero = 0;
+    graph_value *extent = onnx_emit(n, ONNX_ARGS("shape_of", 2, part, x));
+    graph_value *step = onnx_const_ints(n, 1, &stride);
+    graph_value *windows = onnx_binary(n, "add", extent, onnx_const_ints(n, 1, &above));
+    windows = onnx_binary(n, "divide", windows, step);
+    graph_value *total = onnx_binary(n, "multiply", windows, step);
+    total = onnx_binary(n, "add", total, onnx_const_ints(n, 1, &over));
+    total = onnx_binary(n, "subtract", total, extent);
+    graph_value *added = over < 0 ? onnx_binary(n, "maximum", total, onnx_const_ints(n, 1, &zero)) : total;
+    graph_value *half = onnx_binary(n, "divide", added, onnx_const_ints(n, 1, &two));
+    *begin = w->upper ? half : onnx_binary(n, "subtract", added, half);
+    *end = onnx_binary(n, "subtract", total, *begin);
+}
+
+/* x with the pads that only a run tells; fill: NULL for 0. */
+static graph_value *pad_open(onnx_node *n, graph_value *x, const window *w, graph_value *fill)
+{
+    graph_value *pads[2 * MAX_SPATIAL];
+    int64_t axes[MAX_SPATIAL];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->open[i])
+            axes[count++] = 2 + i;
+    for (uint32_t i = 0; i < count; i++)
+        pads_of_open(n, x, w, (uint32_t)axes[i] - 2, &pads[i], &pads[count + i]);
+    if (count == 0 || n->failed)
+        return x;
+    graph_value *all = onnx_concat(n, 2 * count, pads, 0);
+    graph_value *at = onnx_const_ints(n, count, axes);
+    return onnx_emit(n, ONNX_ARGS("nn.pad", 0, NULL, x, all, fill, at));
+}
+
+static bool has_open_pads(const window *w)
+{
+    bool open = false;
+    for (uint32_t i = 0; i < w->n; i++)
+        open |= w->open[i];
+    return open;
+}
+
+/* For operators that cannot have pads that only a run tells. */
+static bool refuse_open_pads(onnx_node *n, graph_value *x, const window *w)
+{
+    for (uint32_t i = 0; i < w->n && !n->failed; i++)
+        if (w->open[i])
+            onnx_static_dim(n, x, 2 + i);
+    return !n->failed;
 }
 
 /* Everything but the kernel, which the caller sets before or leaves to the attribute. */
@@ -103,9 +164,11 @@ graph_value *onnx_conv(onnx_node *n, const char *stem, uint32_t n_in, graph_valu
     if (!conv_kernel(n, in[1], &win) || !read_window(n, in[0], true, &win))
         return onnx_nothing(n);
     compiler *c = n->c;
+    graph_value *operands[4] = {pad_open(n, in[0], &win, n_in > 2 ? in[2] : NULL)};
+    memcpy(operands + 1, in + 1, (n_in - 1) * sizeof *in);
     attr a[4] = {attr_ints(c, "strides", win.n, win.stride), attr_ints(c, "pads", 2 * win.n, win.pads),
                  attr_ints(c, "dilations", win.n, win.dilation), attr_int(c, "groups", onnx_attr_int(n, "group", 1))};
-    graph_value *y = onnx_emit(n, (onnx_args){with_rank(n, stem, win.n, ""), n_in, in, 4, a});
+    graph_value *y = onnx_emit(n, (onnx_args){with_rank(n, stem, win.n, ""), n_in, operands, 4, a});
     return bias ? onnx_binary(n, "add", y, per_channel(n, bias, win.n)) : y;
 }
 
@@ -184,6 +247,23 @@ static int64_t norm_order(onnx_node *n)
     return n->failed ? 2 : (int64_t)p;
 }
 
+/* 1 in one channel of one image, as high and wide as x. */
+static graph_value *ones_of(onnx_node *n, graph_value *x)
+{
+    const int64_t one[2] = {1, 1};
+    const attr part[2] = {attr_int(n->c, "start", 2), attr_int(n->c, "end", onnx_rank(x))};
+    graph_value *extents[2] = {onnx_const_ints(n, 2, one), NULL}, *number = onnx_const_like(n, x, 1);
+    extents[1] = onnx_emit(n, ONNX_ARGS("shape_of", 2, part, x));
+    return onnx_binary(n, "broadcast_to", number, onnx_concat(n, 2, extents, 0));
+}
+
+/* What no element of x is below. */
+static graph_value *least_of(onnx_node *n, graph_value *x)
+{
+    dtype dt = onnx_dtype(x);
+    return dtype_is_float(dt) ? onnx_const_like(n, x, (double)-INFINITY) : onnx_const_int(n, dt, dtype_min_int(dt));
+}
+
 /* target: stem of the operator; attrs: the one attribute that it has beside the window. */
 bool onnx_op_pool(onnx_node *n)
 {
@@ -194,16 +274,22 @@ bool onnx_op_pool(onnx_node *n)
     if (!read_window(n, x, false, &w))
         return false;
     uint32_t count = pool_attrs(n, &w, a);
-    a[count++] = attr_int(n->c, n->row->attrs, lp ? norm_order(n) : onnx_attr_int(n, n->row->attrs, 0));
-    onnx_result(n, 0, ONNX_ARGS(with_rank(n, n->row->target, w.n, ""), count, a, x));
-    return !n->failed;
+    int64_t own = lp ? norm_order(n) : onnx_attr_int(n, n->row->attrs, 0);
+    a[count++] = attr_int(n->c, n->row->attrs, own);
+    const char *op = with_rank(n, n->row->target, w.n, "");
+    if (!has_open_pads(&w) || lp || own)
+        return onnx_alias(n, 0, onnx_emit(n, ONNX_ARGS(op, count, a, pad_open(n, x, &w, NULL))));
+    /* The mean of what is inside: both means count the pads. */
+    graph_value *means = onnx_emit(n, ONNX_ARGS(op, count, a, pad_open(n, x, &w, NULL)));
+    graph_value *shares = onnx_emit(n, ONNX_ARGS(op, count, a, pad_open(n, ones_of(n, x), &w, NULL)));
+    return onnx_alias(n, 0, onnx_binary(n, "divide", means, shares));
 }
 
 graph_value *onnx_quantised_pool(onnx_node *n, uint32_t n_in, graph_value *const *in)
 {
     window w = {0};
     attr a[8];
-    if (!read_window(n, in[0], false, &w))
+    if (!read_window(n, in[0], false, &w) || !refuse_open_pads(n, in[0], &w))
         return onnx_nothing(n);
     uint32_t count = pool_attrs(n, &w, a);
     a[count++] = attr_int(n->c, "count_include_pad", onnx_attr_int(n, "count_include_pad", 0));
@@ -217,6 +303,7 @@ graph_value *onnx_max_pool(onnx_node *n, graph_value *x)
     attr a[6];
     if (!read_window(n, x, false, &w))
         return onnx_nothing(n);
+    x = pad_open(n, x, &w, has_open_pads(&w) ? least_of(n, x) : NULL);
     return onnx_emit(n, ONNX_ARGS(with_rank(n, "nn.max_pool", w.n, ""), pool_attrs(n, &w, a), a, x));
 }
 
@@ -229,8 +316,12 @@ bool onnx_op_max_pool(onnx_node *n)
         return false;
     uint32_t count = pool_attrs(n, &w, a);
     int64_t order = onnx_attr_int(n, "storage_order", 0);
-    onnx_result(n, 0, ONNX_ARGS(with_rank(n, "nn.max_pool", w.n, ""), count, a, x));
-    if (n->n_out > 1 && n->out_names[1]) {
+    bool indices = n->n_out > 1 && n->out_names[1];
+    if (indices && !refuse_open_pads(n, x, &w)) /* they count in x, not in what is padded */
+        return false;
+    graph_value *padded = pad_open(n, x, &w, has_open_pads(&w) ? least_of(n, x) : NULL);
+    onnx_result(n, 0, ONNX_ARGS(with_rank(n, "nn.max_pool", w.n, ""), count, a, padded));
+    if (indices) {
         a[count++] = attr_int(n->c, "storage_order", order);
         onnx_result(n, 1, ONNX_ARGS("nn.max_pool_indices", count, a, x));
     }
