@@ -349,6 +349,18 @@ static void rounded(walk *w, const graph_node *n, shape_value *out)
     }
 }
 
+/* The number with the other sign, or without one. */
+static void signed_alike(walk *w, const graph_node *n, shape_value *out)
+{
+    const shape_value *x = value_of(w, n->inputs[0]);
+    dim zero = dim_const(w->c, 0);
+    const bool negative = strcmp(n->op->name, "negative") == 0;
+    for (uint32_t i = 0; i < out->n && i < x->n; i++) {
+        dim below = x->at[i] ? dim_sub(w->c, zero, x->at[i]) : NULL;
+        out->at[i] = below && !negative ? dim_max(w->c, x->at[i], below) : below;
+    }
+}
+
 static void take(walk *w, const graph_node *n, shape_value *out)
 {
     const shape_value *x = value_of(w, n->inputs[0]), *ix = value_of(w, n->inputs[1]);
@@ -525,6 +537,8 @@ static void define(walk *w, const graph_value *v, shape_value *out)
         elementwise(w, n, kind, out);
     else if (is_one_of(op, "shape_of size_of"))
         extents(w, n, out);
+    else if (is_one_of(op, "negative abs"))
+        signed_alike(w, n, out);
     else if (is_one_of(op, "floor ceil"))
         rounded(w, n, out);
     else if (is_one_of(op, "reshape copy round expect"))
