@@ -77,8 +77,13 @@ static dim broadcast_at(walk *w, const graph_node *n, uint32_t i, uint32_t flat)
 static dim quotient(compiler *c, dim a, dim b, bool floats)
 {
     dim zero = dim_const(c, 0), one = dim_const(c, 1);
-    if (!dim_never_above(c, zero, a) || !dim_never_above(c, one, b)) /* toward zero is down */
+    if (!dim_never_above(c, one, b))
         return NULL;
+    if (!dim_never_above(c, zero, a)) { /* toward zero is down or up */
+        dim down = dim_floordiv(c, dim_max(c, a, zero), b);
+        dim up = dim_floordiv(c, dim_max(c, dim_sub(c, zero, a), zero), b);
+        return floats ? NULL : dim_sub(c, down, up);
+    }
     return floats && !dim_is(dim_mod(c, a, b), 0) ? NULL : dim_floordiv(c, a, b);
 }
 
