@@ -99,6 +99,14 @@ bool infer_entries(compiler *c, const graph_node *n, uint32_t i, int64_t want)
                        (long long)have, (long long)want);
 }
 
+bool infer_counted(compiler *c, const graph_node *n, uint32_t i)
+{
+    int64_t have = 0;
+    return !infer_has(n, i) || dim_is_const(infer_in(n, i)->shape.dims[0], &have) ||
+           (infer_error(c, n, "how many entries operand %u, %s, has must be known", i, operand_of(n->op, i)->name),
+            diag_hint(&c->diags, "fix its extent with --dim or --shape"), false);
+}
+
 bool infer_moved_as_declared(compiler *c, const graph_node *n, bool within, const char *operand, type *out)
 {
     const type *x = infer_in(n, 0);

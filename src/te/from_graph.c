@@ -250,7 +250,18 @@ static tir_expr_ref demanded(te_graph *g, const extent_demand *d)
     return tir_binary(c, TIR_EQ, a, b);
 }
 
-bool te_check_demands(te_graph *g, const graph_node *n)
+/* Whether an extent that the operands' values decide is in it. */
+static bool is_of_results(const graph_node *n, const extent_demand *d)
+{
+    const char *own[TYPE_MAX_RANK];
+    const uint32_t count = graph_own_symbols(n, TYPE_MAX_RANK, own);
+    bool found = false;
+    for (uint32_t i = 0; i < count; i++)
+        found |= dim_mentions(d->a, own[i]) || dim_mentions(d->b, own[i]);
+    return found;
+}
+
+bool te_check_demands(te_graph *g, const graph_node *n, bool results)
 {
     compiler *c = g->c;
     extent_demands asked = {0};
@@ -258,6 +269,8 @@ bool te_check_demands(te_graph *g, const graph_node *n)
         return false;
     for (uint32_t i = 0; i < asked.all.len; i++) {
         const extent_demand *d = &asked.all.data[i];
+        if (!results && is_of_results(n, d))
+            continue;
         te_check(g, arena_printf(&c->mem, "%s_agrees", n->op->name), 0, NULL, demanded(g, d),
                  PACKAGE_STATUS_SHAPE,
                  arena_printf(&c->mem, d->rule == EXTENTS_STRETCHED ? "%s: the shapes of %s do not broadcast"
@@ -300,7 +313,7 @@ static bool add_node(builder *b, const graph_node *n)
             return false;
     uint32_t first = b->g->nodes.len;
     check_extents(b, n);
-    if (!te_check_demands(b->g, n) || !n->op->te->compute(b->g, n, in, out))
+    if (!te_check_demands(b->g, n, true) || !n->op->te->compute(b->g, n, in, out))
         return false;
     for (uint32_t i = 0; i < n->n_outputs; i++)
         bind(b, n->outputs[i], out[i]);
@@ -500,7 +513,7 @@ bool te_lower_extents(compiler *c, const graph_node *n, const char *name, tir_fu
             return false;
         in[i] = lookup(&b, n->inputs[i]);
     }
-    if (!n->op->te->extents(b.g, n, in, cells))
+    if (!te_check_demands(b.g, n, false) || !n->op->te->extents(b.g, n, in, cells))
         return false;
     te_set_outputs(b.g, count, cells);
     return finish(&b, name, NULL, n->loc, out);

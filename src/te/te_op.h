@@ -81,8 +81,9 @@ te_graph *te_merge_reduced(te_graph *g, const te_node *stage);
 
 void te_register_builtin_ops(compiler *c); /* after graph_register_builtin_ops */
 
-/* Adds the checks of what n's relation asks of open extents: before the compute hook, which relies on them. */
-bool te_check_demands(te_graph *g, const graph_node *n);
+/* Adds the checks of what n's relation asks of open extents: before the compute hook, which relies on them, and before
+ * the hook that finds the results' own extents, but for those (results: false). */
+bool te_check_demands(te_graph *g, const graph_node *n, bool results);
 
 /* Helpers for compute definitions. */
 tir_expr_ref te_dim(te_graph *g, dim d);                  /* constant; symbols become i64 variables */

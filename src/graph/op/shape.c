@@ -26,6 +26,8 @@ static bool broadcast_as_declared(compiler *c, const graph_node *n, type *out)
         return false;
     int32_t rank = out->shape.rank;
     int64_t len = 0;
+    if (!infer_counted(c, n, 1))
+        return false;
     if (infer_has(n, 1) && dim_is_const(infer_in(n, 1)->shape.dims[0], &len) && (len > rank || rank > x->shape.rank) &&
         !infer_entries(c, n, 1, rank))
         return false;

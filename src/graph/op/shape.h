@@ -18,6 +18,8 @@ bool infer_ints(const graph_node *n, uint32_t i, int64_t *out, uint32_t *len);
 bool infer_as_declared(compiler *c, const graph_node *n, dtype dt, int32_t rank, const char *operand, type *out);
 /* Whether operand i has so many entries, as far as that is known. */
 bool infer_entries(compiler *c, const graph_node *n, uint32_t i, int64_t want);
+/* How many entries operand i has is known: its loops are written out. */
+bool infer_counted(compiler *c, const graph_node *n, uint32_t i);
 /* The declared shape of a result of the data's rank. `within`: no extent is above the data's (a slice). An axis without
  * elements gives none. */
 bool infer_moved_as_declared(compiler *c, const graph_node *n, bool within, const char *operand, type *out);

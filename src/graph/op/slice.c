@@ -85,15 +85,22 @@ static bool slice_axes(compiler *c, const graph_node *n)
     return true;
 }
 
+/* Ends, axes and steps are as many as starts. */
+static bool lists_fit(compiler *c, const graph_node *n, int64_t *out)
+{
+    *out = 0;
+    (void)dim_is_const(infer_in(n, 1)->shape.dims[0], out);
+    return infer_entries(c, n, 2, *out) && infer_entries(c, n, 3, *out) && infer_entries(c, n, 4, *out);
+}
+
 /* Whether what the model declares can come of any starts and ends. */
 static bool may_be_declared(compiler *c, const graph_node *n)
 {
     type unused;
     int64_t len = 0, rank = infer_in(n, 0)->shape.rank;
-    bool known = dim_is_const(infer_in(n, 1)->shape.dims[0], &len);
-    if (known && (!infer_entries(c, n, 2, len) || !infer_entries(c, n, 3, len) || !infer_entries(c, n, 4, len)))
+    if (!lists_fit(c, n, &len))
         return false;
-    if (known && len > rank)
+    if (len > rank)
         return infer_error(c, n, "%lld starts for rank %lld", (long long)len, (long long)rank);
     return infer_moved_as_declared(c, n, true, "starts, ends, axes or steps", &unused);
 }
@@ -205,14 +212,17 @@ bool infer_strided_slice(compiler *c, const graph_node *n, type *out)
 {
     const type *x = infer_in(n, 0);
     slice_args v;
+    if (!infer_counted(c, n, 1))
+        return false;
     bool read = slice_read(c, n, &v);
     if (!slice_axes(c, n))
         return false;
     if ((!read || !infer_knows_any(&v.starts) || !infer_knows_any(&v.ends)) && infer_declared(n, 0) &&
         !may_be_declared(c, n))
         return false;
+    int64_t lists = 0;
     if (!read)
-        return sliced_anyhow(c, n, out);
+        return lists_fit(c, n, &lists) && sliced_anyhow(c, n, out);
     uint32_t len = v.starts.n;
     if (v.ends.n != len || v.n_axes != len || v.steps.n != len || (int32_t)len > x->shape.rank)
         return infer_error(c, n, "starts, ends, axes and steps have different lengths");
@@ -298,6 +308,8 @@ bool infer_pad(compiler *c, const graph_node *n, type *out)
     int64_t axes[TYPE_MAX_RANK], entries = x->shape.rank;
     uint32_t n_axes = 0;
     shape_value pads;
+    if (!infer_counted(c, n, 3))
+        return false;
     if (infer_has(n, 3) && dim_is_const(infer_in(n, 3)->shape.dims[0], &entries) && entries > x->shape.rank)
         return infer_error(c, n, "%lld axes for rank %d", (long long)entries, x->shape.rank);
     if (!infer_entries(c, n, 1, 2 * entries))

@@ -392,10 +392,10 @@ static void check_extents(te_graph *g, const graph_node *n, te_tensor *const *in
                           const char *what)
 {
     tir_expr_ref fits = NULL;
-    for (int64_t k = 0; k < te_operand_length(in, i); k++)
-        fits = tir_and(
-            g->c, fits,
-            tir_binary(g->c, TIR_EQ, te_operand(g, n, in, i, k), te_dim(g, te_out_type(n, 0)->shape.dims[first + k])));
+    const shape s = te_out_type(n, 0)->shape;
+    for (uint32_t k = 0; first + k < (uint32_t)s.rank; k++)
+        fits = tir_and(g->c, fits,
+                       tir_binary(g->c, TIR_EQ, te_operand(g, n, in, i, k), te_dim(g, s.dims[first + k])));
     te_check_shape(g, n, fits, what);
 }
 
