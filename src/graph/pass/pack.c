@@ -152,13 +152,16 @@ static void pack_integer_conv(packer *p, graph_node *n)
         graph_set_attr(p->r.f, n, attr_int(c, "wide", 1));
 }
 
+#define MANY_VECTORS 8 /* of columns, beside which one that is not full takes little time */
+
 /* The same for product n of `units` columns and sums of k numbers. */
 static const target_dot *matmul_dot(const packer *p, const graph_node *n, const target_dot *row, int64_t k,
                                     int64_t units, bool *wide)
 {
     const shape s = n->outputs[0]->type.shape;
     int64_t rows = 0, all = shape_is_static(s) ? shape_count(s) : 0;
-    const bool whole = all > 0 && s.rank >= 2 && dim_is_const(s.dims[s.rank - 2], &rows) && units % p->lanes == 0;
+    const bool whole = all > 0 && s.rank >= 2 && dim_is_const(s.dims[s.rank - 2], &rows) &&
+                       (units % p->lanes == 0 || units > MANY_VECTORS * (int64_t)p->lanes);
     const target_dot *wider = whole && row->a != DT_I16 ? target_find_wide_dot_for(p->target, row, rows) : NULL;
     const target_dot *tiles = rows > 0 && units >= (int64_t)p->lanes ? target_find_tile_dot(p->target, row, rows, k)
                                                                      : NULL;

@@ -169,6 +169,19 @@ const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *las
     return acc;
 }
 
+const char *te_sums_beside_tile(te_sched *s, const te_node *anchor, const te_node *last, const char **tile)
+{
+    *tile = anchor->name;
+    if (anchor == last) {
+        *tile = arena_printf(&s->c->mem, "%s_tile", anchor->name);
+        te_sched_cache_write(s, anchor->name, "local", *tile);
+    }
+    const char *acc = arena_printf(&s->c->mem, "%s_acc", anchor->name);
+    te_sched_cache_write(s, *tile, "local.reg", acc);
+    te_sched_set_scope(s, *tile, "local");
+    return acc;
+}
+
 const char *te_cut_lines(te_sched *s, const struct target *t, const te_node *last)
 {
     const char *line = te_axis_name(last, 1);

@@ -310,31 +310,28 @@ static bool schedule_wide_matmul(const te_case *x)
     int64_t lanes, granule, units = te_axis_extent(anchor, anchor->n_axes - 1);
     nn_weight_blocks(n, &lanes, &granule);
     if (!find_nest(s, t, anchor, last, &v) || anchor->n_axes < 2 || anchor->n_reduce != 1 || lanes != v.lanes ||
-        granule != v.dot->granule || units == 0 || units % lanes != 0)
+        granule != v.dot->granule || units == 0)
         return false;
     v.batch = 1;
     for (uint32_t i = 0; i + 2 < anchor->n_axes; i++)
         v.batch *= te_axis_most(s->g, anchor, i);
-    v.blocks = units / lanes;
+    v.blocks = (units + lanes - 1) / lanes;
     v.rows = te_axis_extent(anchor, anchor->n_axes - 2);
     v.between = v.products;
     v.numbers = v.rows * v.products;
     if (v.batch <= 0 || v.rows <= 0)
         return false;
     wide_cut cut = choose_cut(&v);
-    const bool apart = anchor != last && te_calls_functions(s, anchor, last);
-    const char *acc = arena_printf(&s->c->mem, "%s_acc", anchor->name);
-    if (apart) { /* beside a function's registers there is no room for the sums */
-        te_sched_cache_write(s, anchor->name, "local.reg", acc);
-        te_sched_set_scope(s, anchor->name, "local");
-    } else {
-        acc = te_sums_stage(s, anchor, last, "local.reg");
-    }
-    matmul_result(&v, &cut, !apart);
+    /* Beside a function's registers there is no room for the sums, and a vector of them that is stored in part is in
+     * memory. */
+    const bool calls = anchor != last && te_calls_functions(s, anchor, last), apart = calls || units % lanes != 0;
+    const char *tile = NULL, *acc = apart ? te_sums_beside_tile(s, anchor, last, &tile)
+                                          : te_sums_stage(s, anchor, last, "local.reg");
+    matmul_result(&v, &cut, !calls);
     matmul_sums(&v, acc);
     if (apart) {
-        (void)matmul_tile(&v, anchor->name);
-        te_sched_annotate(s, TE_VECTORIZE, anchor->name, "lane");
+        (void)matmul_tile(&v, tile);
+        te_sched_annotate(s, TE_VECTORIZE, tile, "lane");
     }
     schedule_operands(&v);
     return true;

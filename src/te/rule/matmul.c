@@ -262,20 +262,11 @@ static const char *cut_result(const matmul_plan *p, bool rows_written_out)
  * an epilogue, or because whole vectors of sums are stored in part. */
 static const char *sums_stages(const matmul_plan *p, const char **out_tile)
 {
-    te_sched *s = p->s;
     bool apart = p->anchor != p->last && is_apart(p);
     *out_tile = NULL;
     if (!apart && !p->whole)
-        return te_sums_stage(s, p->anchor, p->last, "local.reg");
-    *out_tile = p->anchor->name;
-    if (p->anchor == p->last) {
-        *out_tile = arena_printf(&s->c->mem, "%s_tile", p->anchor->name);
-        te_sched_cache_write(s, p->anchor->name, "local", *out_tile);
-    }
-    const char *acc = arena_printf(&s->c->mem, "%s_acc", p->anchor->name);
-    te_sched_cache_write(s, *out_tile, "local.reg", acc);
-    te_sched_set_scope(s, *out_tile, "local");
-    return acc;
+        return te_sums_stage(p->s, p->anchor, p->last, "local.reg");
+    return te_sums_beside_tile(p->s, p->anchor, p->last, out_tile);
 }
 
 /* Sums that wait in the cache, of all blocks; a tile's sums of one block, which are added to them. */

@@ -111,6 +111,9 @@ te_tile te_choose_tile_open(const struct target *t, int64_t blocks, bool blocks_
 double te_tile_cover(int64_t size, int64_t most);
 /* The sums' stage under `last`: the anchor itself when an epilogue follows, else a cache of it. */
 const char *te_sums_stage(te_sched *s, const te_node *anchor, const te_node *last, const char *scope);
+/* The same in registers, where the finished tile has a stage of its own, `tile`, in memory: for an epilogue that needs
+ * the registers, or because vectors of sums are stored in part. */
+const char *te_sums_beside_tile(te_sched *s, const te_node *anchor, const te_node *last, const char **tile);
 /* Lines, [image, row, ...], are shared among workers, or follow each other in one. The name of the loop over them. */
 const char *te_cut_lines(te_sched *s, const struct target *t, const te_node *last);
 /* A convolution whose result is in blocks of channels (conv_blocked.c). */
