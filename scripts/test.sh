@@ -263,6 +263,7 @@ stages() {
     run long "modules of TVM" bash test/stock.sh "$build"
     run long operands "$python" test/py/operands.py --lathe "$build/lathe" -j "$jobs"
     run long "open extents" "$python" test/py/dynamic.py --lathe "$build/lathe"
+    run long "extents that differ" "$python" test/py/extents.py --lathe "$build/lathe" --first "$chance" -j "$jobs"
     run long architectures architectures
     run long operators "$python" test/py/operators.py --lathe "$build/lathe" \
         --targets interpret,x86-64-v3,qemu-m55
