@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the place of the extreme in a long row. With a comparison and two choices for each element, each element waits
- * for the one before it. Vectors that look for the extreme alone are many times as fast. So each part of the row gets
- * its extreme; then the row of these extremes is searched, and then one part. The last part begins so that it is whole.
- * It overlaps with the part before it. This does not change which place is first, but it would change which is last, so
- * the last place is not searched like this. The result is the same as that of the original stage: NaN is the extreme of
- * its part and of the row.
+/* Finds the place of the extreme in a row that has a few vectors. With a comparison and two choices for each element,
+ * each element waits for the one before it. Vectors that look for the extreme alone are many times as fast. So each
+ * part of the row gets its extreme; then the row of these extremes is searched, and then one part. The last part
+ * begins so that it is whole. It overlaps with the part before it. This does not change which place is first, but it
+ * would change which is last, so the last place is not searched like this. The result is that of the original stage:
+ * NaN is the extreme of its part and of the row.
  *
- * Without vectors, a short test for each element is all that counts. */
+ * In a shorter row, without vectors, or where elements do not lie side by side, a short test for each element is all
+ * that counts. */
 #include "te/extreme.h"
 #include "te/op/util.h"
 #include "tir/walk.h"
 
-#define LONG_ROW 1024 /* elements */
-#define LEAST    64   /* elements of a part */
+#define LONG_ROW 64 /* elements */
+#define LEAST    64 /* elements of a part */
 
 typedef struct search {
     te_graph *g;
@@ -199,13 +200,13 @@ void te_search_in_order(te_graph *g, const graph_node *n, te_node *stage)
     g->params.data[g->n_inputs] = out;
 }
 
-void te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage)
+bool te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage)
 {
     search x = {.g = g, .from = stage, .most = n->op->te->compute == compute_argmax, .part = LEAST};
     te_tensor *pair[2];
     if ((!x.most && n->op->te->compute != compute_argmin) || graph_attr_int(n, "select_last_index") != 0 ||
         !fits(g, stage, &x.length))
-        return;
+        return false;
     while (x.part * x.part < x.length) /* both that are searched element by element are as short as they can be */
         x.part *= 2;
     int64_t parts = (x.length + x.part - 1) / x.part;
@@ -213,4 +214,5 @@ void te_search_in_parts(te_graph *g, const graph_node *n, const te_node *stage)
     const te_tensor *best = extremes(&x, parts);
     part_of(&x, best, parts, pair);
     g->params.data[g->n_inputs] = result_of(&x, pair[1], place_of(&x, pair));
+    return true;
 }

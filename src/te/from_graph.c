@@ -422,12 +422,11 @@ static void shape_graph(builder *b, const struct target *t)
         b->g = te_merge_elements(b->g, t);
     if (!anchor)
         return;
-    if (lanes && anchor->n_outputs == 2) {
-        te_search_in_parts(b->g, b->rigid, anchor);
+    if (anchor->n_outputs == 2) {
+        if (!lanes || !te_search_in_parts(b->g, b->rigid, anchor))
+            te_search_in_order(b->g, b->rigid, anchor);
         return;
     }
-    if (t->small && anchor->n_outputs == 2)
-        te_search_in_order(b->g, b->rigid, anchor);
     const te_family family = te_family_of(b->rigid->op->te->schedule);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (forms[i].family == family && (lanes || !forms[i].lanes))

@@ -125,9 +125,9 @@ bool te_reads_lines(const te_node *n, uint32_t axis)
 
 /* --- moves --- */
 
-uint32_t te_parallel_axes(const te_graph *g, const te_node *n)
+uint32_t te_shared_axes(const te_graph *g, const te_node *n, int64_t each)
 {
-    int64_t outer = 1, all = 1;
+    int64_t outer = 1, all = each;
     for (uint32_t i = 0; i < n->n_axes; i++)
         if (!i64_mul(all, te_axis_most(g, n, i), &all))
             return 0;
@@ -137,6 +137,11 @@ uint32_t te_parallel_axes(const te_graph *g, const te_node *n)
     while (count + 1 < n->n_axes && outer < PARALLEL_ENOUGH)
         outer *= te_axis_most(g, n, count++);
     return outer > 1 ? count : 0;
+}
+
+uint32_t te_parallel_axes(const te_graph *g, const te_node *n)
+{
+    return te_shared_axes(g, n, 1);
 }
 
 const char *te_fuse_axes(te_sched *s, const te_node *n, uint32_t count)

@@ -200,7 +200,7 @@ static const char *reduce_beside(te_sched *s, const struct target *t, const te_n
     tir_expr_ref last = NULL;
     tir_visit_expr(n->body[0], look_for_last, &last);
     bool along = last && tir_uses_var(last, n->reduce_axes[0]->var);
-    if (along && te_axis_extent(n, a - 1) % BESIDE != 0)
+    if (along && te_axis_extent(n, a - 1) < BESIDE)
         return inner;
     const char *outside = along ? "row_o" : NULL;
     bool alone = true; /* there is one line, which workers share */
@@ -436,6 +436,19 @@ bool te_takes_one_by_one(const te_case *x)
             (x->anchor->n_outputs == 1 && te_is_one_nest_with(x->s, x->anchor, x->last, "pad", 1, table)));
 }
 
+/* A result that is one line of sums or extremes of `length` elements each: workers share it by groups of neighbors. */
+static void share_line(te_sched *s, const struct target *t, const te_node *last, int64_t length)
+{
+    int64_t work = length;
+    for (uint32_t i = 0; i < last->n_axes; i++) {
+        const bool around = i + 1 < last->n_axes && te_axis_extent(last, i) != 1;
+        if (around || !i64_mul(work, te_axis_most(s->g, last, i), &work))
+            return;
+    }
+    if (t->workers > 1 && work >= PARALLEL_WORTH)
+        te_sched_annotate(s, TE_PARALLEL, last->name, "lane_o");
+}
+
 /* The loop over images, or a few axes of the result, with the image and its border that windows read, and around some
  * of its iterations the table for all of them. */
 static void share_images(te_sched *s, const te_node *last, uint32_t count, const te_node *pad)
@@ -477,18 +490,21 @@ bool te_one_by_one(const te_case *x)
     bool is_short = length > 0 && length < LONG_SUM && length % WHOLE_SUM != 0;
     if (!pad && is_short && sums_beside(s, t, anchor, last, acc))
         return true;
-    uint32_t count = te_parallel_axes(s->g, last);
+    uint32_t count = te_shared_axes(s->g, last, t->workers > 1 && !pad ? length : 1);
     if (pad && te_is_inlined(s, pad))
         pad = NULL;
     if (pad && count == 0 && last->n_axes > 2)
         count = 2;
     if (count > 0)
         share_images(s, last, count, pad);
-    bool lines = reduce_lines(s, t, anchor, last, acc);
-    if (!lines)
+    if (reduce_lines(s, t, anchor, last, acc)) {
+        if (count == 0)
+            share_line(s, t, last, length);
+    } else {
         te_sched_compute_at(s, acc, last->name, inner);
-    if (!lines && te_sum_in_lanes(s, t, anchor, acc, last->name, inner, anchor->n_axes))
-        return true;
+        if (te_sum_in_lanes(s, t, anchor, acc, last->name, inner, anchor->n_axes))
+            return true;
+    }
     int64_t taps = te_reduce_most(s->g, anchor);
     for (uint32_t i = 0; pad && taps > 0 && taps <= KERNEL_UNROLL && i < anchor->n_reduce; i++)
         te_sched_annotate(s, TE_UNROLL, acc, anchor->reduce_axes[i]->var->name);

@@ -24,6 +24,8 @@ bool te_is_one_nest_with(const te_sched *s, const te_node *anchor, const te_node
                          uint32_t n_beside, const te_node *const *beside);
 /* Number of leading axes of n that become one parallel loop: enough iterations to share out, the innermost stays. */
 uint32_t te_parallel_axes(const te_graph *g, const te_node *n);
+/* The same where each result takes the work of `each` elements (0: nobody knows). */
+uint32_t te_shared_axes(const te_graph *g, const te_node *n, int64_t each);
 /* Fuses the first `count` axes of the stage; the name of the loop. */
 const char *te_fuse_axes(te_sched *s, const te_node *n, uint32_t count);
 /* The same, and the loop is parallel. */
