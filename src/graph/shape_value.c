@@ -337,20 +337,57 @@ static void same_elements(walk *w, const graph_node *n, shape_value *out)
         memcpy(out->at, x->at, out->n * sizeof *out->at);
 }
 
-/* The whole number below or above a quotient of floats, which need not be whole: "sizes that a block divides" are made
- * so. Floats divide numbers of so many bits exactly enough. */
+/* Up to these, floats divide exactly enough; and so they do if a whole number is added to the quotient. */
+enum { MOST_EXACT = 1 << 23, MOST_ADDED_TO = 1 << 22, MOST_ADDED = 1 << 11 };
+
+/* Element i of a / by. Where `by` is a power of two, the product with 1 / by has replaced it. */
+static dim divided(walk *w, const graph_node *q, uint32_t i, int64_t *by)
+{
+    const bool product = q && strcmp(q->op->name, "multiply") == 0;
+    if (!product && (!q || strcmp(q->op->name, "divide") != 0))
+        return NULL;
+    if (!product) {
+        dim b = broadcast_at(w, q, 1, i);
+        return b && dim_is_const(b, by) ? broadcast_at(w, q, 0, i) : NULL;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        const tensor_data *t = graph_constant(q->inputs[k]);
+        for (*by = 2; t && t->count == 1 && *by < MOST_ADDED; *by *= 2)
+            if (tensor_get_f64(t, 0) * (double)*by == 1)
+                return broadcast_at(w, q, 1 - k, i);
+    }
+    return NULL;
+}
+
+/* The whole number below or above element i of a quotient of floats, which need not be whole: "sizes that a block
+ * divides" are made so. */
+static dim rounded_quotient(walk *w, const graph_node *q, uint32_t i, bool up, int64_t most)
+{
+    int64_t by = 0, largest = most == MOST_EXACT ? most : MOST_ADDED;
+    dim a = divided(w, q, i, &by);
+    if (!a || by < 1 || by > largest || dim_bound(a) < 0 || dim_bound(a) > most)
+        return NULL;
+    dim b = dim_const(w->c, by);
+    return up ? dim_ceildiv(w->c, a, b) : dim_floordiv(w->c, a, b);
+}
+
+/* The same, also behind one more whole number that is added, as in the numbers of windows: both roundings together stay
+ * below 1 / b as long as 2 a + b times that number is below 2^24. */
 static void rounded(walk *w, const graph_node *n, shape_value *out)
 {
-    enum { MOST_EXACT = 1 << 23 };
     const graph_node *q = n->inputs[0]->def;
-    const bool up = strcmp(n->op->name, "ceil") == 0;
+    const bool up = strcmp(n->op->name, "ceil") == 0, sum = q && strcmp(q->op->name, "add") == 0;
     same_elements(w, n, out);
-    for (uint32_t i = 0; q && strcmp(q->op->name, "divide") == 0 && i < out->n; i++) {
-        int64_t by = 0;
-        dim a = broadcast_at(w, q, 0, i), b = broadcast_at(w, q, 1, i);
-        if (out->at[i] || !a || !b || !dim_is_const(b, &by) || by < 1 || dim_bound(a) < 0 || dim_bound(a) > MOST_EXACT)
-            continue;
-        out->at[i] = up ? dim_ceildiv(w->c, a, b) : dim_floordiv(w->c, a, b);
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (!out->at[i])
+            out->at[i] = rounded_quotient(w, q, i, up, MOST_EXACT);
+        for (uint32_t k = 0; sum && k < 2 && !out->at[i] && shape_count(q->inputs[k]->type.shape) == out->n; k++) {
+            int64_t more = 0;
+            dim added = broadcast_at(w, q, 1 - k, i);
+            dim whole = rounded_quotient(w, q->inputs[k]->def, i, up, MOST_ADDED_TO);
+            if (added && whole && dim_is_const(added, &more) && more >= -MOST_ADDED && more <= MOST_ADDED)
+                out->at[i] = dim_add(w->c, whole, added);
+        }
     }
 }
 
