@@ -479,6 +479,26 @@ class Model:
         v = self.dequantize(self.quantize(self.node("Transpose", [v], perm=[0, 2, 3, 1]), x), x)
         self.output(self.node("Concat", [v, v], axis=3), x)
 
+    def resized(self, kind):
+        """Linear resizes whose weights are whole numbers of a power of two. All scales are powers of two, so that the
+        floats of onnxruntime are exact, and the result has another scale, or onnxruntime resizes the bytes and cuts
+        what is behind the point."""
+        half, corners = "half_pixel", "align_corners"
+        for shape, to, transform in (
+                ([1, 3, 5, 7], [1, 3, 10, 14], half), ([2, 1, 3, 5], [2, 1, 12, 20], half),
+                ([1, 2, 2, 3], [1, 2, 16, 24], half),
+                ([1, 3, 4, 9], [1, 3, 4, 18], "asymmetric"), ([1, 1, 5, 3], [1, 1, 9, 9], corners),
+                ([1, 3, 8, 12], [1, 3, 4, 6], half), ([1, 2, 6, 2], [1, 2, 12, 8], "pytorch_half_pixel"),
+                ([2, 3, 11], [2, 3, 22], half), ([1, 1, 3, 4, 5], [1, 1, 6, 8, 10], half)):
+            scale = power(self.rng.uniform(0.02, 0.2))
+            zeros = [self.params(kind, 12)[1] for _ in range(2)]
+            factor = np.float32(self.rng.choice([0.25, 0.5, 2]))
+            x, y = [[self.constant(s), z] for s, z in zip((scale, scale * factor), zeros)]
+            sizes = self.constant(np.array(to, np.int64))
+            v = self.node("Resize", [self.input(shape, x), "", "", sizes], mode="linear",
+                          coordinate_transformation_mode=transform)
+            self.output(v, y)
+
     def softmax(self, kind):
         x = self.params(kind, 12)
         y = [self.constant(np.float32(1 / 256)), self.constant(TYPES[kind][0](TYPES[kind][1]))]
@@ -546,12 +566,12 @@ class Model:
 
 
 EXACT = [Model.conv] * 8 + [Model.conv_transpose] * 4 + [Model.matmul, Model.gemm, Model.sum, Model.moved,
-    Model.differences]
+    Model.differences, Model.resized]
 LAYERS = [Model.conv] * 8 + [Model.chain] * 2 + [Model.lines] * 2 + [Model.squares,
     Model.product, Model.table, Model.table, Model.joined, Model.divided, Model.conv_relu, Model.matmul, Model.gemm,
     Model.gemm, Model.sum, Model.average, Model.global_average, Model.moved, Model.ties, Model.halves,
     Model.lists, Model.split, Model.lists, Model.listed_products, Model.listed_products, Model.embedding, Model.windows,
-    Model.softmax, Model.selected, Model.forms, Model.differences]
+    Model.softmax, Model.selected, Model.forms, Model.differences, Model.resized]
 OLD = [Model.softmax]  # of the operator set 12: all axes from one on are one there
 
 

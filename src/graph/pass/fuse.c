@@ -343,12 +343,20 @@ static index_list members_of(grouper *g, uint32_t group)
     return l;
 }
 
+/* A row of a resize is stored number by number, in steps of its factor. A vector of it that is read at once waits for
+ * these stores. */
+static bool is_read_later(const grouper *g, const graph_node *tip)
+{
+    return g->lanes && strcmp(tip->op->name, "qnn.resize") == 0;
+}
+
 /* Whether the free node j may follow the tip of the group: element by element, in the same shape. */
 static bool may_follow(const grouper *g, uint32_t j, const graph_node *tip)
 {
     const bool rounds = g->lanes && (is_pool(tip) || takes_short_rows(tip)) &&
                         is_conversion(node_at(g, j), DT_F32, DT_F16);
-    return g->info[j].group == NONE && is_elementwise(g, node_at(g, j)) && same_shape(node_at(g, j), tip) && !rounds;
+    return g->info[j].group == NONE && is_elementwise(g, node_at(g, j)) && same_shape(node_at(g, j), tip) && !rounds &&
+           !is_read_later(g, tip);
 }
 
 /* A free mover after a group without anchor, when it reads the tip as data and makes no more elements than there

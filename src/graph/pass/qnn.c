@@ -632,6 +632,36 @@ static graph_value *convert_average(converter *v, const tail *t, graph_node *n, 
     return y && !stay ? rewrite_reshape(&v->r, y, (uint32_t)s->rank, s->dims, n->loc) : y;
 }
 
+/* The sums, each 2 to a power times what ONNX has, less the zero point as often, rounded once. */
+static graph_value *convert_resize(converter *v, const tail *t, graph_node *n)
+{
+    compiler *c = v->r.c;
+    qnn_params x;
+    uint32_t bits, axes;
+    const char *why = qnn_read_resize(n, &bits, &axes);
+    if (!why && (!qnn_is_quantised(n->inputs[0], &x) || !qnn_is_single(&x) || qnn_is_wide(&x) || qnn_is_wide(&t->y)))
+        why = "its data or its result is not quantized to 8 bits with one scale";
+    if (why || !powers_fit(t, &x, &x))
+        return stays(v, n, why ? why : NO_POWERS);
+    graph_value *in[4] = {NULL};
+    memcpy(in, n->inputs, n->n_inputs * sizeof *in);
+    in[0] = numbers_of(v, n->inputs[0]);
+    attr *attrs = arena_array(&c->mem, attr, n->n_attrs + 1u);
+    memcpy(attrs, n->attrs, n->n_attrs * sizeof *attrs);
+    attrs[n->n_attrs] = attr_int(c, "fraction_bits", bits);
+    graph_value *sum = in[0] ? emit(v, "qnn.resize", n->n_inputs, in, n->n_attrs + 1u, attrs, n->loc) : NULL;
+    const int64_t zero = -qnn_zero(&x, 0) * ((int64_t)1 << bits * axes);
+    graph_value *pair[2] = {sum, zero != 0 ? scalar_int(v, DT_I32, zero, "zero_point", n->loc) : NULL};
+    sum = sum && pair[1] ? emit(v, "add", 2, pair, 0, NULL, n->loc) : sum;
+    const bool same = qnn_scale(&x, 0) == qnn_scale(&t->y, 0); /* halves are halves, not products of two scales */
+    const float scale = ldexpf(same ? 1.0f : qnn_scale(&x, 0), -(int)(bits * axes));
+    graph_value *of_sum[4] = {sum, scalar_f32(v, scale, "scale", n->loc)};
+    of_sum[2] = scalar_f32(v, same ? 1.0f : qnn_scale(&t->y, 0), "y_scale", n->loc);
+    of_sum[3] = zero_of(v, &t->y, n->loc);
+    attr rounds[2] = {attr_dtype(c, "out_dtype", t->y.dt), rounding_of(v, t)};
+    return sum ? emit(v, "qnn.requantize", 4, of_sum, 2, rounds, n->loc) : NULL;
+}
+
 /* What moves elements, or nothing but clips: the numbers as they are. */
 static graph_value *convert_moved(converter *v, const tail *t)
 {
@@ -667,6 +697,8 @@ static graph_value *convert_tail(converter *v, const tail *t)
         return convert_product(v, t, n);
     if (strcmp(op, "where") == 0)
         return convert_where(v, t, n);
+    if (strcmp(op, "resize") == 0)
+        return convert_resize(v, t, n);
     const bool windows = strncmp(op, "nn.avg_pool", 11) == 0; /* of 1 to 3 axes */
     if (windows || qnn_is_global_mean(n))
         return convert_average(v, t, n, !windows);

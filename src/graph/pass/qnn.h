@@ -35,6 +35,9 @@ bool qnn_dequantized(const graph_value *v, bool wide, qnn_params *out);
 bool qnn_is_quantised(const graph_value *v, qnn_params *out);
 /* The same, whatever pads put in: of a value inside one that was asked for. */
 bool qnn_source(const graph_value *v, qnn_params *out);
+/* NULL: n, a resize, is linear, and its weights along each of `axes` axes are whole numbers times 2 to minus `bits`.
+ * Otherwise why not. */
+const char *qnn_read_resize(const graph_node *n, uint32_t *bits, uint32_t *axes);
 /* n is a pad with one number, `fill`. */
 bool qnn_pads_by_constant(const graph_node *n, double *fill);
 /* n is the mean over all spatial axes, in any order; they stay, or go. */

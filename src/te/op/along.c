@@ -102,17 +102,34 @@ static int64_t find_period(te_graph *g, te_along_fn f, const void *ctx, tir_expr
     return !found ? 0 : period < n ? period : n;
 }
 
-tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent)
+/* f(o) as a choice among its numbers, each times `factor`; NULL: they do not repeat, or are not known. */
+static tir_expr_ref choose(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent, dtype dt,
+                           double factor)
 {
     compiler *c = g->c;
     double number[MOST_PERIOD];
     int64_t period = find_period(g, f, ctx, extent, number);
     if (period == 0)
-        return f(g, ctx, o);
-    tir_expr_ref choice = tir_float(c, DT_F32, number[period - 1]), rest = tir_floormod(c, o, te_i64(g, period));
+        return NULL;
+    tir_expr_ref choice = tir_const(c, dt, number[period - 1] * factor), rest = tir_floormod(c, o, te_i64(g, period));
     for (int64_t i = period - 1; i-- > 0;)
-        choice = tir_select(c, tir_binary(c, TIR_EQ, rest, te_i64(g, i)), tir_float(c, DT_F32, number[i]), choice);
+        choice = tir_select(c, tir_binary(c, TIR_EQ, rest, te_i64(g, i)), tir_const(c, dt, number[i] * factor), choice);
     return choice;
+}
+
+tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent)
+{
+    tir_expr_ref choice = choose(g, f, ctx, o, extent, DT_F32, 1);
+    return choice ? choice : f(g, ctx, o);
+}
+
+tir_expr_ref te_whole_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent,
+                             uint32_t bits)
+{
+    const double factor = ldexp(1, (int)bits);
+    tir_expr_ref choice = choose(g, f, ctx, o, extent, DT_I32, factor);
+    return choice ? choice
+                  : tir_cast(g->c, DT_I32, tir_binary(g->c, TIR_MUL, f(g, ctx, o), tir_float(g->c, DT_F32, factor)));
 }
 
 typedef struct table_ctx {

@@ -14,6 +14,9 @@ tir_expr_ref te_position(te_graph *g, te_along_fn f, const void *ctx, tir_expr_r
                          double step);
 /* f(o), an f32: as a choice among a few numbers that repeat, where they do, else as f says it. */
 tir_expr_ref te_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent);
+/* f(o) times 2^bits, which is a whole number everywhere, as an i32, in the same way. */
+tir_expr_ref te_whole_weight(te_graph *g, te_along_fn f, const void *ctx, tir_expr_ref o, tir_expr_ref extent,
+                             uint32_t bits);
 /* f(o), an f32, as a stage that rows share; NULL where te_weight chooses among a few numbers, or no bound is known. */
 te_tensor *te_weight_table(te_graph *g, const char *name, te_along_fn f, const void *ctx, tir_expr_ref extent);
 /* f(o), an i64 that i32 holds, as such a stage; NULL where the extent is known, or no bound of it is. */

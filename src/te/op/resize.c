@@ -80,6 +80,7 @@ typedef struct axis_ctx {
     bool by_scale;       /* scales were given, not sizes */
     tir_expr_ref common; /* one scale of all axes, by which sizes keep the picture's proportions; NULL: none */
     double a;
+    uint32_t fraction_bits; /* weights are whole numbers times 2 to minus that power, sums of i32; 0: of f32 */
     int64_t taps;
     te_axis *tap; /* antialias: a reduction axis */
     const te_tensor *weights[4]; /* of each tap; NULL: computed where they are wanted */
@@ -284,6 +285,21 @@ static tir_expr_ref interpolate_body(te_graph *g, void *ctx, tir_expr_ref const 
     return extrapolated(g, v, source_of(g, v, o), sum);
 }
 
+/* The same with weights that are whole numbers. */
+static tir_expr_ref whole_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
+{
+    const axis_ctx *v = ctx;
+    tir_expr_ref o = idx[v->axis], sum = NULL;
+    for (int64_t t = 0; t < v->taps; t++) {
+        const tap_ctx tap = {v, t};
+        tir_expr_ref p = te_position(g, tap_index, &tap, o, v->out_len, step_of(v));
+        tir_expr_ref w = te_whole_weight(g, tap_weight, &tap, o, v->out_len, v->fraction_bits);
+        tir_expr_ref term = times(g, w, tir_cast(g->c, DT_I32, sample(g, v, idx, p)));
+        sum = sum ? plus(g, sum, term) : term;
+    }
+    return sum;
+}
+
 static tir_expr_ref weight_body(te_graph *g, void *ctx, tir_expr_ref const *idx)
 {
     const axis_ctx *v = ctx;
@@ -311,6 +327,8 @@ static te_tensor *resize_axis(te_graph *g, axis_ctx *v, te_tensor *x)
         return te_compute(g, name, x->dt, x->rank, dims, nearest_body, v);
     }
     v->taps = strcmp(v->mode, "cubic") == 0 ? 4 : 2;
+    if (v->fraction_bits > 0)
+        return te_compute(g, name, DT_I32, x->rank, dims, whole_body, v);
     if (!v->antialias || v->scale >= 1 || v->least >= 1) {
         if (v->axis + 1 == x->rank)
             make_tables(g, v, name);
@@ -410,6 +428,7 @@ bool extents_resize(te_graph *g, const graph_node *n, te_tensor *const *in, te_t
 /* What is the same along all axes. */
 static axis_ctx axes_of(const graph_node *n, te_tensor *const *in, uint32_t entries, tir_expr_ref common)
 {
+    const bool is_sum = strcmp(n->op->name, "qnn.resize") == 0;
     return (axis_ctx){.n = n,
                       .in = in,
                       .n_entries = entries,
@@ -419,6 +438,7 @@ static axis_ctx axes_of(const graph_node *n, te_tensor *const *in, uint32_t entr
                       .exclude_outside = graph_attr_int(n, "exclude_outside") != 0,
                       .antialias = graph_attr_int(n, "antialias") != 0,
                       .a = graph_attr_float(n, "cubic_coeff_a"),
+                      .fraction_bits = is_sum ? (uint32_t)graph_attr_int(n, "fraction_bits") : 0,
                       .common = common};
 }
 

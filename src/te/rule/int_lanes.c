@@ -46,7 +46,7 @@ static byte_check look_at(const te_sched *s, const te_node *n)
     tir_visit_expr(n->body[0], look, &k);
     for (uint32_t i = 0; k.fits && i < s->g->nodes.len; i++) {
         const te_node *x = s->g->nodes.data[i];
-        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !te_is_literal(x))
+        if (x->kind == TE_COMPUTE && te_is_inlined(s, x) && !te_is_literal(x) && te_uses_of(s->g, x) > 0)
             tir_visit_expr(x->body[0], look, &k);
     }
     return k;
