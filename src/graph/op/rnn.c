@@ -9,9 +9,9 @@
 static bool operand_is(compiler *c, const graph_node *n, uint32_t i, const dim *want)
 {
     const type *t = infer_in(n, i);
-    const char *name = operand_of(n->op, i)->name;
     if (!t)
         return true;
+    const char *name = operand_of(n->op, i)->name;
     bool ok = true;
     for (int32_t k = 0; ok && k < t->shape.rank; k++)
         ok = infer_extents(c, t->shape.dims[k], EXTENTS_EQUAL, want[k], name);
