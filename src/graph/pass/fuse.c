@@ -213,7 +213,7 @@ static bool contains(const index_list *l, uint32_t i)
 /* --- what is better apart --- */
 
 #define SHORT_ROW      128  /* elements that a reduction takes together; longer rows convert whole vectors */
-#define SEARCHED_TWICE 1024 /* elements of a row that is searched in parts (te/extreme.c) */
+#define SEARCHED_TWICE 1024 /* elements of a row, of which a search in parts (te/extreme.c) reads more than once */
 
 static bool is_named(const graph_node *n, uint32_t count, const char *const *names)
 {
