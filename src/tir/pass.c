@@ -27,8 +27,8 @@ static const char *const facts[] = {
 
 const char *const tir_default_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,hoist,vectorize,round-in-lanes,expand-math,unroll,flatten,"
-    "simplify-loops,drop-dead-stores,begin-sums,join-runs,hoist,unswitch-loops,drop-dead-stores,rewrite-storage,"
-    "narrow-indices,name-quotients";
+    "simplify-loops,drop-dead-stores,begin-sums,join-runs,hoist,unswitch-loops,drop-dead-stores,join-checks,"
+    "rewrite-storage,narrow-indices,name-quotients";
 
 const char *const tir_plain_passes =
     "simplify-loops,double-buffer,partition-loops,tensorize,flatten,simplify-loops,reuse-in-place";

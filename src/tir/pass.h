@@ -55,6 +55,8 @@ enum {
     X(T_BEGIN_SUMS, "begin-sums", tir_pass_begin_sums, 0, 0, 0,                                                   \
       "tiles of sums begin with what is added to them")                                                           \
     X(T_JOIN_RUNS, "join-runs", tir_pass_join_runs, 0, 0, 0, "loops over the rows of a window become one call")   \
+    X(T_JOIN_CHECKS, "join-checks", tir_pass_join_checks, TIR_FACT_FLAT, 0, 0,                                    \
+      "what a loop asserts of each element is asserted once behind it")                                           \
     X(T_STORAGE, "rewrite-storage", tir_pass_storage, TIR_FACT_FLAT, 0, TIR_FACT_UNPLACED,                        \
       "small allocations become locals, constant-index ones registers")                                           \
     X(T_REUSE, "reuse-in-place", tir_pass_reuse, TIR_FACT_STORES, 0, 0,                                           \
