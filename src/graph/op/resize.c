@@ -151,14 +151,18 @@ static bool resize_axes(compiler *c, const graph_node *n, int32_t *out, uint32_t
     return true;
 }
 
-uint32_t resize_fraction_bits(double from, double to, const char *transform)
+#define NO_FRACTION UINT32_MAX
+
+/* How many bits behind the point the positions have from one extent to another in that coordinate_transformation_mode;
+ * NO_FRACTION: too many. */
+static uint32_t fraction_bits(double from, double to, const char *transform)
 {
     int exponent = 0;
     const double ratio = to / from;
     if (strcmp(transform, "align_corners") == 0) {
         const double parts = (from - 1) / (to - 1) * (1 << RESIZE_MOST_FRACTION);
         if (!(to > 1 && from > 1 && parts == floor(parts)))
-            return RESIZE_NO_FRACTION;
+            return NO_FRACTION;
         uint32_t bits = RESIZE_MOST_FRACTION;
         for (double left = parts; bits > 0 && left == 2 * floor(left / 2); left /= 2)
             bits--;
@@ -166,9 +170,9 @@ uint32_t resize_fraction_bits(double from, double to, const char *transform)
     }
     const bool centres = strcmp(transform, "half_pixel") == 0 || strcmp(transform, "pytorch_half_pixel") == 0;
     if ((!centres && strcmp(transform, "asymmetric") != 0) || frexp(ratio, &exponent) != 0.5)
-        return RESIZE_NO_FRACTION;
+        return NO_FRACTION;
     const int bits = centres ? (exponent > 1 ? exponent : exponent < 1) : exponent > 1 ? exponent - 1 : 0;
-    return bits > (int)RESIZE_MOST_FRACTION || exponent < -16 ? RESIZE_NO_FRACTION : (uint32_t)bits;
+    return bits > (int)RESIZE_MOST_FRACTION || exponent < -16 ? NO_FRACTION : (uint32_t)bits;
 }
 
 bool resize_is_linear(const graph_node *n)
@@ -177,23 +181,35 @@ bool resize_is_linear(const graph_node *n)
            graph_attr_int(n, "exclude_outside") == 0;
 }
 
-/* Whether the attribute fraction_bits says what holds of a linear resize of 8 bits to the extents d. */
-static bool has_whole_weights(const graph_node *n, dim const *d)
+bool resize_whole_weights(const graph_node *n, shape to, uint32_t *bits, uint32_t *axes)
 {
-    const int64_t bits = graph_attr_int(n, "fraction_bits");
-    const type *x = infer_in(n, 0);
-    bool fits = (x->dt == DT_I8 || x->dt == DT_U8) && bits > 0 && bits <= RESIZE_MOST_FRACTION && resize_is_linear(n);
-    int32_t changed = 0;
-    for (int32_t i = 0; i < x->shape.rank && fits; i++) {
-        int64_t from = 0, to = 0;
-        fits = dim_is_const(x->shape.dims[i], &from) && dim_is_const(d[i], &to) && from > 0 && to > 0;
-        if (!fits || from == to)
+    const char *transform = graph_attr_string(n, "coordinate_transformation_mode");
+    const shape from = infer_in(n, 0)->shape;
+    *bits = *axes = 0;
+    for (int32_t i = 0; i < from.rank; i++) {
+        int64_t a = 0, b = 0;
+        if (!dim_is_const(from.dims[i], &a) || !dim_is_const(to.dims[i], &b) || a < 1 || b < 1)
+            return false;
+        if (a == b)
             continue;
-        const char *transform = graph_attr_string(n, "coordinate_transformation_mode");
-        fits = (int64_t)resize_fraction_bits((double)from, (double)to, transform) <= bits;
-        changed++;
+        const uint32_t own = fraction_bits((double)a, (double)b, transform);
+        if (own == NO_FRACTION)
+            return false;
+        *bits = own > *bits ? own : *bits;
+        *axes += 1;
     }
-    return fits && changed > 0 && changed * bits <= RESIZE_MOST_BITS;
+    return *axes > 0 && *bits * *axes <= RESIZE_MOST_BITS;
+}
+
+/* Whether the attribute fraction_bits says what holds of a linear resize of 8 bits. */
+static bool has_whole_weights(const graph_node *n, shape to)
+{
+    const int64_t said = graph_attr_int(n, "fraction_bits");
+    const dtype dt = infer_in(n, 0)->dt;
+    uint32_t bits = 0, axes = 0;
+    if ((dt != DT_I8 && dt != DT_U8) || !resize_is_linear(n) || said < 1 || said > RESIZE_MOST_FRACTION)
+        return false;
+    return resize_whole_weights(n, to, &bits, &axes) && bits <= said && axes * said <= RESIZE_MOST_BITS;
 }
 
 /* sizes, or floor(extent * scale), on `axes` (empty: all); ONNX Resize-18. f32 throughout, as onnxruntime has it. */
@@ -224,7 +240,7 @@ bool infer_resize(compiler *c, const graph_node *n, type *out)
             return false;
     }
     const bool sums = strcmp(n->op->name, "qnn.resize") == 0;
-    if (sums && !has_whole_weights(n, d))
+    if (sums && !has_whole_weights(n, shape_make(c, (uint32_t)x->shape.rank, d)))
         return infer_error(c, n, "its weights are not whole numbers of so many bits, or its data is not of 8 bits");
     out[0] = type_tensor(sums ? DT_I32 : x->dt, shape_make(c, (uint32_t)x->shape.rank, d));
     return true;

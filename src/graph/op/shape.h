@@ -15,11 +15,9 @@ dim infer_scaled(compiler *c, dim extent, double scale);
 bool resize_is_linear(const graph_node *n);
 #define RESIZE_MOST_FRACTION 4u /* bits */
 #define RESIZE_MOST_BITS     16 /* of all axes together: sums of bytes fit into i32 */
-#define RESIZE_NO_FRACTION   UINT32_MAX
-/* How many bits behind the point the positions of a resize from one extent to another have, in that
- * coordinate_transformation_mode: weights of a linear one are whole numbers times 2 to minus that power. Or
- * RESIZE_NO_FRACTION. */
-uint32_t resize_fraction_bits(double from, double to, const char *transform);
+/* Whether the weights of a linear resize to those extents are whole numbers times 2 to minus *bits along each of *axes
+ * axes that change. */
+bool resize_whole_weights(const graph_node *n, shape to, uint32_t *bits, uint32_t *axes);
 /* The operand as constant integers, TYPE_MAX_RANK at most. */
 bool infer_ints(const graph_node *n, uint32_t i, int64_t *out, uint32_t *len);
 /* The declared shape, which must have that rank (-1: any), or an error that says which operand should have been

@@ -30,24 +30,13 @@ static bool scales_agree(const graph_node *n, const int64_t *from, const int64_t
 const char *qnn_read_resize(const graph_node *n, uint32_t *bits, uint32_t *axes)
 {
     int64_t from[TYPE_MAX_RANK], to[TYPE_MAX_RANK];
-    const char *transform = graph_attr_string(n, "coordinate_transformation_mode");
-    *bits = *axes = 0;
     if (!resize_is_linear(n))
         return "a resize that is not linear has no integer form";
     if (!shape_get(n->inputs[0]->type.shape, from) || !shape_get(n->outputs[0]->type.shape, to))
         return "its extents are open";
     if (strcmp(graph_attr_string(n, "keep_aspect_ratio_policy"), "stretch") != 0 || !scales_agree(n, from, to))
         return "its scales are not the quotients of its extents";
-    for (int32_t i = 0; i < n->inputs[0]->type.shape.rank; i++) {
-        if (from[i] == to[i])
-            continue;
-        const uint32_t own = resize_fraction_bits((double)from[i], (double)to[i], transform);
-        if (own == RESIZE_NO_FRACTION)
-            return "its weights are no whole numbers times a small power of two";
-        *bits = own > *bits ? own : *bits;
-        *axes += 1;
-    }
-    if (*bits == 0 || *bits * *axes > RESIZE_MOST_BITS)
+    if (!resize_whole_weights(n, n->outputs[0]->type.shape, bits, axes) || *bits == 0)
         return "its weights are no whole numbers times a small power of two";
     return NULL;
 }
